@@ -1,1 +1,1 @@
-"""Values and rules: standard library only, no input or output, imports nothing of ours."""
+"""Values and rules: only the standard library, no input or output, no imports from the rest of the package."""

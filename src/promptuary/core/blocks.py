@@ -1,8 +1,8 @@
-"""The one shape in which anything enters the window.
+"""The one form in which content enters the window.
 
 A ``Source`` is a text and where it came from, able to show itself in less and less detail. A ``Block`` is a source at
-one detail, rendered, with its cost. Nothing reaches a model in any other way: what a message attaches, what layers
-say, the history and the message itself are blocks.
+one detail, rendered, with its cost. Nothing reaches a model in any other way: the attachments of a message, the output
+of layers, the history and the message itself are blocks.
 """
 
 from collections.abc import Callable
@@ -57,19 +57,19 @@ class Picture:
 
 
 class Forms(Protocol):
-    """Shorter forms of a text, the richest first. A list is one; forms may also be made when they are asked for."""
+    """Shorter forms of a text, the richest first. A list is one; an implementation may also make them on demand."""
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return how many forms there are."""
         ...
 
     def __getitem__(self, index: int, /) -> str:
-        """Return one of them; each costs about as much as the next, or more."""
+        """Return one form; each costs about as much as the next, or more."""
         ...
 
 
 def nothing_shorter() -> Forms:
-    """Offer no outline: such a source goes from whole to excerpt."""
+    """Return no outlines: such a source is shortened from whole to excerpt."""
     return ()
 
 
@@ -77,17 +77,17 @@ def nothing_shorter() -> Forms:
 class Source:
     """A text, where it came from, and how it can be shortened.
 
-    Two sources with the same ``key`` are the same thing, which is attached once. ``path`` is the file it came from, if
-    it is one, and ``revision`` the SHA-256 of what was fetched. ``origin`` is set where the text was not read from
-    ``path`` itself (``index:notes/a.md``). ``facts`` are short remarks for the block's info line ("lines 10-50 of
-    212"); ``claims`` are what a source from outside says about itself, such as its title: these stand inside its
-    boundary. ``lines`` are the first and last line of the file that ``text`` has; ``first_line`` numbers the first line
-    of ``text`` if the lines follow one another, so that an excerpt can say what it left out. ``outlines`` gives shorter
-    forms, the richest first. ``read_on`` is the reference that brings a part of it, for the person and the model to go
-    on with. ``anchor`` is the target of links in the message. ``partial`` says that the text is not all there was.
-    ``asked`` is the reference that a person wrote for it, empty if one brought it along with others, and ``None`` if
-    nobody asked: the head of its block repeats it, with the cost. ``picture`` is the image that it is, which costs
-    ``picture_tokens`` and goes beside the text.
+    Sources with the same ``key`` are the same thing and are attached once. ``path`` is the file it came from, if any,
+    and ``revision`` the SHA-256 of what was fetched. ``origin`` is set where the text was not read from ``path`` itself
+    (``index:notes/a.md``). ``facts`` are short remarks for the block's info line ("lines 10-50 of 212"); ``claims`` are
+    what a source from outside says about itself, such as its title; they are rendered inside its boundary. ``lines``
+    are the first and last line of the file that ``text`` has; ``first_line`` numbers the first line of ``text`` if the
+    lines follow one another, so that an excerpt can say what it left out. ``outlines`` gives shorter forms, the richest
+    first. ``read_on`` is the reference with which the person or the model can fetch another part. ``anchor`` is the
+    target of links in the message. ``partial`` says that the text is not all there was. ``asked`` is the reference that
+    a person wrote for it, empty if one reference brought several sources, and ``None`` if nobody asked: the head of its
+    block repeats it, with the cost. ``picture`` is the image, if the source is one; it costs ``picture_tokens`` and is
+    sent beside the text.
     """
 
     key: str
@@ -117,7 +117,7 @@ class Source:
     def address(self) -> str:
         """Where it came from, as receipts and attachments record it.
 
-        ``file:src/a.py`` is only said of a file of which ``revision`` is the hash.
+        ``file:src/a.py`` is used only if ``revision`` is the hash of that file.
         """
         return self.origin or (f"file:{self.path}" if self.path else self.key)
 
@@ -150,12 +150,12 @@ class Block:
 
     @property
     def picture(self) -> Picture | None:
-        """The image that is sent with it: all of it or none."""
+        """The image that is sent with it, whole or not at all."""
         return self.source.picture if self.detail is Detail.FULL else None
 
     @property
     def passage(self) -> Passage:
-        """What it shows, for those who look for a text in the window."""
+        """What it shows, for code that searches the window for a text."""
         return Passage(self.text, path_of(self.source.address), self.source.lines)
 
     @classmethod
@@ -191,7 +191,7 @@ class Block:
 
 
 def path_of(address: str) -> str:
-    """Return the path in the address of a source, be it the file itself or its lines in the index; empty otherwise."""
+    """Return the path in the address of a source, for ``file:`` and ``index:`` addresses; empty for others."""
     scheme, _, path = address.partition(":")
     return path if scheme in {"file", "index"} else ""
 
@@ -220,5 +220,5 @@ class Attachment:
 
     @property
     def path(self) -> str:
-        """The file it came from; empty if it came from none."""
+        """The file it came from; empty if it did not come from a file."""
         return path_of(self.source)

@@ -1,6 +1,6 @@
-"""Tokens: who counts them, and how they are divided among claims.
+"""Counting tokens, and dividing them among claims.
 
-Whole tokens are divided, and nothing is left over while a claim is not met.
+Only whole tokens are divided, and none is left over while a claim is unmet.
 """
 
 from collections.abc import Sequence
@@ -17,15 +17,15 @@ class TokenCounter(Protocol):
 
 
 def most_tokens(text: str) -> int:
-    """Return no fewer tokens than ``text`` has in any vocabulary: each is a byte or more, but for one in front."""
+    """Return an upper bound of the tokens of ``text`` in any vocabulary: all but the first take a byte or more."""
     return 4 * len(text) + 1
 
 
 def water_fill(wants: Sequence[int], total: int, weights: Sequence[int] = ()) -> list[int]:
-    """Return how much of ``total`` each gets: small wants are met in full, large ones share the rest by weight.
+    """Return how much of ``total`` each claim gets: small ones are met in full, large ones share the rest by weight.
 
-    Without ``weights``, which are whole numbers from 1 on, they share it equally. The earlier of two equals gets the
-    odd token, so that the result is deterministic.
+    ``weights`` are positive integers; without them they share it equally. Of two equals, the earlier gets the odd
+    token, so the result is deterministic.
     """
     heavy = weights or [1] * len(wants)
     shares = [0] * len(wants)
@@ -40,7 +40,7 @@ def water_fill(wants: Sequence[int], total: int, weights: Sequence[int] = ()) ->
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """How many tokens are wanted, and how many of these are promised."""
+    """How many tokens are wanted, and how many of them are guaranteed."""
 
     wants: int
     promised: int = 0

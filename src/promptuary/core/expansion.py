@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 _MARKS: Final = ("@", "#", "[[")
-"""No reference begins without one of these, nor does what only looks like one."""
+"""Every reference begins with one of these, and so does everything that only looks like one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Slip:
-    """Text that is no reference but was probably meant as one; ``meant`` is how that would be written.
+    """Text that is not a reference but was probably meant as one; ``meant`` is the correct spelling.
 
-    It is sent as it is, and the model is not told: only the person knows what was meant.
+    It is sent unchanged and without a remark to the model: only the person knows what was meant.
     """
 
     raw: str
@@ -68,8 +68,8 @@ class Spend:
 class Measured:
     """What a message would cost: its own words, and what it points at.
 
-    ``uncounted`` are references that are fetched, or do something, only when the message is sent. ``waiting`` is
-    what goes along because it waited in the thread for the next message, each with its tokens.
+    ``uncounted`` are references that are fetched, or do something, only when the message is sent. ``waiting`` are the
+    attachments that are queued in the thread for the next message, each with its tokens.
     """
 
     words: int
@@ -83,8 +83,8 @@ class Measured:
 class Expansion:
     """A message with everything it refers to, ready to send.
 
-    ``text`` is the person's own part of it, and starts at ``words_start`` of the message's content; ``attachments`` say
-    where in the content the bodies of ``blocks`` are.
+    ``text`` is the part that the person wrote; it starts at ``words_start`` of the message's content; ``attachments``
+    say where in the content the bodies of ``blocks`` are.
     """
 
     text: str
@@ -93,7 +93,7 @@ class Expansion:
     blocks: tuple[Block, ...]
     spend: Spend
     general_warnings: tuple[str, ...] = ()
-    """What concerns the message as a whole; why a single reference failed is in its outcome."""
+    """Warnings about the message as a whole; why a single reference failed is in its outcome."""
     blocked: bool = False
     named: tuple[str, ...] = ()
     """The files that were named outright: completion prefers them later."""
@@ -103,7 +103,7 @@ class Expansion:
 
     @property
     def incomplete(self) -> bool:
-        """Whether a reference failed, or something that was probably meant as one is none."""
+        """Whether a reference failed, or there is text that was probably meant as one."""
         return self.blocked or bool(self.slips) or any(one.code for one in self.outcomes)
 
     @property

@@ -1,8 +1,8 @@
 """The values of the experience store: what worked before and what went wrong, how strong each is, and what changes it.
 
 An experience says what somebody wanted (``intent``) and what was done about it (``solution``, any JSON), with the
-outcome. The rules that every store shares are here and nowhere else: how strength falls (``strength``), what a use, a
-judgement, a repetition and a contradiction do. Every effect is bounded: numbers stay between 0 and 1. Values only, no
+outcome. The rules that all stores share are only here: how strength decays (``strength``), and the effects of a use, a
+judgement, a repetition and a contradiction. Every effect is bounded: numbers stay between 0 and 1. Values only, no
 input or output.
 """
 
@@ -22,26 +22,26 @@ ExperienceOutcome = Literal["success", "failure"]
 """Whether what was done worked; a failure says in ``problem`` what went wrong."""
 
 Feedback = Literal["helped", "wrong", "stale"]
-"""What somebody says about an experience after it was used: it helped, it is wrong, or it is true no longer."""
+"""What somebody says about an experience after it was used: it helped, it is wrong, or it is no longer true."""
 
 TYPES: Final = ("tool_chain", "user_preference", "task_solution", "error_recovery")
-"""The types that there are without plug-ins; a plug-in's own has the name of its package before a dot."""
+"""The built-in types; those of a plug-in begin with the name of its package and a dot."""
 OUTCOMES: Final[tuple[ExperienceOutcome, ...]] = ("success", "failure")
 FEEDBACK: Final[tuple[Feedback, ...]] = ("helped", "wrong", "stale")
 PREFERENCE: Final = "user_preference"
 
 FIRST_CONFIDENCE: Final = 0.4
-"""How sure a preference is that was seen once."""
+"""The confidence of a preference that was seen once."""
 LEAST_CONFIDENCE: Final = 0.5
-"""How sure an experience must be to be shown to a turn."""
+"""The confidence that an experience needs to be shown in a turn."""
 
 _REPEATED: Final = 0.2
-"""The part of what is missing to 1 that confidence gains by a repetition or a good judgement."""
+"""The fraction of the distance to 1 that confidence gains by a repetition or a positive judgement."""
 _CONTRADICTED: Final = 0.5
-"""What is left of the confidence of a preference when another value is preferred."""
+"""The fraction of its confidence that a preference keeps when another value is preferred."""
 _REINFORCED: Final = 0.05
 _LEARNT: Final = 1 / 3
-"""How far the success score moves to that of a repetition."""
+"""How far the success score moves towards that of a repetition."""
 _HELPED: Final = 0.2
 _WRONG: Final = 0.5
 _STALE: Final = 0.25
@@ -52,14 +52,13 @@ _SECONDS: Final = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Experience:
-    """What was learnt once. Times are ISO 8601 in UTC.
+    """Something that was learnt. Times are ISO 8601 in UTC.
 
     ``success_score`` and ``confidence`` are from 0 to 1; ``confidence`` is how sure a preference is. ``base_weight`` is
     the strength at ``last_used_at``, and falls by half in ``half_life_days``; ``weight`` is what it was at
     ``weighed_at``, when decay was applied last. Use ``strength`` for what it is now. ``thread`` and ``turn`` (its id)
-    say where it comes from. ``trust`` says whose words it holds. ``rev`` changes with what it says, and not with how
-    often it is used. Experiences with the same ``fingerprint`` are one. Preferences with the same ``topic`` contradict
-    each other.
+    say where it comes from. ``trust`` says whose words it holds. ``rev`` changes when its content does, not when it is
+    used. Experiences with the same ``fingerprint`` are one. Preferences with the same ``topic`` contradict each other.
     """
 
     id: str
@@ -92,7 +91,7 @@ class Experience:
 
 
 class ExperienceFields(TypedDict, total=False):
-    """What may be said of an experience beside its type, intent and solution, as keyword arguments."""
+    """The optional fields of an experience, beside its type, intent and solution, as keyword arguments."""
 
     outcome: ExperienceOutcome
     problem: str
@@ -106,7 +105,7 @@ class ExperienceFields(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class ExperienceHit:
-    """An experience that is like what is asked for. ``why`` says how words and meaning agree.
+    """An experience that resembles the query. ``why`` has the scores of words and meaning.
 
     ``score`` is relevance plus ``prior``, which is what strength, success and shared tags add: a bounded part.
     """
@@ -127,7 +126,7 @@ class ExperienceResult(RecordResult[ExperienceHit]):
 
 @dataclass(frozen=True, slots=True)
 class ExperienceList:
-    """Experiences, and how many there are in all that were asked for."""
+    """Experiences, and how many match in all."""
 
     experiences: Sequence[Experience]
     total: int
@@ -162,7 +161,7 @@ def days_between(earlier: str, later: str) -> float:
 def strength(experience: Experience, now: str) -> float:
     """Return what an experience is worth at a time: its base weight, halved for every half-life since its last use.
 
-    It depends on these alone, so that it is the same however often decay was applied in between.
+    It depends on nothing else, so the result is the same however often decay was applied in between.
     """
     return strength_at(experience.base_weight, experience.last_used_at, experience.half_life_days, now)
 
@@ -209,7 +208,7 @@ def judged(experience: Experience, feedback: Feedback, now: str) -> Experience:
 def reinforced(old: Experience, new: Experience) -> Experience:
     """Return an experience after the same was learnt again.
 
-    It says what the better of the two says, unless that would put words of somebody less trusted in its place.
+    It takes over the content of the better of the two, unless that comes from a less trusted source.
     """
     learns = _TRUST[new.trust] >= _TRUST[old.trust] and new.success_score >= old.success_score
     content = new if learns else old

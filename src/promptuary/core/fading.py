@@ -1,4 +1,4 @@
-"""How experiences fade: numbers that signatures need as defaults, apart from the values, which cost time to import."""
+"""The numbers of decay, which signatures use as defaults; apart from ``core.experiences``, which is slow to import."""
 
 from typing import Final
 

@@ -1,8 +1,8 @@
 """What a layer is: something that stands in the window, turn after turn.
 
 A layer is a subclass of ``Layer`` that overrides the hooks it needs. It depends on this module alone. The runner calls
-the hooks, each with a timeout and each isolated: a failure is an entry in the receipt and never loses the turn.
-State is JSON; the engine stores it per scope, in the same transaction as the turn.
+each hook with a timeout and in isolation: a failure becomes an entry in the receipt and never loses the turn. State is
+JSON; the engine stores it per scope, in the same transaction as the turn.
 
     init          once per process and scope, before all others; ``context.state`` is the stored state, or ``None``
     on_message    the person's text, before any recall; may rewrite it and ask for a new recall
@@ -67,7 +67,7 @@ TIMEOUTS: Mapping[Hook, float] = {
     "complete": 30.0,
     "dispose": 5.0,
 }
-"""Seconds a hook may take unless its layer sets others; zero or less means no timeout."""
+"""Default timeouts of hooks in seconds; a layer may override them. Zero or less means no timeout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ async def _nothing_earlier(_: str) -> str:
 
 @dataclass(slots=True)
 class LayerContext:
-    """What a hook gets. A hook sets ``state`` to change it; one that fails or is late changes nothing."""
+    """The argument of every hook. A hook sets ``state`` to change it; one that fails or times out changes nothing."""
 
     thread: str
     scope_key: str
@@ -108,13 +108,15 @@ class LayerContext:
     sight: "Sight | None" = None
     """What the session of the thread may see, if it has one: a layer shows nothing else."""
     earlier: Earlier = _nothing_earlier
-    """What was sent before, from the ledger: a layer that repeats it need not store it, and what was forgotten is not
-    there."""
+    """Looks up earlier messages in the ledger, so that a layer that repeats one need not store it.
+
+    Forgotten messages are missing.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """The person's message before recall. Layers of smaller slots may have rewritten ``text``.
+    """The person's message before recall. Layers with smaller slots may have rewritten ``text``.
 
     ``pasted`` are the parts of ``text`` in which nothing is a reference.
     """
@@ -169,8 +171,8 @@ class Recall:
     """What a layer puts into the window: ``heading`` first, then its blocks, with an empty line between them.
 
     ``notes`` are for the person and not for the model: they become warnings of the turn. ``updates`` say what has
-    changed since the blocks were first sent: they stand after the history, as a message of their own that begins with
-    ``updates_heading``, so that a stable layer can repeat its bytes and be current all the same.
+    changed since the blocks were first sent. They follow the history in a separate message that begins with
+    ``updates_heading``, so a stable layer can repeat its bytes and still be current.
     """
 
     blocks: Sequence[Block] = ()
@@ -182,7 +184,7 @@ class Recall:
 
     @property
     def text(self) -> str:
-        """Exactly what goes into the prompt; empty if there is nothing to say."""
+        """Exactly what goes into the prompt; empty if the layer adds nothing."""
         return _below(self.heading, self.blocks)
 
     @property
@@ -256,11 +258,11 @@ class Layer:
         """Release everything: the process ends."""
 
     def mark(self, state: Json) -> Json:
-        """Return what ``undone`` has to know of ``state``; it is asked for before and after every message."""
+        """Return what ``undone`` needs to know about ``state``; called before and after every message."""
         del state
 
     def undone(self, state: Json, before: Json, after: Json) -> Json:
-        """Return ``state`` without what a turn added that is taken back: its marks were ``before`` and ``after``."""
+        """Return ``state`` without what an undone turn added; ``before`` and ``after`` are the marks of that turn."""
         del before, after
         return state
 

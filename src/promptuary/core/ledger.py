@@ -37,7 +37,7 @@ class Origin(NamedTuple):
 
     @property
     def without_content(self) -> "Origin":
-        """The same after the source was forgotten: it tells no more than that it was there."""
+        """The same after the source was forgotten: it only says that a source was there."""
         return self._replace(revision="", lines=None)
 
 
@@ -56,8 +56,8 @@ class SourceUse:
 class AuditRow:
     """A turn that a source influenced.
 
-    ``current`` is whether the source is still what the model saw; ``None`` if that cannot be told without the turn, or
-    without a connection.
+    ``current`` is whether the source is still what the model saw; ``None`` if that cannot be determined without the
+    turn, or without a connection.
     """
 
     thread: str
@@ -76,7 +76,7 @@ class AuditRow:
 class Audit:
     """The turns that a source influenced, the newest first; ``more`` says that there are others.
 
-    ``sources`` are the addresses that what was asked for has in receipts: a file as such, and its lines in the index.
+    ``sources`` are the addresses that receipts use for it: the file itself, and its lines in the index.
     """
 
     sources: tuple[str, ...]
@@ -117,7 +117,8 @@ def shown(receipt: Receipt) -> list[Origin]:
 def carried(item: Item, behind: Iterable[Origin]) -> list[Origin]:
     """Return the sources that an item of a history brings into a prompt, each once.
 
-    ``behind`` are the sources of the items that it stands for; those that are still attached to it are no summary.
+    ``behind`` are the sources of the items that it stands for; those that are still attached to it do not count as
+    summarised.
     """
     own = [Origin(one.source, "history", ATTACHED, one.revision, one.lines) for one in item.attachments if one.source]
     attached = {one.source for one in own}
@@ -129,8 +130,8 @@ def history_before(items: Sequence[Item], turn: str | None) -> list[Item]:
     """Return the history as it stood before a turn was prepared.
 
     ``items`` is everything that was ever said in the thread, in the order in which it was added; ``turn`` is the turn,
-    or the first one after it that said anything, ``None`` if none did. What was compacted only in order to prepare it
-    stands whole.
+    or the first one after it that added an item, ``None`` if none did. Items that were compacted only to prepare this
+    turn are returned uncompacted.
     """
     added = list(takewhile(lambda item: item.turn != turn, items))
     while added and added[-1].stands_for:
@@ -154,7 +155,7 @@ def in_prompt(contents: Iterable[str], standing: Iterable[Item]) -> Iterator[Ite
 
 @dataclass(frozen=True, slots=True)
 class KeptFile:
-    """A file or folder of Promptuary's own: what it is, where, and its size.
+    """A file or folder that Promptuary owns: what it is, where it is, and its size.
 
     ``action`` is what a restore does with it: "new", "same", or "replaced".
     """
@@ -167,7 +168,7 @@ class KeptFile:
 
 @dataclass(frozen=True, slots=True)
 class KeptReport:
-    """What a backup, a restore or a purge is about; ``done`` tells whether it happened."""
+    """The files of a backup, a restore or a purge; ``done`` is false for a dry run."""
 
     files: Sequence[KeptFile]
     done: bool

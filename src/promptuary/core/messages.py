@@ -29,7 +29,7 @@ class Message(TypedDict):
 
 
 class WireImage(TypedDict):
-    """An image that goes with a message: ``data`` is its file in base64, which the ledger does not keep."""
+    """An image that goes with a message: ``data`` is its file in base64, which the ledger does not store."""
 
     name: str
     media_type: str
@@ -58,10 +58,10 @@ class Dumpable(Protocol):
 
 _Part = Dumpable | Mapping[str, Any]
 Answer = str | _Part | Iterable[_Part | Iterable[_Part]]
-"""What a model answered, with what tools answered it: text, or what an API returned, or messages or parts of them."""
+"""A reply of a model, including the results of tools: text, the response of an API, or messages or parts of them."""
 
 EMPTY: Final = "(empty)"
-"""What is sent in the place of an empty message to a provider that takes none."""
+"""What is sent instead of an empty message to a provider that rejects empty messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class ToolCall:
 
 
 IMPORTED: Final = "imported"
-"""What the ids of turns begin with that were read from a file, and made by nobody here."""
+"""The prefix of ids of turns that were imported from a file."""
 
 ItemKind = Literal["message", "summary"]
 """A message as it was sent or received, or a summary that replaces compacted messages."""
@@ -88,7 +88,7 @@ class Item:
     of the items that a summary replaces; they stay in the ledger. ``attachments`` are what was attached to it, in the
     order of ``content``, and ``words_start`` is where the person's own words begin. Items of earlier versions have no
     attachments: all of their content counts as words. ``is_error`` says of a tool's result whether the tool failed;
-    ``None`` if nobody said. ``images`` are sent with it; they are looked up for each turn and not stored.
+    ``None`` if that is unknown. ``images`` are sent with it; they are looked up for each turn and not stored.
     """
 
     id: str
@@ -107,7 +107,7 @@ class Item:
 
     @property
     def imported(self) -> bool:
-        """Whether it was read from a file: whoever wrote that may have written anything."""
+        """Whether it was imported from a file, whose author may have written anything."""
         return self.turn.startswith(f"{IMPORTED}-")
 
     @property
@@ -151,7 +151,7 @@ def as_message(item: Item) -> Message:
 
 
 def as_recorded(message: Message) -> Message:
-    """Return ``message`` as the ledger keeps it: of its images, what they were."""
+    """Return ``message`` as the ledger stores it: with a description of each image instead of its data."""
     if "images" not in message:
         return message
     kept = message.copy()

@@ -1,8 +1,8 @@
 """The values of durable memory: notes, who may see them, and what happened to them.
 
-A note is a Markdown file with front matter that a person may read, edit and delete. The rules that every path shares
-are here and nowhere else: who sees a note (``visible_to``), how it is named (``slug``, ``note_path``), which ids are
-valid. Values only, no input or output.
+A note is a Markdown file with front matter that a person may read, edit and delete. The shared rules are only here: who
+sees a note (``visible_to``), how it is named (``slug``, ``note_path``), which ids are valid. Values only, no input or
+output.
 """
 
 import hashlib
@@ -54,21 +54,21 @@ INDEX_NAME: Final = "MEMORY.md"
 _ID: Final = re.compile(r"[a-z0-9](?:[a-z0-9_-]{2,62}[a-z0-9])", re.IGNORECASE | re.ASCII)
 _LONGEST_SLUG: Final = 48
 _FOLDER_NAME: Final = re.compile(r"(?!.*-[0-9a-f]{8}\Z)[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
-"""Names that are their own folders; none that could be the folder of another name, which ends with a hash."""
+"""Names that are valid folder names. None can be the folder of another name: those end with a hash."""
 _LONGEST_FOLDER: Final = 32
 _DAY: Final = len("2026-01-31")
 
 
 @dataclass(frozen=True, slots=True)
 class NoteHeader:
-    """What is known of a note without reading its text. Times are ISO 8601 in UTC, empty if unknown.
+    """The metadata of a note, without its text. Times are ISO 8601 in UTC, empty if unknown.
 
     ``path`` begins with the audience (``private/user/likes-tabs-4f1c….md``) and is relative to the agent's folder.
-    ``rev`` is the SHA-256 of the whole file. ``owner`` is whom the note belongs to as the journal has it, ``None`` for
-    a shared note that nobody here wrote. ``valid_from`` and ``valid_until`` bound when it is true; ``supersedes`` is
-    the id of the note that it replaces. ``external``: it came from elsewhere and is no more than data until somebody
-    adopts it. ``fingerprint`` is equal for notes that say the same, whatever their case and spacing. ``problem`` says
-    what is wrong with the file, if anything is.
+    ``rev`` is the SHA-256 of the whole file. ``owner`` is the owner that the journal recorded, ``None`` for a shared
+    note that nobody here wrote. ``valid_from`` and ``valid_until`` bound when it is true; ``supersedes`` is the id of
+    the note that it replaces. ``external``: it came from elsewhere and is treated as data until somebody adopts it.
+    ``fingerprint`` is equal for notes that say the same, whatever their case and spacing. ``problem`` says what is
+    wrong with the file, if anything is.
     """
 
     id: str
@@ -143,7 +143,7 @@ class NoteDraft:
 
 
 class NoteFields(TypedDict, total=False):
-    """What a person may say of a note beside its content, as keyword arguments. See ``NoteHeader``."""
+    """The optional fields of a note beside its content, as keyword arguments. See ``NoteHeader``."""
 
     title: str
     id: str
@@ -161,7 +161,7 @@ class NoteFields(TypedDict, total=False):
 
 
 class NoteSelection(TypedDict, total=False):
-    """Which notes are wanted, as keyword arguments; what is not given does not matter."""
+    """Filters for notes, as keyword arguments; those not given match every note."""
 
     kinds: Sequence[NoteKind]
     audiences: Sequence[Audience]
@@ -172,7 +172,7 @@ class NoteSelection(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class NoteHit:
-    """A note that answers a query; ``text`` are the lines of it that answer best."""
+    """A note that matches a query; ``text`` are its best matching lines."""
 
     header: NoteHeader
     text: str
@@ -188,7 +188,7 @@ class MemoryResult(RecordResult[NoteHit]):
 
 @dataclass(frozen=True, slots=True)
 class NoteList:
-    """Notes, and how many there are in all that were asked for."""
+    """Notes, and how many match in all."""
 
     headers: Sequence[NoteHeader]
     total: int
@@ -300,12 +300,12 @@ FindingCode = Literal[
     "WRITEBACK_FAILED",
     "DATABASE",
 ]
-"""What kind of thing an examination found. Stable: programs match on these."""
+"""The kind of a finding. Stable: programs match on these."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is not as it should be: a sentence about it, where it is, and a sentence about what helps.
+    """One problem: a sentence about it, where it is, and a sentence about how to solve it.
 
     ``fixable``: it can be repaired without losing anything. ``fixed``: it was.
     """
@@ -320,7 +320,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What was looked at, by name with a count, and what was found. ``threads`` says what each takes."""
+    """What was checked, by name with a count, and what was found. ``threads`` has the size of each thread."""
 
     counts: Sequence[tuple[str, int]] = ()
     findings: Sequence[Finding] = ()
@@ -333,7 +333,7 @@ class Examination:
 
 
 def visible_to(header: NoteHeader, owner: Owner) -> bool:
-    """Return whether ``owner`` may know of a note: this decides for every path by which a note can be read."""
+    """Return whether ``owner`` may see a note. Every code path that reads notes asks this."""
     if header.audience == "shared":
         return True
     return header.owner is not None and header.owner == owner
@@ -352,7 +352,7 @@ def new_note_id() -> str:
 
 
 def is_note_id(text: str) -> bool:
-    """Return whether ``text`` can be the id of a note: letters, digits, hyphens, underscores, and so no path."""
+    """Return whether ``text`` can be the id of a note: letters, digits, hyphens and underscores, so never a path."""
     return _ID.fullmatch(text) is not None
 
 
@@ -364,7 +364,7 @@ def slug(title: str) -> str:
 
 
 def folder_name(name: str) -> str:
-    """Return a name of any characters as that of a folder: itself if it can be one, else readable and unique."""
+    """Return a folder name for any name: the name itself if it is valid, else a readable and unique one."""
     if _FOLDER_NAME.fullmatch(name):
         return name
     return f"{slug(name)[:_LONGEST_FOLDER]}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"

@@ -1,7 +1,7 @@
 """Who acts: the one value that decides what belongs to whom.
 
-Ownership is never taken from an argument, a file or a message: whoever opens the engine says who is acting, and
-everything below asks the principal. Knows nothing of storage or of how a person proves who they are.
+Ownership is never taken from an argument, a file or a message: the code that opens the engine names the principal, and
+everything below asks that. This module knows nothing of storage or of authentication.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from typing import Final
 from promptuary.core.errors import ConfigError
 
 LOCAL_USER: Final = "local"
-"""The person on this machine, where nobody says who is acting."""
+"""The local user, which is the default."""
 DEFAULT_AGENT: Final = "default"
 
 _LONGEST: Final = 200
@@ -37,7 +37,7 @@ class Principal:
 
     @property
     def owner(self) -> "Owner":
-        """Whom threads and private state belong to."""
+        """The owner of threads and private state."""
         if self.group is not None:
             return Owner("group", self.group, self.agent)
         return Owner("user", self.user, self.agent)
@@ -45,7 +45,7 @@ class Principal:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whom something belongs to: a user or a group, each with an agent. Made by ``Principal.owner`` alone."""
+    """The owner of something: a user or a group, each with an agent. Only ``Principal.owner`` makes one."""
 
     kind: str
     name: str

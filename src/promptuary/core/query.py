@@ -1,7 +1,7 @@
 """Parses queries, and computes the terms that a text is found by besides its own words. Pure.
 
-Any text is a valid query: there is no syntax to get wrong. Everything here takes time proportional to the text. Neither
-scores nor real stems are known here: an index analyses terms further, in the same way for queries and texts.
+Any text is a valid query: there is no syntax to get wrong. Everything here takes time proportional to the text. There
+is no scoring and no real stemming here: an index analyses terms further, in the same way for queries and texts.
 """
 
 import re
@@ -53,7 +53,7 @@ _LETTER = (
 
 @cache
 def _term_pattern(letter: str) -> re.Pattern[str]:
-    """Return what a term is; compiled when the first text of such letters is read."""
+    """Return the pattern of a term; compiled when the first text with such letters is read."""
     word = rf"[{letter}]{{1,128}}"
     return re.compile(rf"({word}(?:[-.:/'’]{word}){{0,7}})(\*(?![{letter}*]))?")
 
@@ -79,7 +79,7 @@ _GLUED = re.compile(r"[A-Za-z0-9]*")
 _SILENT = (
     r"[\u0e47-\u0e4c\u0e4e\u0eba\u0ec7-\u0ecc\u1037\u1039-\u103a\u104a-\u104f\u109e-\u109f\u17b4-\u17b5\u17c9-\u17d3]+"
 )
-"""Signs of these scripts that are no letters, such as tone marks. An index treats them as spaces."""
+"""Signs of these scripts that are not letters, such as tone marks. An index treats them as spaces."""
 
 _ENDING = re.compile(r"(?<=....)(?:ed|ing|er|ly)\Z", re.DOTALL)
 _LONG_STEM: Final = 6
@@ -101,7 +101,7 @@ class Reading(NamedTuple):
 def parse(query: str) -> Words:
     """Return the words of a query. Stop words are left out, unless there are no others.
 
-    In a long query, such as a pasted error report, a quotation is no condition; its words count as well.
+    In a long query, such as a pasted error report, a quotation is not required to match; its words count as well.
     """
     phrases: dict[str, None] = {}
     rest: list[str] = []
@@ -123,7 +123,7 @@ def parse(query: str) -> Words:
 
 
 def spoken_terms(words: Words) -> list[str]:
-    """Return the words of a query as they are looked up in what people say: in one spelling, runs as pairs."""
+    """Return the words of a query as they are looked up in conversations: in one spelling, runs as pairs."""
     pieces = (*words.terms, *words.phrases, *words.prefixes, *(spelled for _, spelled in words.respelled))
     found = [
         one for piece in pieces for read in [reading(piece)] for one in (*read.texts, *" ".join(read.runs).split())
@@ -368,7 +368,7 @@ _MOST_UNKNOWN: Final = 3
 def words_to_check(words: Words) -> list[str]:
     """Return the words of a query that may be misspelled, in lower case; names as a whole and in parts.
 
-    Those that are quoted are as they should be, and a long query is pasted rather than typed.
+    Quoted words are taken as correct, and a long query is pasted rather than typed.
     """
     if len(words.terms) > LONG:
         return []
@@ -394,7 +394,7 @@ def _alphabet(word: str) -> str | None:
 
 
 def one_mistake_away(word: str) -> list[str]:
-    """Return what ``word`` may be meant for if one letter is missing, too many, wrong, or swapped with the next.
+    """Return what ``word`` may stand for if one letter is missing, superfluous, wrong, or swapped with the next.
 
     One that is probable comes before one that is not. A short word keeps its first letter.
     """

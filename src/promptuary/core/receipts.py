@@ -13,7 +13,7 @@ EntryStatus = Literal["in", "degraded", "out"]
 
 
 AROUND = "around them"
-"""What receipts call what is no layer's own: headings, and the frames of messages."""
+"""The name in receipts for what belongs to no layer: headings, and the frames of messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Receipt:
         return (*self.entries, entry)
 
     def by_layer(self) -> dict[str, int]:
-        """Return how many tokens each layer has of the prompt, in the order of the prompt; together they are all."""
+        """Return the tokens of each layer, in the order of the prompt; they add up to all tokens."""
         tokens: dict[str, int] = {}
         for entry in self.rows:
             if entry.status != "out" and entry.tokens:

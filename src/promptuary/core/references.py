@@ -1,4 +1,4 @@
-"""What a reference in a message is, how one is written, the menu that completes one, and where none is looked for.
+"""What a reference in a message is, how one is written, the menu that completes one, and pasted text without any.
 
 A reference is ``@kind:value``, a bare keyword (``@diff``), a bare ``@path`` or a tracked ``#path``.
 ``references.scan`` finds references in a text; ``references.completion`` fills the menu.
@@ -27,7 +27,7 @@ WRITING_KINDS = frozenset({"remember"})
 """Kinds that write something and attach nothing."""
 
 NOT_MEASURED = frozenset({"url", "clipboard", *WRITING_KINDS})
-"""Kinds that reach out of the workspace or write: nobody follows them while a message is still being typed."""
+"""Kinds that reach out of the workspace or write: they are not resolved while a message is still being typed."""
 
 PATH_KINDS = frozenset({"file", "folder"})
 """Kinds whose value is a path in the workspace."""
@@ -40,7 +40,7 @@ class Reference:
     ``raw`` is the text from ``start`` to ``end``. ``value`` is without quotes; ``suffix`` is what follows the closing
     quote (``:10-50``). It is empty for an unquoted value: only the resolver can tell a suffix from a path there.
     ``bare`` marks ``@path`` and ``#path``, which count only if the path exists. ``rooted``: its path counts from the
-    workspace, wherever the person is. ``remark`` tells the person which of two files is meant.
+    workspace, wherever the person is. ``remark`` says which of two files is meant.
     """
 
     raw: str
@@ -132,7 +132,7 @@ class MenuItem:
     """One line of a menu. ``insert`` replaces what is being typed; ``matches`` are offsets in ``label``.
 
     ``path`` is the file that the line stands for, if it does. Its ``hint`` may be empty because measuring would have
-    kept the menu waiting.
+    delayed the menu.
     """
 
     insert: str
@@ -174,7 +174,7 @@ def pasted_spans(text: str, pasted: Pasted) -> tuple[Span, ...]:
 
 
 def carried_spans(spans: Sequence[Span], before: str, after: str) -> tuple[Span, ...]:
-    """Return where what stood at ``spans`` stands after the text was rewritten: wherever the same words are."""
+    """Return where the text of ``spans`` is after a rewrite: wherever the same words occur."""
     if before == after:
         return tuple(spans)
     texts = {before[start:end] for start, end in spans}

@@ -73,7 +73,7 @@ class NoteLink(NamedTuple):
 class Chunk:
     """Some whole lines of a file. ``start_line`` and ``end_line`` count from one, both included.
 
-    ``text`` is exactly these lines, joined by line feeds. ``heading`` tells where in the file they are: the headings
+    ``text`` is exactly these lines, joined by line feeds. ``heading`` says where in the file they are: the headings
     above them, or the names of the definitions around them, the outermost first.
 
     ``own`` is what people say in a whole conversation, on its first chunk, else empty. ``names`` are the title,
@@ -120,7 +120,7 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """An indexed folder by its absolute path. ``label`` is a name that searches can filter by; it grants nothing."""
+    """An indexed folder by its absolute path. ``label`` is a name that searches can filter by, not a permission."""
 
     path: str
     label: str = ""
@@ -150,9 +150,8 @@ class Filters:
     """What may be found at all. Empty means everything; ``since`` and ``until`` are seconds since 1970.
 
     ``paths`` are globs, files or folders, with ``!`` before what is excluded: relative to the workspace, relative to
-    the indexed folder, or absolute. ``current_folder`` (absolute) is where a relative one counts from before that, if
-    it matches any file there; ``workspace`` is filled in by the search. ``tags``: notes with one of them, or with one
-    below it.
+    the indexed folder, or absolute. a relative one is first tried from ``current_folder`` (absolute), if it matches any
+    file there; ``workspace`` is filled in by the search. ``tags``: notes with one of them, or with one below it.
     """
 
     folders: tuple[str, ...] = ()
@@ -200,7 +199,7 @@ class Words:
 
     ``phrases`` must be in a hit word for word, ``prefixes`` are beginnings of words, ``terms`` are the rest.
     ``quotations`` are phrases that need not be in a hit; their words are among the terms. ``respelled`` are words of
-    the terms that no text has, each with one that is spelled nearly like it; see ``SearchIndex.respelled``.
+    the terms that no text has, each with a similar word; see ``SearchIndex.respelled``.
     """
 
     terms: tuple[str, ...] = ()
@@ -293,10 +292,10 @@ HeldReason = Literal["missing", "empty", "unreadable"]
 
 @dataclass(frozen=True, slots=True)
 class FolderHeld:
-    """Files of an indexed folder cannot be seen, so what is indexed of them was kept.
+    """Files of an indexed folder cannot be seen, so their entries in the index were kept.
 
-    ``inside`` is the folder below ``folder`` that cannot be listed, if it is not all of ``folder``. ``detail`` tells a
-    person more, if there is more to tell.
+    ``inside`` is the folder below ``folder`` that cannot be listed, if it is not all of ``folder``. ``detail`` is an
+    optional explanation for a person.
     """
 
     folder: str
@@ -429,7 +428,7 @@ def _why_held(note: FolderHeld) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The hits of a search, the best first. ``mode`` tells what was compared: words, or words and meaning.
+    """The hits of a search, the best first. ``mode`` says what was compared: words, or words and meaning.
 
     ``auto_synced``: files had changed and were indexed first. ``partially_embedded``: some chunks have no vector yet.
     ``confidence`` says how sure it is that the first hits answer: below 1 they are probably just the nearest there is.
@@ -453,7 +452,7 @@ RecordHit = TypeVar("RecordHit", bound=Any)
 
 @dataclass(frozen=True, slots=True)
 class RecordResult(Generic[RecordHit]):
-    """What a search found of something else than files, the best first. See ``SearchResult`` for the fields."""
+    """The hits of a search for something other than files, the best first. See ``SearchResult`` for the fields."""
 
     hits: Sequence[RecordHit] = ()
     mode: Literal["lexical", "hybrid"] = "lexical"
@@ -481,8 +480,8 @@ class SyncReport:
     """What a sync did, counted in files.
 
     ``reread`` files were read again and are the same. ``skipped`` are the files that could not be read, by their
-    absolute paths, and why: a file that is no text is reported once and tried again when it has changed; one that is
-    too large is reported by every sync of its folder. ``held`` are folders whose files were not deleted from the index
+    absolute paths, and why: a file that is not text is reported once and retried when it has changed; one that is too
+    large is reported by every sync of its folder. ``held`` are folders whose files were not deleted from the index
     although they cannot be seen. ``rebuilt``: the index was damaged. ``unparsed`` files of code took too long to parse
     and were indexed by paragraphs. ``cut_rules`` are ignore files that have more rules than are applied. ``left_out``
     counts files that tools hide or write, among those that were looked at.
@@ -502,7 +501,7 @@ class SyncReport:
 
     @property
     def has_changes(self) -> bool:
-        """Whether searches can find something else now."""
+        """Whether the results of searches may have changed."""
         return bool(self.added or self.changed or self.moved or self.removed)
 
     def notes(self, *, recurring: bool = True) -> tuple[SearchNote, ...]:

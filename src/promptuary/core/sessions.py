@@ -1,9 +1,9 @@
 """The values of sessions: what a conversation may see, at which revisions, and what has changed since.
 
 A ``Session`` is a name over a thread. ``Pins`` are the revisions that it was made with. A ``Sight`` is made from both
-and decides for every door whether a turn may see something: doors ask it and decide nothing themselves. A ``Reach``
-does the same for people who are not trusted with a whole workspace, such as those who write to a chat gateway. Values
-only, no input or output.
+and decides whether a turn may see something: all code that reads files, notes or experiences asks it. A ``Reach`` does
+the same for people who are not trusted with a whole workspace, such as those who write to a chat gateway. Values only,
+no input or output.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ SessionStatus = Literal["active", "archived"]
 """No turn is prepared in the thread of an archived session."""
 
 Choice = Literal["all", "chosen", "none"]
-"""Which notes or experiences a session has: all that there were, some that were named, or none."""
+"""Which notes or experiences a session has: all that existed, some that were named, or none."""
 
 WORKSPACE: Final = ""
 """The root that holds every file: a path relative to the workspace."""
@@ -31,13 +31,13 @@ _MOST_NAMED: Final = 5
 
 
 HOST_KINDS: Final = frozenset({"clipboard"})
-"""Kinds that reach the person at the machine and not the workspace: nobody else gets them."""
+"""Kinds that reach the local user rather than the workspace: nobody else gets them."""
 
 REMOTE_KINDS: Final = frozenset({*KINDS, *KEYWORDS} - HOST_KINDS)
 """Every kind that a ``Reach`` may have."""
 
 OPEN_KINDS: Final = frozenset({"url", "memory", "remember"})
-"""Kinds that need no workspace: pages, and the notes of whoever asks."""
+"""Kinds that need no workspace: pages, and the notes of the caller."""
 
 _OF_GIT: Final = frozenset({"commit", "diff", "git", "staged", "status"})
 _TOLD: Final = frozenset(
@@ -52,11 +52,11 @@ _TOLD: Final = frozenset(
         Code.NOT_REMEMBERED,
     }
 )
-"""Codes whose reasons say nothing but what whoever asks has written, or may read."""
+"""Codes whose reasons reveal only what the caller wrote, or may read."""
 
 
 class FilePin(NamedTuple):
-    """A file when it was pinned. ``modified`` is in nanoseconds; with the size it mostly tells whether it changed."""
+    """A file when it was pinned. ``modified`` is in nanoseconds; with the size it mostly shows whether it changed."""
 
     sha256: str
     size: int
@@ -71,7 +71,7 @@ NotePin = tuple[NoteScope, str]
 class Pins:
     """What a session was made with: the revision of every file, note and experience, by path, note and id.
 
-    ``pages`` are what people wrote into the lists of notes, by scope and path, with a hash of the text.
+    ``pages`` are the texts that people wrote into the lists of notes: hashes by scope and path.
     """
 
     files: Mapping[str, FilePin] = field(default_factory=dict, repr=False)
@@ -85,8 +85,8 @@ class Session:
     """A name, a thread, and what that thread may see. Times are ISO 8601 in UTC.
 
     ``roots`` are files and folders of the workspace; none means all of it. ``memory``: turns recall notes and
-    experiences, and may write them. ``version`` counts how often the session was pinned. The numbers are those of what
-    is pinned.
+    experiences, and may write them. ``version`` counts how often the session was pinned. The counts are those of the
+    pins.
     """
 
     id: str
@@ -107,7 +107,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What is not as it was pinned, by name."""
+    """What differs from the pins, by name."""
 
     added: Sequence[str] = ()
     changed: Sequence[str] = ()
@@ -128,13 +128,13 @@ class SessionReport:
 
     @property
     def is_current(self) -> bool:
-        """Whether everything is as it was pinned."""
+        """Whether everything still matches the pins."""
         return not (len(self.files) or len(self.notes) or len(self.experiences))
 
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What the turns of one thread may see: the one value that every door asks.
+    """What the turns of one thread may see: all code that reads on behalf of a turn asks it.
 
     ``roots`` are paths relative to the workspace; ``WORKSPACE`` covers all files, and no root at all covers none.
     """
@@ -150,7 +150,7 @@ class Sight:
 
     @property
     def key(self) -> tuple[str, int]:
-        """What may be cached under: another one after each time that the session is pinned."""
+        """A key for caches; it changes whenever the session is pinned again."""
         return self.session.id, self.session.version
 
     @property
@@ -176,7 +176,7 @@ class Sight:
         return self.covers(folder) or any(not folder or root.startswith(f"{folder}/") for root in self.roots)
 
     def refusal(self, path: str) -> SourceError | None:
-        """Return the error for reading a path; ``None`` if it is inside. It is the same whether the path exists."""
+        """Return the error for reading a path; ``None`` if it is inside. It does not say whether the path exists."""
         return None if self.covers(path) else self.outside(f'"{one_line(path)[:120]}"')
 
     def kind_refusal(self, kind: str) -> SourceError | None:
@@ -191,7 +191,7 @@ class Sight:
         return self.outside(f"@{kind}")
 
     def sees_experience(self, experience: str, rev: str) -> bool:
-        """Return whether turns may see an experience: it is pinned, and says what it said then."""
+        """Return whether turns may see an experience: it is pinned and unchanged since."""
         return self.session.memory and self.pins.experiences.get(experience) == rev
 
     def outside(self, what: str) -> SourceError:
@@ -213,7 +213,7 @@ class Sight:
 class Reach:
     """What messages may refer to: ``kinds`` of references, and ``folders`` of the workspace.
 
-    What is refused gets the same words as what does not exist, so that nobody learns from a refusal what there is.
+    A refusal reads the same as a missing file, so that nobody learns from it what exists.
 
     Folders are relative to the workspace and in normal form; ``""`` is all of it, and none means no file. ``hosts`` are
     those that ``@url`` may fetch from although they are not public.
@@ -253,12 +253,12 @@ class Reach:
         return kind in self.kinds and (self.whole or kind not in _OF_GIT)
 
     def told(self, kind: str, error: SourceError) -> SourceError:
-        """Return the error as whoever asked may read it: the same for what is refused and for what does not exist."""
+        """Return the error as the caller may see it: the same for what is refused and for what does not exist."""
         return error if error.code in _TOLD and self.allows(kind) else unavailable(kind)
 
 
 def unavailable(kind: str) -> SourceError:
-    """Return the one error for everything that somebody may not have, whether it exists or not."""
+    """Return the one error for everything that the caller may not have, whether it exists or not."""
     what = "it cannot be fetched from here" if kind == "url" else "it is not available here"
     return SourceError(Code.NOT_AVAILABLE, what)
 

@@ -145,7 +145,7 @@ def split_lines(text: str) -> list[str]:
 
 def slug(label: str) -> str:
     """Return ``label`` as the name of a link or a file: small letters, digits, underscores and hyphens."""
-    # Letters that draw nothing are letters too, and would make two slugs differ invisibly.
+    # Invisible letters count as letters and would make two slugs differ invisibly.
     return re.sub(r"[^\w-]+", "-", visible(label)[0].lower()).strip("-") or "file"
 
 

@@ -47,7 +47,7 @@ class AttachmentList:
 
 @dataclass(frozen=True, slots=True)
 class CompactedThread:
-    """What compacting the history of a thread at the person's wish did; ``reason`` is a sentence for people."""
+    """The result of compacting the history of a thread on request; ``reason`` is a sentence for people."""
 
     thread: str
     tokens_before: int
@@ -69,11 +69,11 @@ def turn_numbers(numbers: Sequence[int]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class UndoneTurn:
-    """A turn that was taken back: its number, what the person had said, and what was answered.
+    """An undone turn: its number, what the person had said, and what was answered.
 
-    ``answered`` is false for a turn that still waited for its reply. ``messages`` is how many left the history.
-    ``queued`` are the references and documents that wait for the next message again, ``untracked`` the files that its
-    message had put into view. ``requests`` are the numbers of all turns of its message, in their order.
+    ``answered`` is false for a turn that had no reply yet. ``messages`` is how many left the history. ``queued`` are
+    the references and documents that wait for the next message again, ``untracked`` the files that its message had put
+    into view. ``requests`` are the numbers of all turns of its message, in their order.
     """
 
     thread: str
@@ -108,7 +108,7 @@ DriftKind = Literal["changed", "gone", "not readable", "archived", "forgotten", 
 """How a source differs from what the model saw, or why that is not known."""
 
 UNKNOWN_DRIFT: Final[frozenset[DriftKind]] = frozenset({"not fetched again", "not compared"})
-"""What says that nobody looked."""
+"""Drifts of sources that were not compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +121,9 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A past turn, exactly as it was sent but for what was forgotten, and which of its sources have changed since.
+    """A past turn, exactly as it was sent except for what was forgotten, and which of its sources have changed since.
 
-    ``requests`` are the numbers of all turns of its message, in their order: each call of tools makes another one.
+    ``requests`` are the numbers of all turns of its message, in their order: each round of tool calls adds one.
     """
 
     turn: TurnRecord
@@ -141,13 +141,13 @@ class Replay:
 
     @property
     def forgotten(self) -> Sequence[str]:
-        """The addresses of sources that were forgotten since; marks stand in their place."""
+        """The addresses of sources that were forgotten since; marks replace them."""
         return self.turn.forgotten
 
 
 @dataclass(frozen=True, slots=True)
 class FinishedTurn:
-    """What may be learnt from: the history of the thread, which ends with the messages of the turn, and its receipt.
+    """A turn to learn from: the history of the thread, which ends with the messages of the turn, and its receipt.
 
     ``noted`` says that the message had a note written on purpose.
     """
@@ -202,7 +202,7 @@ def _shape(entry: ReceiptEntry | None) -> tuple[object, ...] | None:
 class Rerun:
     """A past turn that was run again; nothing of it is recorded.
 
-    ``messages`` is what would be sent now: exactly what was sent, or the turn prepared anew for another window, and
+    ``messages`` is what would be sent now: exactly what was sent, or the turn prepared again for another window, and
     then ``receipt`` says what is in it. ``answer`` is what the model said, if one was asked.
     """
 

@@ -1,6 +1,6 @@
 """The JSON shapes of values that leave the process: what ``--json`` prints and what the ledger stores.
 
-Every shape is written here and nowhere else. Whatever an older version stored can still be read.
+Every shape is written here and nowhere else. JSON that an older version stored can still be read.
 """
 
 import json
@@ -130,7 +130,7 @@ def audit_json(audit: Audit) -> dict[str, Any]:
 
 
 def audit_rows_json(rows: Sequence[AuditRow]) -> list[dict[str, Any]]:
-    """Return the JSON array of what a turn was based on."""
+    """Return the JSON array of the sources of a turn."""
     return [fields_json(row) for row in rows]
 
 
@@ -172,7 +172,7 @@ def run_failure_json(error: str, result: "RunResult | None", calls: "Sequence[Ca
 
 
 def unsent_json(error: str, expansion: Expansion, messages: Sequence[Message], receipt: Receipt) -> dict[str, Any]:
-    """Return what ``ask --json`` prints if nobody is there to answer: why, and what would be sent."""
+    """Return what ``ask --json`` prints if no model is configured: why, and what would be sent."""
     return {"error": error} | turn_json(expansion, messages, receipt)
 
 
@@ -192,13 +192,13 @@ def imported_json(imported: ImportedThread) -> dict[str, Any]:
 
 
 def messages_json(thread: str, messages: Sequence[Message]) -> dict[str, Any]:
-    """Return what was said elsewhere, in the shape in which a thread is imported."""
+    """Return a conversation from elsewhere in the format in which a thread is imported."""
     items = [{"id": str(number), **message} for number, message in enumerate(messages)]
     return {"format": "promptuary-thread", "version": 1, "thread": thread, "items": items}
 
 
 def tool_failure_json(error: Exception) -> dict[str, Any]:
-    """Return what a model is told of a tool that failed."""
+    """Return what a model gets as the result of a tool that failed."""
     return {"error": str(error)}
 
 
@@ -249,7 +249,7 @@ def attachments_json(
 ) -> dict[str, Any]:
     """Return the JSON object of what is attached to ``thread``, with its history in figures.
 
-    ``waiting`` says what costs how much of that which goes with the next message.
+    ``waiting`` has the cost of each attachment that is sent with the next message.
     """
     counted = {} if waiting is None else {"waiting": dict(waiting.waiting)}
     return {
@@ -278,7 +278,7 @@ def receipt_from_json(value: Mapping[str, Any]) -> Receipt:
 
 
 def note_header_json(header: NoteHeader) -> dict[str, Any]:
-    """Return the JSON object of what is known of a note of durable memory without its text."""
+    """Return the JSON object of the header of a note: everything but its text."""
     owner = header.owner
     whose = None if owner is None else {"kind": owner.kind, "name": owner.name, "agent": owner.agent}
     left_out = {"fingerprint", "owner"}
@@ -322,7 +322,7 @@ def note_diff_json(note: str, patch: str) -> dict[str, Any]:
 
 
 def note_conflict_json(message: str, current: Note | None) -> dict[str, Any]:
-    """Return what a command prints with ``--json`` if a note is not what it was."""
+    """Return what a command prints with ``--json`` if a note was changed in the meantime."""
     return {"conflict": message, "current": None if current is None else memory_note_json(current)}
 
 
@@ -373,9 +373,9 @@ def experience_search_json(query: str, result: ExperienceResult, *, explain: boo
 
 
 def experience_answer_json(result: ExperienceResult) -> dict[str, Any]:
-    """Return what a model is told of the experiences that were found: what was done, and how it went.
+    """Return the experiences that were found as a model gets them: what was done, and how it went.
 
-    Words from elsewhere stand inside a boundary that they cannot forge.
+    Text from elsewhere stands inside a boundary that it cannot forge.
     """
 
     def told(one: Experience) -> dict[str, Any]:
@@ -407,7 +407,7 @@ def proposal_json(proposal: Proposal) -> dict[str, Any]:
 
 
 def model_json(model: ModelInfo) -> dict[str, Any]:
-    """Return the JSON object of a model; its files are there if they were asked for."""
+    """Return the JSON object of a model, with its files if they were asked for."""
     return {**asdict(model), "files": [file._asdict() for file in model.files]}
 
 
@@ -429,7 +429,7 @@ def session_report_json(
 ) -> dict[str, Any]:
     """Return the JSON object of a session with what has changed since it was pinned.
 
-    ``totals`` are the figures of its thread, ``window`` that of its last turn, where these are wanted.
+    ``totals`` are the figures of its thread and ``window`` is that of its last turn; both are optional.
     """
     since = {"files": report.files, "notes": report.notes, "experiences": report.experiences}
     changes = {name: {kind: list(value) for kind, value in fields_json(one).items()} for name, one in since.items()}

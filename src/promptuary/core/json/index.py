@@ -1,4 +1,4 @@
-"""The shapes of JSON of searches and of the index, and the fields of any value."""
+"""The JSON shapes of searches and of the index, and the fields of any value."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -82,7 +82,7 @@ def hit_json(hit: Hit, *, explain: bool = False) -> dict[str, Any]:
 
 
 def passages_json(result: SearchResult, notes: Sequence[str]) -> dict[str, Any]:
-    """Return what a model is told of a search: passages, whether they seem to answer, and sentences about it."""
+    """Return a search result as a model gets it: passages, whether they seem to answer, and remarks."""
     hits = [
         {"place": hit.place, "heading": " > ".join(hit.heading), "text": hit.text, "copies": list(hit.copies)}
         for hit in result.hits

@@ -1,1 +1,1 @@
-"""What the program needs of storage and models, without knowing how it is done: one module a noun."""
+"""The interfaces that storage and models implement: one module per noun."""

@@ -1,4 +1,4 @@
-"""What Promptuary needs of a model that talks: an answer that arrives bit by bit, with the calls of tools in it.
+"""The interface of a conversational model: it streams an answer, which may contain tool calls.
 
 ``core.ports.models.ChatModel`` is the smaller port, for models that only score, summarise or select.
 """
@@ -33,14 +33,14 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:
-    """Some more of the answer."""
+    """The next piece of the answer."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ModelUsage:
-    """What the service counted, as far as it is known: several of these may arrive, and the last one counts.
+    """The token counts that the service reported, as far as known. Several of these may arrive; the last one counts.
 
     ``cached_tokens`` is the part of ``input_tokens`` that the service had in its cache.
     """
@@ -57,7 +57,7 @@ class ModelUsage:
 
 @dataclass(frozen=True, slots=True)
 class Retrying:
-    """The service does not answer, and is asked again after so many ``seconds``. Only before anything else arrived.
+    """The service does not answer, and is retried after ``seconds``. Only occurs before any other event.
 
     ``reason`` says which service it is and what is wrong with it, without a full stop.
     """
@@ -74,14 +74,14 @@ class Stopped:
 
 
 ChatEvent = TextPiece | ToolCall | ModelUsage | Retrying | Stopped
-"""What arrives while a model answers. A call of a tool arrives whole."""
+"""An event of a streamed answer. A tool call arrives whole."""
 
 
 class StreamingModel(Protocol):
-    """A model that answers bit by bit.
+    """A model that streams its answer.
 
-    It raises ``PromptuaryError`` if it cannot answer, or if the answer breaks off. Whoever closes the iterator
-    or is cancelled while waiting for it ends the connection at once.
+    It raises ``PromptuaryError`` if it cannot answer, or if the answer breaks off. Closing the iterator, or cancelling
+    a task that waits for it, closes the connection at once.
     """
 
     def stream(self, request: ChatRequest) -> AsyncIterator[ChatEvent]:

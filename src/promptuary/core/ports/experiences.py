@@ -1,7 +1,7 @@
-"""What the experience store needs of a database: the experiences of one owner.
+"""What the experience store needs from a database: the experiences of one owner.
 
-The owner is bound when a store is opened: no method takes one, so none can be asked for another's. What a change means
-is decided by ``core.experiences``; a store applies it in one transaction.
+The owner is bound when a store is opened: no method takes one, so none can return another owner's. ``core.experiences``
+decides what a change does; a store applies it in one transaction.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -13,7 +13,7 @@ from promptuary.core.experiences import Experience, ExperienceOutcome
 
 @dataclass(frozen=True, slots=True)
 class ExperienceFilter:
-    """Which experiences are wanted; empty means all. One has every one of ``tags``. ``limit`` is ``None`` for all."""
+    """A filter; empty matches all. A match has every one of ``tags``. A ``limit`` of ``None`` means no limit."""
 
     types: Sequence[str] = ()
     outcomes: Sequence[ExperienceOutcome] = ()
@@ -25,7 +25,7 @@ Change = Callable[[Experience], Experience]
 """Returns an experience as it is after a change. Pure: it may be called more than once."""
 
 OnChange = Callable[[Collection[str]], object]
-"""Called with the ids of experiences that were added or removed, or say something else, when that is persistent."""
+"""Called with the ids of experiences that were added, removed or changed, once that is persistent."""
 
 
 class ExperienceStore(Protocol):
@@ -43,11 +43,11 @@ class ExperienceStore(Protocol):
         ...
 
     def get(self, experience: str) -> Experience | None:
-        """Return the experience of this id."""
+        """Return the experience with this id."""
         ...
 
     def some(self, ids: Collection[str]) -> Mapping[str, Experience]:
-        """Return those of these ids that there are."""
+        """Return the experiences with these ids; unknown ids are skipped."""
         ...
 
     def beginning(self, prefix: str, limit: int) -> Sequence[str]:
@@ -59,11 +59,11 @@ class ExperienceStore(Protocol):
         ...
 
     def list(self, wanted: ExperienceFilter) -> Sequence[Experience]:
-        """Return experiences, the ones used last first."""
+        """Return experiences, the most recently used first."""
         ...
 
     def count(self, wanted: ExperienceFilter) -> int:
-        """Return how many there are, whatever the limit."""
+        """Return how many match, ignoring the limit."""
         ...
 
     def change(self, ids: Collection[str] | None, change: Change) -> Sequence[Experience]:
@@ -78,5 +78,5 @@ class ExperienceStore(Protocol):
         ...
 
     def purge(self) -> None:
-        """Leave nothing of what was removed in the files of the database."""
+        """Erase removed content from the files of the database."""
         ...

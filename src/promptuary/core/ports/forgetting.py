@@ -1,7 +1,7 @@
-"""What forgetting a note needs of a database, beside the journal of notes.
+"""What forgetting a note needs from a database, beside the journal of notes.
 
-A note that was recalled stands in stored prompts, in those of other people too if it is shared. The same words may
-also stand where somebody said them: these places are shown to the person, who decides.
+A recalled note is part of stored prompts, and if it is shared, of other people's too. The same words may also occur in
+what somebody said: those places are shown to the person, who decides.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,15 +11,14 @@ from promptuary.core.notes import Place
 
 
 class Forgetting(Protocol):
-    """Takes the text of notes out of a database, for one principal.
+    """Removes the text of notes from a database, for one principal.
 
     ``address`` names the note (``memory:4f1c…``); ``texts`` are its title, summary and body, of earlier revisions too.
-    Each method may be repeated: what is done already is not found again. What was taken out may lie in free pages and
-    in the log until ``purge``.
+    Each method is idempotent. Removed text may remain in free pages and in the log until ``purge``.
     """
 
     def begin(self, note: str, *, everywhere: bool) -> None:
-        """Record, before anything else is done, that the principal has a note forgotten, ``everywhere`` or not."""
+        """Record, before anything else is done, that the principal is forgetting a note, ``everywhere`` or not."""
         ...
 
     def unfinished(self) -> Mapping[str, bool]:
@@ -27,38 +26,38 @@ class Forgetting(Protocol):
         ...
 
     def end(self, note: str) -> None:
-        """Record that nothing is left of a note."""
+        """Record that a note has been forgotten completely."""
         ...
 
     def redact_note(self, address: str, texts: Sequence[str] = ()) -> int:
-        """Take a note out of the prompts, receipts and states of every owner; return how many texts were changed.
+        """Remove a note from the prompts, receipts and states of every owner; return how many texts were changed.
 
-        A mark stands in its place, and the turn names the note in ``TurnRecord.forgotten``. Texts that somebody said
-        stay as they are. What a turn under way shows of the note is not stored again when the turn is finished.
+        A mark takes its place, and the turn names the note in ``TurnRecord.forgotten``. What people said is not
+        changed. A turn in progress that shows the note does not store it again when it finishes.
         """
         ...
 
     def places(self, address: str, texts: Sequence[str]) -> Sequence[Place]:
-        """Return where else ``texts``, or sentences of them, stand in what the principal owns.
+        """Return where else ``texts``, or sentences of them, occur in what the principal owns.
 
-        A text as a whole is found from 8 characters on, a line or sentence of it from 20, whatever the spacing. So the
-        title of a note is better left out if it is no more than a name: it would be found wherever it is used.
+        A whole text is found if it has at least 8 characters, a line or sentence of it if it has at least 20; spacing
+        is ignored. Leave out a title that is just a name: it would match wherever the name is used.
         """
         ...
 
     def redact_places(self, address: str, texts: Sequence[str]) -> int:
-        """Put a mark into all those places; return how many there were. A proposal to write it is removed."""
+        """Replace the texts by a mark in all those places; return how many. A proposal to write them is removed."""
         ...
 
     def redact_source(self, address: str) -> int:
-        """Take the blocks of a file or page (``file:…``, ``index:…``, ``url:…``) out of what the principal owns.
+        """Remove the blocks of a file or page (``file:…``, ``index:…``, ``url:…``) from what the principal owns.
 
-        Return how many texts had one. A mark stands in the place of each, in prompts, histories and receipts, and the
-        turn names the file in ``TurnRecord.forgotten``. Words that somebody said, or a summary holds, stay. A turn
-        under way stores what it shows when it is finished.
+        Return how many texts had one. A mark replaces each, in prompts, histories and receipts, and the turn names the
+        file in ``TurnRecord.forgotten``. What people said and what summaries contain is not changed. A turn in progress
+        stores what it shows when it finishes.
         """
         ...
 
     def purge(self) -> None:
-        """Remove every byte of what was taken out, from the file and its log. Slow; once after all else."""
+        """Erase every byte of what was removed from the file and its log. Slow; call it once, at the end."""
         ...

@@ -1,4 +1,4 @@
-"""What search needs of an index and of a store of vectors. Backends implement these; ``wiring`` chooses one.
+"""What search needs from an index and from a vector store. Backends implement these; ``wiring`` chooses one.
 
 Vectors cross these borders as bytes: little-endian 32-bit floats of length one, so that the core needs no library.
 ``promptuary.testing`` has ``index_conformance``, ``suites.words`` and ``suites.vectors``: they test what the
@@ -26,7 +26,7 @@ class IndexedChunk(NamedTuple):
 
 
 HEAD_LINES: Final = 20
-"""How many lines are the beginning of a file."""
+"""How many lines count as the beginning of a file."""
 
 
 class UnembeddedChunk(NamedTuple):
@@ -43,7 +43,7 @@ class UnembeddedChunk(NamedTuple):
 
 
 class Similarity(NamedTuple):
-    """How near a chunk is to a query, and against what background.
+    """How near a chunk is to a query, and to the index as a whole.
 
     ``usual`` is the average cosine of the query with all chunks; ``typical`` is how much nearer than the average chunk
     this one is to all others: such a chunk is near to any query.
@@ -55,9 +55,9 @@ class Similarity(NamedTuple):
 
 
 class ChunkTraits(NamedTuple):
-    """What is known of the document of a chunk, a file or one conversation in it: of how many chunks it is.
+    """The document of a chunk, which is a file or one conversation in it, and how many chunks it has.
 
-    ``conversation`` is the number of the conversation, see ``SearchIndex.spoken``; ``None`` if it is no chat.
+    ``conversation`` is the number of the conversation, see ``SearchIndex.spoken``; ``None`` if it is not a chat.
     ``document`` is the same for chunks of the same document; ``date`` is that of the chunk if it has one, else that of
     the file. ``is_code``: it is source code.
     """
@@ -96,8 +96,8 @@ class IndexWriter(Protocol):
     def put(self, folder: Folder, file: IndexedFile, text: str, chunks: Sequence[Chunk]) -> None:
         """Index a file as a whole or not at all. Chunks that it had before keep their numbers and vectors.
 
-        A chunk with other own words, names or another date counts as new, but has the same hash and so the same vector.
-        ``chunks`` are lines of ``text``; without any, the file is known and nothing of it is found.
+        A chunk whose ``own``, ``names`` or ``date`` differ counts as new, but has the same hash and so the same vector.
+        ``chunks`` are lines of ``text``; without any, the file is recorded and searches do not find it.
         """
         ...
 
@@ -154,7 +154,7 @@ class SearchIndex(Protocol):
         ...
 
     def size(self) -> int:
-        """Return about how many chunks there are: at once, where ``counts`` may take time."""
+        """Return about how many chunks there are. Fast, whereas ``counts`` may take time."""
         ...
 
     def folders(self) -> Sequence[tuple[Folder, int]]:
@@ -190,7 +190,7 @@ class SearchIndex(Protocol):
         ...
 
     def spoken(self, words: Words, limit: int) -> Mapping[int, float]:
-        """Return the conversations in which people say most of the words, and how many of them each explains."""
+        """Return the conversations in which people say the most of the words, and how many words each explains."""
         ...
 
     def nearest(
@@ -207,11 +207,11 @@ class SearchIndex(Protocol):
         ...
 
     def chunks(self, numbers: Sequence[int]) -> Mapping[int, IndexedChunk]:
-        """Return the chunks of these numbers that are still in the index."""
+        """Return those of the chunks with these numbers that are still in the index."""
         ...
 
     def traits(self, numbers: Sequence[int]) -> Mapping[int, ChunkTraits]:
-        """Return what is known of the documents of those of these chunks that are still in the index."""
+        """Return the documents of those of these chunks that are still in the index."""
         ...
 
     def has_vectors(self) -> bool:
@@ -234,7 +234,7 @@ class SearchIndex(Protocol):
         """Store the vectors of chunks by their numbers; those that are gone are ignored.
 
         ``without`` are chunks that need no vector: they do not count as lacking one any more. If the index was rebuilt
-        since ``unembedded`` or ``lacking_vectors`` was called last, nothing is stored.
+        since the last call of ``unembedded`` or ``lacking_vectors``, nothing is stored.
         """
         ...
 

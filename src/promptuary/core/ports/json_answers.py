@@ -1,8 +1,8 @@
-"""Asks any chat model for one JSON object, and believes nothing that does not fit the schema.
+"""Asks any chat model for one JSON object, and rejects every answer that does not fit the schema.
 
-A model that can be held to a schema (``JsonChatModel``) is; any other is told the schema in words. Either way the
-answer may be wrapped in prose, a code fence or thoughts, and may be nonsense: the one object that fits is taken out of
-it, and everything else is a ``ModelAnswerError``. The search is bounded, whatever a model writes.
+A model that can enforce a schema (``JsonChatModel``) gets it as a parameter; any other gets it in the prompt. Either
+way the answer may be wrapped in prose, a code fence or thoughts, and may be nonsense: the one object that fits is taken
+out of it, and everything else is a ``ModelAnswerError``. The search is bounded, whatever a model writes.
 """
 
 import json
@@ -50,7 +50,7 @@ async def complete_json(
 
 
 def instruction(schema: Schema) -> "Message":
-    """Return what tells a model to answer in JSON that cannot be held to it."""
+    """Return the instruction to answer in JSON, for a model that cannot enforce a schema."""
     shape = json.dumps(schema, ensure_ascii=False)
     return {
         "role": "user",
@@ -118,7 +118,7 @@ def mismatch(value: object, schema: Schema, place: str = "the answer") -> str:
 def wrong_arguments(tool: str, given: Mapping[str, Any], schema: Schema) -> str:
     """Return what is wrong with the arguments of a call, and what the tool takes; empty if nothing is.
 
-    An argument that the tool does not know is a mistake, too: it would do nothing, and nobody would be told.
+    An argument that the tool does not know is also an error: otherwise it would be ignored silently.
     """
     known: Mapping[str, Schema] = schema.get("properties", {})
     unknown = next((name for name in given if name not in known), None)

@@ -1,4 +1,4 @@
-"""What Promptuary needs of models, and never depends on: answers, vectors for search, judgements of what was found."""
+"""The interfaces of models, all optional: chat models, embedders and rerankers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # a search embeds, and needs no messages
 class ChatModel(Protocol):
     """A model that answers: used for scoring, summarising, selecting and writeback where one is configured.
 
-    It is never needed. It raises ``PromptuaryError`` if it cannot answer; callers expect any other exception, too.
+    It is optional. It raises ``PromptuaryError`` if it cannot answer; callers handle any other exception, too.
     """
 
     async def complete(self, messages: Sequence["Message"], *, max_tokens: int) -> str:
@@ -22,7 +22,7 @@ class ChatModel(Protocol):
 
 
 class JsonChatModel(Protocol):
-    """A ``ChatModel`` that can be held to a JSON schema. ``core.ports.json_answers`` asks any model for JSON."""
+    """A ``ChatModel`` that can enforce a JSON schema. ``core.ports.json_answers`` asks any model for JSON."""
 
     async def complete(self, messages: Sequence["Message"], *, max_tokens: int) -> str:
         """Return the model's answer as text."""
@@ -40,7 +40,7 @@ Purpose = Literal["query", "passage"]
 
 
 class Scale(NamedTuple):
-    """How the cosines of an embedder compare with those that the constants of the ranking are in.
+    """How the cosines of an embedder map to those for which the constants of the ranking were chosen.
 
     ``factor`` stretches them to the same width. ``unrelated`` is the cosine of a question and a text that have nothing
     to do with each other: the background of a query is at least that, however few texts show it.
@@ -58,7 +58,7 @@ class Embedder(Protocol):
 
     @property
     def id(self) -> str:
-        """The model and everything that decides about its vectors."""
+        """The model and everything else that determines its vectors."""
         ...
 
     @property
@@ -67,19 +67,19 @@ class Embedder(Protocol):
         ...
 
     def prepare(self) -> None:
-        """Load what is needed, so that the first text need not wait for it; called in a thread of its own."""
+        """Load everything, so that the first text need not wait for it; called in a separate thread."""
         ...
 
     def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[bytes]:
-        """Return one vector a text, in order. Raises ``PromptuaryError`` if it cannot. Called from any thread."""
+        """Return one vector per text, in order. Raises ``PromptuaryError`` if it cannot. Called from any thread."""
         ...
 
 
 class Reranker(Protocol):
-    """Judges how well texts answer a question, which a model does better that reads both together."""
+    """Scores how well texts answer a question. Reading both together, it judges better than vectors do."""
 
     def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """Return one score a text, in order; the higher, the better. Scores of two calls cannot be compared.
+        """Return one score per text, in order; higher is better. Scores of different calls are not comparable.
 
         Raises ``PromptuaryError`` if it cannot. Called from any thread.
         """
@@ -94,7 +94,7 @@ FileState = Literal["whole", "changed", "missing"]
 
 
 class ModelFile(NamedTuple):
-    """A file of a model, as its pin has it, and whether the file on disk is the same."""
+    """A file of a model as it was pinned, and whether the file on disk is the same."""
 
     path: str
     size: int
@@ -127,5 +127,5 @@ FetchProgress = Callable[[int, int], None]
 
 
 def vector_space_id(embedder: Embedder) -> str:
-    """Return what vectors are kept under: those of one space can be compared, and no others."""
+    """Return the id under which vectors are stored: only vectors with the same id can be compared."""
     return f"{embedder.id}; context {CONTEXT}"

@@ -1,7 +1,7 @@
-"""What durable memory needs of the disk and of a database: the files of notes, and the journal of their changes.
+"""What durable memory needs from the disk and from a database: the files of notes, and the journal of their changes.
 
-``memory`` stands on these two; ``wiring`` chooses them. Files are truth and the journal says whose they are: neither
-decides who may see a note, which ``core.notes.visible_to`` does.
+``memory`` uses these two; ``wiring`` provides them. Files hold the content and the journal records who owns them.
+Neither decides who may see a note: ``core.notes.visible_to`` does.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,10 +17,10 @@ class NoteFiles(Protocol):
     """The files below the folder of one agent, by paths with ``/`` between names.
 
     A path is an audience, the folder of a kind, and a name; or an audience and the name of its index page. Nothing else
-    is ever touched: any other path, one that passes a link, and one that names something other than a regular file
-    raise ``NoteFileError``, as does a file that is larger than a note may be, and a disk that fails. Every write is
-    durable when it returns, and whole: a reader sees the old content or the new. The private audience has a
-    ``.gitignore`` that excludes all of it before anything else is in it. Methods may be called from any thread.
+    is ever touched: any other path, a path through a link, and a path to anything but a regular file raise
+    ``NoteFileError``; so do a file that is too large for a note and a failing disk. Every write is atomic, and durable
+    when it returns. The private audience has a ``.gitignore`` that excludes all of it before anything else is in it.
+    Methods may be called from any thread.
     """
 
     def locked(self, timeout: float = 10.0) -> AbstractContextManager[None]:
@@ -44,9 +44,9 @@ class NoteFiles(Protocol):
         ...
 
     def is_own(self, path: str) -> bool:
-        """Return whether a file is there, belongs to the person on this machine, and has no second name.
+        """Return whether a file is the local user's own.
 
-        One that everybody may write is not.
+        It exists, belongs to the local user, has no other hard link, and is not writable by everybody.
         """
         ...
 
@@ -55,10 +55,10 @@ class NoteFiles(Protocol):
         ...
 
     def replace(self, path: str, content: bytes, *, expected: bytes) -> bool:
-        """Replace a file whose content is ``expected``; return False, and change nothing, if it is not.
+        """Replace a file if its content is ``expected``; otherwise return False and change nothing.
 
-        Somebody with an editor does not ask for the lock: the content is compared again right before the file is
-        replaced, and what an editor saved meanwhile is never overwritten.
+        Editors do not take the lock: the content is compared again right before the file is replaced, so a version that
+        an editor saved meanwhile is never overwritten.
         """
         ...
 
@@ -79,17 +79,17 @@ class NoteFiles(Protocol):
         ...
 
     def exposed(self) -> Sequence[str]:
-        """Return what is private and other users of the machine can get at."""
+        """Return the private files and folders that other users of the machine can access."""
         ...
 
     def protect(self) -> None:
-        """Close everything private to everybody but its user."""
+        """Remove all access of other users from everything private."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """A file as the journal last saw it; ``recorded``: this very content was written here, or adopted."""
+    """A file as the journal last saw it; ``recorded``: this exact content was written here, or adopted."""
 
     path: str
     note: str
@@ -100,9 +100,9 @@ class KnownFile:
 
 @dataclass(frozen=True, slots=True)
 class NoteFilter:
-    """Which notes are wanted: one of these audiences, kinds and statuses, and every one of these tags. Empty: any.
+    """A filter: a note with one of these audiences, kinds and statuses, and with all of these tags. Empty matches any.
 
-    ``fingerprint`` finds the notes that say the same.
+    ``fingerprint`` matches notes with the same content.
     """
 
     audiences: tuple[str, ...] = ()
@@ -114,40 +114,40 @@ class NoteFilter:
 
 
 class NoteView(Protocol):
-    """The notes of one agent that one owner may see. No method takes an owner, so none can be asked for another's."""
+    """The notes of one agent that one owner may see. No method takes an owner, so none can return another owner's."""
 
     def header(self, key: str) -> NoteHeader | None:
-        """Return the note of this id, or at this path."""
+        """Return the note with this id, or at this path."""
         ...
 
     def headers(self, wanted: NoteFilter = NoteFilter()) -> Sequence[NoteHeader]:  # noqa: B008  (frozen)
-        """Return the notes that pass, pinned ones first, then the ones updated last."""
+        """Return the matching notes, pinned ones first, then the most recently updated."""
         ...
 
     def count(self, wanted: NoteFilter = NoteFilter()) -> int:  # noqa: B008
-        """Return how many notes pass."""
+        """Return how many notes match."""
         ...
 
     def changes(self, note: str) -> Sequence[NoteChange]:
         """Return the history of a note, the oldest change first; nothing if it is not visible.
 
-        What a note was while it was private is only for its owner, also after it was shared. A note whose file is gone
-        is visible to whom it was visible last.
+        Changes from when a note was private are visible only to its owner, even after it was shared. A note whose file
+        is gone stays visible to whoever could see it last.
         """
         ...
 
     def changed_until(self, at: str) -> Sequence[NoteChange]:
-        """Return the last change of every visible note at or before a time: what was known then.
+        """Return the last change of every visible note at or before a time.
 
-        ``text`` is ``None`` where the note was gone then.
+        ``text`` is ``None`` if the note did not exist at that time.
         """
         ...
 
 
 class NoteJournal(Protocol):
-    """What happened to the notes of one agent in one place, and what they are now.
+    """The history and the current state of the notes of one agent in one place.
 
-    It is not filtered: only the code that writes and syncs notes uses it. ``view`` is for everything that reads.
+    It is not filtered: only the code that writes and syncs notes uses it. Everything that reads uses ``view``.
     """
 
     def view(self, owner: Owner) -> NoteView:
@@ -159,35 +159,35 @@ class NoteJournal(Protocol):
         ...
 
     def known(self, key: str) -> KnownFile | None:
-        """Return the file of this id, or at this path; a note has one file, the one that was recorded last."""
+        """Return the file with this id, or at this path; a note has one file, the last one recorded."""
         ...
 
     def owner_of(self, note: str) -> Owner | None:
-        """Return whom the journal recorded as the owner of an id; ``None`` if nobody."""
+        """Return the recorded owner of an id; ``None`` if there is none."""
         ...
 
     def owners(self) -> Sequence[Owner]:
-        """Return every owner there has been, at least of these notes; a database knows those of its threads, too."""
+        """Return every owner ever recorded, at least of these notes; a database includes those of its threads."""
         ...
 
     def is_recorded(self, note: str, rev: str) -> bool:
-        """Return whether this very content of a note was written here, or adopted."""
+        """Return whether this exact content of a note was written here, or adopted."""
         ...
 
     def record(self, changes: Sequence[tuple[NoteChange, NoteHeader | None, NoteStamp | None]]) -> Sequence[int]:
-        """Store changes with what the notes are now, all or none, and return their numbers when they are persistent.
+        """Store changes with the current state of the notes, atomically, and return their numbers once persistent.
 
-        A header of ``None`` says that the file is gone. A note is at one path: what was known of it at another is
+        A header of ``None`` says that the file is gone. A note has one path: the record of it at another path is
         dropped. The owner of an id is the owner of the first header that has one; a later header with another owner
         raises ``PromptuaryError``.
         """
         ...
 
     def observe(self, seen: Sequence[tuple[NoteHeader, NoteStamp, bool]], gone: Sequence[str] = ()) -> None:
-        """Store what files are now without an entry in the history: unadopted and external notes, new stamps.
+        """Store the current state of files without an entry in the history: unadopted and external notes, new stamps.
 
-        The last of the three says whether the note is visible at all: an unadopted private note is not. Whom a note
-        belongs to is what ``record`` was told, whatever the header says. ``gone`` are paths.
+        The last of the three says whether the note is visible at all: an unadopted private note is not. The owner of a
+        note is the one passed to ``record``, whatever the header says. ``gone`` are paths.
         """
         ...
 
@@ -202,7 +202,7 @@ class NoteJournal(Protocol):
     def forget(self, note: str, *, at: str, actor: str) -> int:
         """Delete every entry about a note with its content, and return how many there were.
 
-        What remains is that a note of this id was forgotten, when and by whom, and its owner: no title, no path, no
-        text, not in the free pages of a database either.
+        What remains is that a note with this id was forgotten, when and by whom, and its owner. No title, path or text
+        remains, not even in the free pages of a database.
         """
         ...

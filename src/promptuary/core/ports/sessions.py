@@ -1,4 +1,4 @@
-"""What sessions need of a store."""
+"""What sessions need from a store."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -7,10 +7,10 @@ from promptuary.core.sessions import NotePin, Pins, Session
 
 
 class SessionStore(Protocol):
-    """The sessions of one owner. No method takes an owner, so none can be asked for another's.
+    """The sessions of one owner. No method takes an owner, so none can return another owner's.
 
-    A name is taken once, and a thread has at most one session. Methods may be called from any thread, and every write
-    is persistent when it returns.
+    Names are unique, and a thread has at most one session. Methods may be called from any thread, and every write is
+    persistent when it returns.
     """
 
     def add(self, session: Session, pins: Pins) -> bool:
@@ -18,7 +18,7 @@ class SessionStore(Protocol):
         ...
 
     def get(self, name: str) -> Session | None:
-        """Return the session of this name."""
+        """Return the session with this name."""
         ...
 
     def of_thread(self, thread: str) -> Session | None:
@@ -30,27 +30,27 @@ class SessionStore(Protocol):
         ...
 
     def pins(self, name: str) -> Pins | None:
-        """Return what a session was pinned with."""
+        """Return the pins of a session."""
         ...
 
     def replace(self, session: Session, pins: Pins | None = None) -> bool:
-        """Replace the session of this id; return False if it is not there. Without ``pins`` those that it has stay."""
+        """Replace the session with this id; return False if it is not there. Without ``pins``, its pins stay."""
         ...
 
     def remove(self, session: str) -> bool:
-        """Remove the session of this id with what it was pinned with; return False if it is not there."""
+        """Remove the session with this id and its pins; return False if it is not there."""
         ...
 
     def rename_thread(self, thread: str, name: str) -> bool:
-        """Note that a thread has another name; return False, and change nothing, if a session has a thread of it.
+        """Record that a thread was renamed; return False, and change nothing, if the thread ``name`` has a session.
 
-        A thread without a session is no mistake.
+        A thread without a session is not an error.
         """
         ...
 
     def pin_notes(self, name: str, revisions: Mapping[NotePin, str | None]) -> bool:
         """Pin some notes at other revisions, and unpin those with ``None``; return False if there is no session.
 
-        The version of the session counts up.
+        The version of the session increases.
         """
         ...

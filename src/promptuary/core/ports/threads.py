@@ -1,8 +1,8 @@
-"""What threads need of a store, and how several stores share one database.
+"""What threads need from a store, and how several stores share one database.
 
-A ``StateDatabase`` is one database; its stores are views of it, each for one noun and one principal. A ``ThreadStore``
-belongs to its principal: whatever it returns belongs to that principal's owner, and whatever it writes is written as
-theirs. No method takes an owner, so none can be asked for somebody else's.
+A ``StateDatabase`` is one database; its stores are views of it, each for one kind of data and one principal. A
+``ThreadStore`` belongs to its principal: whatever it returns belongs to that principal's owner, and whatever it writes
+is written as theirs. No method takes an owner, so none can return another owner's.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 from promptuary.core.messages import SPEAKERS, Item, Message, Replacement
 
-# Types only: many programs open the database for something else than threads.
+# Types only: many commands open the database for other purposes than threads.
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AbstractContextManager
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 TurnStatus = Literal["prepared", "continued", "finished", "failed", "abandoned", "undone"]
 """A prepared turn has been shown to somebody; only a finished one has a reply in the history.
 
-One that is undone was finished, and the person took it back: what was said in it left the history.
+An undone turn was finished and then taken back by the person: its messages left the history.
 
-One that is continued was answered with calls of tools: the turn with the next number has their results.
+A continued turn was answered with tool calls: the turn with the next number has their results.
 """
 
 
@@ -64,8 +64,8 @@ class LayerState:
 class TurnRecord:
     """A turn in the ledger: ``messages`` is exactly what was sent, ``number`` counts from 1 in its thread.
 
-    ``user`` is who acted. The store sets it from its principal when the turn is added, whatever it is given.
-    ``forgotten`` are the addresses of notes that were forgotten since: a mark stands in their place. The store sets it.
+    ``user`` is who acted. The store sets it from its principal when the turn is added and ignores a given value.
+    ``forgotten`` are the addresses of notes that were forgotten since, each replaced by a mark. The store sets it.
     ``reply_tokens`` is what the model answered; ``cost`` is what the person was charged, in their own currency.
     """
 
@@ -84,7 +84,7 @@ class TurnRecord:
 
     @property
     def root(self) -> str:
-        """The id of the first turn of its message: those that continue it have the same before a full stop."""
+        """The id of the first turn of its message: the ids of turns that continue it begin with it and a full stop."""
         return self.id.partition(".")[0]
 
     @property
@@ -98,8 +98,8 @@ class Totals:
     """A thread in figures: what was sent to models in all its turns, what they answered, and what that cost.
 
     ``turns`` does not count those that were continued by another. ``messages`` counts what was said, compacted messages
-    too. ``cost`` is ``None`` if no turn has one. ``recent`` is
-    what each of the last turns sent, the oldest first. Replies of earlier versions were not counted.
+    too. ``cost`` is ``None`` if no turn has one. ``recent`` is what each of the last turns sent, the oldest first.
+    Replies of earlier versions were not counted.
     """
 
     turns: int = 0
@@ -120,7 +120,7 @@ RECENT_TURNS: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class ThreadInfo:
-    """A thread in a listing; ``items`` counts what is in its history now, ``turns`` not what another continued."""
+    """A thread in a listing; ``items`` counts its current history, ``turns`` leaves out continued turns."""
 
     id: str
     created: str
@@ -136,9 +136,9 @@ class ThreadChange:
     The parts are applied in this order. ``items`` are appended to the history. ``pinned`` sets and removes pins.
     ``replacements`` take items out of the history and put others in their place; the old ones stay in the ledger.
     ``removed`` are ids of items that leave the history with nothing in their place; they stay in the ledger, too.
-    ``states`` overwrite what was stored. ``turn`` is added, or, if a turn of its id exists, its status, text, messages,
-    receipt, tokens of the reply and cost are updated. ``continued`` is the id of the prepared turn that it continues:
-    nothing of that but its status is changed.
+    ``states`` overwrite what was stored. ``turn`` is added, or, if a turn with its id exists, its status, text,
+    messages, receipt, tokens of the reply and cost are updated. ``continued`` is the id of the prepared turn that it
+    continues: only the status of that one changes.
     """
 
     thread: str
@@ -173,8 +173,8 @@ class ThreadStore(Protocol):
         """Write ``change`` as a whole or not at all, and return when it is persistent. Creates the thread if needed.
 
         Raises ``ConflictError``, and changes nothing, if the number of a new turn is taken, if the turn to be continued
-        is not a prepared one of the thread, if an item of that id exists, if an item to be pinned is not in the thread,
-        or if an item to be replaced or removed is pinned or is not in its history.
+        is not a prepared one of the thread, if an item with that id exists, if an item to be pinned is not in the
+        thread, or if an item to be replaced or removed is pinned or is not in its history.
         """
         ...
 
@@ -191,7 +191,7 @@ class ThreadStore(Protocol):
         ...
 
     def turn(self, thread: str, number: int | None = None) -> TurnRecord | None:
-        """Return the turn of this number, or the last turn if no number is given."""
+        """Return the turn with this number, or the last turn if no number is given."""
         ...
 
     def last_number(self, thread: str) -> int:
@@ -209,10 +209,10 @@ class ThreadStore(Protocol):
     def uses(
         self, sources: Sequence[str], *, finished_only: bool = False, limit: int = USES_AT_ONCE
     ) -> Sequence[SourceUse]:
-        """Return which turns of all threads had one of these sources in their prompts, the turn added last first.
+        """Return the turns of all threads whose prompts had one of these sources, the newest first.
 
-        ``sources`` are addresses as receipts have them. A turn is there once for each way in which it had a source.
-        What it carried with its history is what stood there when the turn was added.
+        ``sources`` are addresses as receipts have them. A turn is returned once for each way in which it had a source.
+        Its history counts as it was when the turn was added.
         """
         ...
 
@@ -221,31 +221,31 @@ class ThreadStore(Protocol):
         ...
 
     def addresses(self, limit: int = USES_AT_ONCE) -> Sequence[str]:
-        """Return the addresses of sources that were in any prompt, the one seen last for the first time first."""
+        """Return the addresses of sources that were in any prompt, ordered by their first use, the latest first."""
         ...
 
     def sizes(self) -> Sequence[ThreadSize]:
-        """Return what each thread takes, the largest first."""
+        """Return the size of each thread, the largest first."""
         ...
 
     def prune(self, before: str, *, thread: str | None = None, dry_run: bool = False) -> Pruned:
-        """Remove the turns that are older than ``before``, of one thread or of all; return what went, or would go.
+        """Remove the turns older than ``before``, of one thread or of all; return what was removed, or would be.
 
         ``before`` is a time in UTC without a zone (``2026-01-31T15:00:00``). A thread that was used since keeps its
-        history and the numbers of its turns; messages that had left the history go with the turns. Any other thread
-        goes as a whole. What is removed is on no page of a file any more when this returns.
+        history and the numbers of its turns; messages that had left the history are removed with the turns. Any other
+        thread is removed as a whole. When this returns, the removed data is erased from the files, free pages included.
         """
         ...
 
     def rename(self, thread: str, name: str) -> None:
-        """Give a thread another name, with all that it has: history, turns, the states of layers.
+        """Rename a thread with everything that belongs to it: history, turns, the states of layers.
 
-        Raises ``ConflictError``, and changes nothing, if there is no such thread, or if one has that name.
+        Raises ``ConflictError``, and changes nothing, if there is no such thread, or if the new name is taken.
         """
         ...
 
     def totals(self, thread: str) -> Totals:
-        """Return the figures of a thread; zeros if there is none of that name."""
+        """Return the figures of a thread; zeros if it does not exist."""
         ...
 
     def states(self, keys: Sequence[StateKey]) -> Sequence[LayerState | None]:
@@ -282,11 +282,11 @@ class StateDatabase(Protocol):
         ...
 
     def forgetting(self, principal: Principal) -> Forgetting:
-        """Return what takes notes out of this database: of all owners, or with all else that ``principal`` has."""
+        """Return what removes notes and sources from this database on behalf of ``principal``."""
         ...
 
     def has_session(self, principal: Principal, thread: str) -> bool:
-        """Return whether a session says what a thread of ``principal`` may see. Every turn asks: it is one lookup."""
+        """Return whether a thread of ``principal`` has a session. Every turn asks, so it is one lookup."""
         ...
 
     def sessions(self, principal: Principal) -> SessionStore:
@@ -294,14 +294,14 @@ class StateDatabase(Protocol):
         ...
 
     def answering(self, principal: Principal, thread: str) -> AbstractContextManager[None]:
-        """Hold a thread of ``principal`` while a model answers in it: one at a time, of all processes.
+        """Lock a thread of ``principal`` while a model answers in it: one holder at a time, over all processes.
 
-        Raises ``ThreadBusyError`` at once if somebody else holds it. What a process holds ends with it.
+        Raises ``ThreadBusyError`` at once if somebody else holds it. The lock is released when the process ends.
         """
         ...
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Join what all stores of this database write in the block, by this thread of the process, into one write.
+        """Run a transaction over all stores of this database, for writes by the current thread of the process.
 
         It becomes persistent when the block ends; an exception discards all of it. Readers in other threads and
         processes see the state before it. Blocks do not nest.
@@ -309,7 +309,7 @@ class StateDatabase(Protocol):
         ...
 
     def is_current(self) -> bool:
-        """Tell whether the database can still be used: it was not removed or replaced since it was opened."""
+        """Return whether the database can still be used: it was not removed or replaced since it was opened."""
         ...
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
-"""What writeback needs of a database: finished turns that wait for it, and proposals that wait for the person.
+"""What writeback needs from a database: finished turns that wait for it, and proposals that wait for the person.
 
-Both belong to one owner, who is bound when they are opened: no method takes an owner, so none can be asked for
-another's. Everything is persistent when a method returns.
+Both belong to one owner, who is bound when they are opened: no method takes an owner, so none can return another
+owner's. Everything is persistent when a method returns.
 """
 
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ from promptuary.core.notes import Audience, NoteDraft, NoteKind
 
 @dataclass(frozen=True, slots=True)
 class QueuedTurn:
-    """A finished turn that waits for writeback. ``id`` is the turn's; ``text`` is what was said, as writeback wants it.
+    """A finished turn that waits for writeback. ``id`` is the turn's; ``text`` is what was said, in writeback's format.
 
-    ``due`` is when it is tried next, in seconds since 1970; ``None`` if it failed too often to be tried by itself.
-    ``tries`` counts the attempts that failed, and ``error`` says how the last one did.
+    ``due`` is when it is tried next, in seconds since 1970; ``None`` if it failed too often to be retried
+    automatically. ``tries`` counts the attempts that failed, and ``error`` is the reason of the last failure.
     """
 
     id: str
@@ -29,16 +29,17 @@ class QueuedTurn:
 
 
 class NoteQueue(Protocol):
-    """The turns of one owner that wait for writeback. Each is kept until it is done, whatever other threads add."""
+    """The turns of one owner that wait for writeback. Each stays until it is done, whatever other threads add."""
 
     def add(self, turn: QueuedTurn) -> bool:
         """Add a turn; return False, and change nothing, if it is there already."""
         ...
 
     def take(self, now: float, *, lease: float) -> QueuedTurn | None:
-        """Return a turn that is due, the one that has waited longest, and keep it from others for ``lease`` seconds.
+        """Return the due turn that has waited longest, and lease it for ``lease`` seconds.
 
-        Whoever takes a turn ends with ``done`` or ``failed``. If the process is killed, it is due again after that.
+        The caller ends the lease with ``done`` or ``failed``. If the process is killed, the turn is due again after the
+        lease.
         """
         ...
 
@@ -47,11 +48,11 @@ class NoteQueue(Protocol):
         ...
 
     def failed(self, turn: str, *, error: str, due: float | None) -> None:
-        """Note that an attempt failed, and when the turn is due again; ``None`` for never by itself."""
+        """Record a failed attempt, and when the turn is due again; ``None`` disables automatic retries."""
         ...
 
     def release(self, turn: str) -> None:
-        """Give a turn back that was taken: others may take it at once, and no attempt is counted."""
+        """Release a leased turn: others may take it at once, and no attempt is counted."""
         ...
 
     def waiting(self) -> Sequence[QueuedTurn]:
@@ -59,7 +60,7 @@ class NoteQueue(Protocol):
         ...
 
     def rename_thread(self, thread: str, name: str) -> None:
-        """Note that the thread of turns has another name. Their texts stay as they are."""
+        """Record that the thread of turns was renamed. Their texts are not changed."""
         ...
 
 
@@ -91,7 +92,7 @@ class Proposal:
 
 
 class ProposalFields(TypedDict, total=False):
-    """What of a proposal can be edited."""
+    """The editable fields of a proposal."""
 
     content: str
     title: str
@@ -112,7 +113,7 @@ class ProposalStore(Protocol):
         ...
 
     def get(self, proposal: str) -> Proposal | None:
-        """Return the proposal of this id."""
+        """Return the proposal with this id."""
         ...
 
     def replace(self, proposal: Proposal) -> bool:
@@ -120,8 +121,8 @@ class ProposalStore(Protocol):
         ...
 
     def remove(self, proposal: str, *, rejected: bool) -> bool:
-        """Remove a proposal; return False if it is not there. What was ``rejected`` is not added again.
+        """Remove a proposal; return False if it is not there. A ``rejected`` one is not added again.
 
-        Of a rejected one only the fingerprint is kept, and no text.
+        Of a rejected one only the fingerprint is stored, and no text.
         """
         ...

@@ -1,1 +1,1 @@
-"""What is true of texts: which language a file is in, and what of a text is shown where not all of it fits."""
+"""Properties of texts: the language of a file, and what is shown of a text that does not fit."""
