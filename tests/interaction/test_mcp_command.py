@@ -242,6 +242,24 @@ def test_a_root_elsewhere_is_refused_unless_the_person_allows_it(project: Path, 
     assert (refused, "The other one." in said) == (False, True)
 
 
+@pytest.mark.parametrize(
+    ("code", "is_served"),
+    [(types.INVALID_REQUEST, True), (types.METHOD_NOT_FOUND, True), (types.INTERNAL_ERROR, False)],
+)
+def test_a_client_that_declares_roots_and_knows_none_is_one_without(project: Path, code: int, is_served: bool) -> None:
+    async def unable(_: Any) -> types.ErrorData:
+        return types.ErrorData(code=code, message="List roots not supported")
+
+    async def served() -> str:
+        async with in_process(project, mode="legacy", list_roots_callback=unable) as client:
+            return text_of(await client.call_tool("expand_references", {"text": "@file:docs/style.md"}))
+
+    said = asyncio.run(served())
+
+    assert ("Be brief" in said) == is_served
+    assert ("did not say which" in said) != is_served
+
+
 @pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")  # later protocols have no roots
 def test_roots_that_change_are_asked_for_again_and_what_they_left_is_closed(project: Path) -> None:
     named = [project / "docs"]

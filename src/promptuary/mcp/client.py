@@ -30,6 +30,8 @@ SAMPLE_SECONDS: Final = 120.0
 _ROOTS_LAST: Final = 60.0
 """Seconds for which roots are believed where the client does not tell that they changed."""
 _MOST_QUESTIONS: Final = 16
+_CANNOT: Final = frozenset({types.METHOD_NOT_FOUND, types.INVALID_REQUEST})
+"""What a client answers that knows no roots: up to 1.6 the package of the protocol declared them for every client."""
 
 
 class Question:
@@ -54,7 +56,7 @@ class Client:
         self.asked = asyncio.Event()
         """Set while there are questions that the client was not sent yet."""
         self._context: Context | None = None
-        self._roots: tuple[float, list[str]] | None = None
+        self._roots: tuple[float, list[str] | None] | None = None
         self._number = 0
 
     def meet(self, context: Context) -> None:
@@ -96,7 +98,7 @@ class Client:
         self._roots = None
 
     async def roots(self) -> list[str] | None:
-        """Return the URIs of the client's roots; ``None`` if it has none to name.
+        """Return the URIs of the client's roots; ``None`` if it has none to name, or cannot name any.
 
         Raises ``PromptuaryError`` if it declares roots and does not say which: then no folder can be used.
         """
@@ -106,9 +108,11 @@ class Client:
             return self._roots[1]
         try:
             answer = await asyncio.wait_for(self._ask(types.ListRootsRequest(), types.ListRootsResult), ROOTS_SECONDS)
+            found: list[str] | None = [str(root.uri) for root in answer.roots]
         except (MCPError, TimeoutError, ValueError) as error:
-            raise PromptuaryError("the client has roots and did not say which, so no folder can be used") from error
-        found = [str(root.uri) for root in answer.roots]
+            if not isinstance(error, MCPError) or error.code not in _CANNOT:
+                raise PromptuaryError("the client has roots and did not say which, so no folder can be used") from error
+            found = None
         self._roots = (time.monotonic(), found)
         return found
 

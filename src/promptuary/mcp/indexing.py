@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from promptuary.core.errors import PromptuaryError
+from promptuary.core.text import counted
 from promptuary.engine import Promptuary
 from promptuary.mcp.folders import is_wide
 
@@ -29,4 +30,4 @@ async def indexed(workspace: Promptuary, report: Report, stopped: threading.Even
         report(done, total, "indexing")
 
     synced = await workspace.search.index([workspace.path], progress=progress)
-    return [f"the workspace was indexed first: {synced.added:,} files"]
+    return [f"the workspace was indexed first: {counted(synced.added, 'file')}"]
