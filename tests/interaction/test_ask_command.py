@@ -316,7 +316,6 @@ def test_a_service_that_is_busy_is_asked_again_when_it_wants_to_be(run: Run, tal
     assert len(server.asked) == 3
     assert time.monotonic() - began >= 1
     assert "is asked too often (HTTP status 429: slow down); trying again in 1 s, Ctrl-C stops\n" in err
-    assert "answers with HTTP status 503: no; trying again in " in err
 
 
 def test_ctrl_c_ends_the_wait_for_a_busy_service_at_once(talk: Talk, tmp_path: Path) -> None:
@@ -552,7 +551,7 @@ def test_whoever_reads_no_further_ends_the_answer(run: Run, talk: Talk, tmp_path
 def test_at_a_terminal_the_person_is_asked_before_a_tool_writes_and_sees_no_control_characters(
     run: Run, talk: Talk, tmp_path: Path
 ) -> None:
-    fact = json.dumps({"type": "user", "title": "Tea", "content": "Likes tea."})
+    fact = json.dumps({"type": "user", "title": "Tea", "content": "Likes tea.\nAnd cake."})
     talk([Says("", [ToolCall("c1", "write_memory", fact)]), Says("Noted.\x1b]0;evil\x07")])
     master, terminal = pty.openpty()
     with started("Remember that.", cwd=tmp_path, stdin=terminal, stdout=terminal, stderr=terminal) as child:
@@ -563,7 +562,9 @@ def test_at_a_terminal_the_person_is_asked_before_a_tool_writes_and_sees_no_cont
         assert child.wait(timeout=20) == 0
     os.close(master)
 
-    assert b"Let the model call write_memory" in shown
-    assert b"Likes tea." in shown
+    assert (
+        b"The model wants to call write_memory:\r\n  type: user\r\n  title: Tea\r\n  content: Likes tea.\r\n" in shown
+    )
+    assert b"    And cake.\r\nLet it? [y/N]" in shown
     assert b"\x1b]0;" not in shown
     assert "Tea" in run("memory", "list")[1]

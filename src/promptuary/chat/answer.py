@@ -46,8 +46,9 @@ class StreamedAnswer:
                 self._context.show(turn.expansion, turn.receipt)
                 terminal.wait(f"{self._model} …")
             case Retrying():
-                terminal.line(retry_line(event), "yellow")
-                terminal.wait(f"{self._model} …")
+                if line := retry_line(event):
+                    terminal.line(line, "yellow")
+                    terminal.wait(f"{self._model} …")
             case TextPiece(text):
                 terminal.piece(text)
             case CallBegun(call):

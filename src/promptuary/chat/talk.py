@@ -30,9 +30,9 @@ from promptuary.commands.run import run_command
 from promptuary.commands.window_bar import bar_text
 from promptuary.config.named_models import how_to_configure
 from promptuary.config.settings import user_file
-from promptuary.core.errors import PromptuaryError, RunFailedError
+from promptuary.core.errors import PromptuaryError, RunFailedError, SourceError
 from promptuary.core.messages import ToolCall
-from promptuary.core.runs import LONGEST_ASKED, NOT_SENT, SentTurn, call_line, too_long_to_ask, tool_text
+from promptuary.core.runs import NOT_SENT, SentTurn, asked_lines, too_long_to_ask, tool_text
 from promptuary.core.text import one_line
 from promptuary.core.threads import UndoneTurn
 
@@ -82,7 +82,7 @@ class Talk:
         try:
             await self._send(whole, text)
         except PromptuaryError as error:
-            self._terminal.line(str(error), "red")
+            self._terminal.line(_in_words(error), "red")
             self._wait_with(text)
         return True
 
@@ -123,8 +123,9 @@ class Talk:
             raise
         finally:
             self._answering = None
-        shown.end(time.monotonic() - began)
+        seconds = time.monotonic() - began
         self._show_end(task, shown, typed)
+        shown.end(seconds)
 
     async def _show_unsent(self, whole: Unfolded, thread: str) -> None:
         """Show exactly what would be sent, and how to configure a model that answers it."""
@@ -163,11 +164,13 @@ class Talk:
         if too_long := too_long_to_ask(call):
             self._terminal.line(too_long, "yellow")
             return False
-        self._terminal.line(f"The model wants to call {call_line(call, LONGEST_ASKED)}", "yellow")
+        for line in asked_lines(call):
+            self._terminal.line(line, "yellow")
         try:
             return await self._prompt.agrees("Let it?")
         except PromptInterruptedError:
             self.interrupt()
+            await asyncio.sleep(0)  # where it is interrupted: the model is not told that the person declined
             return False
 
     async def _give_up_earlier(self, thread: str) -> None:
@@ -181,7 +184,8 @@ class Talk:
         if self._preview is not None and parse(line, EVERYTHING) == Invocation("why", "", ""):
             self._explain_preview(self._preview)
             return True
-        result = await run_command(self._p, line, thread=self._prompt.thread, model=self._prompt.model)
+        prompt = self._prompt
+        result = await run_command(self._p, line, thread=prompt.thread, model=prompt.model, worded=_in_words)
         self._show(result)
         match result:
             case Ended():
@@ -235,3 +239,8 @@ class Talk:
                 self._terminal.text("\n" + "\n".join(f"{key.ljust(width)}  {meaning}" for key, meaning in keys))
             case _:
                 self._terminal.text(plain_text(result))
+
+
+def _in_words(error: PromptuaryError) -> str:
+    """Return what an error is to a person: its sentence, without the code that is for programs."""
+    return error.reason if isinstance(error, SourceError) else str(error)

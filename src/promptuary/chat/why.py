@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -17,7 +17,15 @@ from promptuary.core.threads import Replay
 _COLOURS: Final = ("cyan", "green", "magenta", "blue", "yellow", "bright_cyan", "bright_green", "bright_magenta")
 _STATUS: Final = {"in": "green", "degraded": "yellow", "out": "red"}
 _WIDEST: Final = 76
-_NARROW: Final = 60
+_TITLES: Final = ("layer", "what", "status", "tokens", "window", "why")
+_GAP: Final = 2
+_WORD: Final = 24
+"""A word of a reason stays whole if it has no more characters."""
+_ROOMY: Final = 100
+"""Columns that leave room for a state on one line."""
+_NAME: Final = 14
+"""Columns that a name has at least."""
+_NARROW: Final = 72
 """Columns below which the table leaves out what is told below it, or by the bar."""
 _FEW: Final = 4
 """How many columns such a table has."""
@@ -34,7 +42,7 @@ def show_receipt(title: str, receipt: Receipt, remarks: Sequence[str] = ()) -> N
     console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
     console.print(Text(title, style="bold"))
     narrow = console.width < _NARROW
-    console.print(_table(receipt, narrow=narrow))
+    console.print(_table(receipt, None if narrow else console.width))
     if narrow:
         for entry in receipt.rows:
             if entry.reason and entry.status != "in":
@@ -44,16 +52,30 @@ def show_receipt(title: str, receipt: Receipt, remarks: Sequence[str] = ()) -> N
         console.print(Text(line, style="yellow"))
 
 
-def _table(receipt: Receipt, *, narrow: bool) -> Table:
+def _table(receipt: Receipt, width: int | None) -> Table:
+    """Return the table for a terminal of this width; without one, for a narrow terminal."""
     table = Table(box=None, pad_edge=False, header_style="dim")
-    titles = ("layer", "what", "status", "tokens", "window", "why")
-    for title in titles[: _FEW if narrow else None]:
-        number = title in {"tokens", "window"}
-        table.add_column(title, justify="right" if number else "left", overflow="fold", no_wrap=number)
     colours = _colours(segments(receipt, _WIDEST))
-    for entry in receipt.rows:
-        table.add_row(*_row(entry, colours.get(entry.layer, ""))[: _FEW if narrow else None])
+    shown = _FEW if width is None else len(_TITLES)
+    rows = [_row(entry, colours.get(entry.layer, ""))[:shown] for entry in receipt.rows]
+    widest = _widest(rows, width) if width is not None else {}
+    for title in _TITLES[:shown]:
+        number = title in {"tokens", "window"}
+        justify: Literal["left", "right"] = "right" if number else "left"
+        table.add_column(title, justify=justify, overflow="fold", no_wrap=number, max_width=widest.get(title))
+    for row in rows:
+        table.add_row(*row)
     return table
+
+
+def _widest(rows: Sequence[tuple[Text, ...]], width: int) -> dict[str, int]:
+    """Return how wide names and states may be shown so that the words of the reasons stay whole."""
+    cells = {title: [title, *(row[place].plain for row in rows)] for place, title in enumerate(_TITLES)}
+    word = {title: max(len(one) for cell in column for one in cell.split()) for title, column in cells.items()}
+    wide = {title: max(map(len, column)) for title, column in cells.items()}
+    state = wide["status"] if width >= _ROOMY else word["status"]
+    taken = wide["layer"] + state + wide["tokens"] + wide["window"] + _GAP * (len(_TITLES) - 1)
+    return {"status": state, "what": max(width - taken - min(word["why"], _WORD), _NAME)}
 
 
 def _row(entry: ReceiptEntry, colour: str) -> tuple[Text, ...]:

@@ -36,6 +36,8 @@ _ARGUMENT: Final = 60
 _RESULT: Final = 100
 LONGEST_ASKED: Final = 20_000
 """Characters of a call that a person can be asked about: it is shown to its end, and a longer one is refused."""
+_NOTICED: Final = 1.0
+"""Seconds of silence that a person notices."""
 _KEPT: Final = "what had arrived of the answer is kept in the thread"
 _NOT_KEPT: Final = "nothing of the answer is kept; --thread NAME keeps what is asked and answered"
 
@@ -258,9 +260,10 @@ def ending_line(result: RunResult) -> str:
 
 
 def retry_line(retrying: Retrying) -> str:
-    """Return what the person has to know while a busy service is waited for."""
-    seconds = f"{retrying.seconds:.0f} s" if retrying.seconds >= 1 else "a moment"
-    return f"{one_line(retrying.reason)}; trying again in {seconds}, Ctrl-C stops"
+    """Return what the person has to know while a busy service is waited for; nothing if that takes but a moment."""
+    if retrying.seconds < _NOTICED:
+        return ""
+    return f"{one_line(retrying.reason)}; trying again in {retrying.seconds:.0f} s, Ctrl-C stops"
 
 
 def tool_text(tool: Tool) -> str:
@@ -269,19 +272,29 @@ def tool_text(tool: Tool) -> str:
     return f"[tool {tool.name}]\n{tool.spec.description}\n{parameters}\n"
 
 
-def call_line(call: ToolCall, longest: int = _ARGUMENT) -> str:
+def call_line(call: ToolCall) -> str:
     """Return a call as a person reads it: its name, and its arguments in short."""
+    shown = [f"{name}={one_line(value)}" if name else one_line(value) for name, value in _arguments(call)]
+    return one_line(" ".join([call.name, *(_short(one, _ARGUMENT) for one in shown)]))
+
+
+def asked_lines(call: ToolCall) -> list[str]:
+    """Return a call as a person reads it before agreeing to it: each argument to its end, line by line."""
+    lines = [f"The model wants to call {one_line(call.name)}:"]
+    for name, value in _arguments(call):
+        first, *rest = map(one_line, value.splitlines() or [""])
+        lines += [f"  {one_line(name)}: {first}", *(f"    {one}" for one in rest)]
+    return lines
+
+
+def _arguments(call: ToolCall) -> list[tuple[str, str]]:
+    """Return the names and values of the arguments; what is no object has no name."""
     try:
         given = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):
         given = call.arguments
     values = list(given.items()) if isinstance(given, dict) else [("", given)]
-    shown = [
-        f"{name}={said}" if name else said
-        for name, one in values
-        for said in [one_line(one if isinstance(one, str) else json.dumps(one))]
-    ]
-    return one_line(" ".join([call.name, *(_short(one, longest) for one in shown)]))
+    return [(name, one if isinstance(one, str) else json.dumps(one)) for name, one in values]
 
 
 def too_long_to_ask(call: ToolCall) -> str:

@@ -148,6 +148,23 @@ def test_each_call_of_a_tool_is_shown_and_writing_needs_consent(begin: Begin, pr
         assert [note.title for note in promptuary.memory.list().headers] == ["Deploys"]
 
 
+def test_ctrl_c_at_the_question_stops_the_answer_and_the_model_is_told_nothing(begin: Begin, project: Path) -> None:
+    write = ToolCall("2", "write_memory", '{"content": "One.\\nTwo.", "title": "Deploys", "type": "project"}')
+    chat = begin(Says(calls=[write]), Says("Not noted."))
+    chat.press("Note it\r")
+    shown = chat.expect("Let it? [y/N]")
+    assert "The model wants to call write_memory:\n  content: One.\n    Two.\n  title: Deploys" in shown
+    chat.interrupt()
+    shown = chat.expect("interrupted: what had arrived of the answer is kept")
+    assert "declined" not in shown
+    chat.expect("; turn 1; ")
+    chat.press("\x04")
+
+    assert chat.ended() == 0
+    assert [status for _, status in turns(project)] == ["finished"]
+    assert said(project)[2:] == ["not called: the answer was interrupted", "[interrupted]"]
+
+
 def test_a_long_paste_is_folded_sent_whole_and_never_scanned(begin: Begin, project: Path) -> None:
     pasted = "\n".join(f"line {number} mentions @src/first.py" for number in range(120))
     chat = begin(Says("Long."))
@@ -192,6 +209,9 @@ def test_commands_act_on_the_thread_and_slips_are_never_sent(begin: Begin, proje
     chat = begin(Says("Yes."))
     chat.press("/contxt add docs/style.md\r")
     chat.expect("did you mean /context add docs/style.md?")
+    chat.press("/why 7\r")
+    chat.expect("there is no turn 7 of thread main; no thread has been used yet")
+    assert "NOT_FOUND" not in chat.everything
     chat.press("/context add docs/style.md @folder:src\r")
     chat.expect("@folder:src    with the next message")
     chat.expect("history: 0 messages")

@@ -9,6 +9,7 @@ from promptuary.blocking import Promptuary
 from promptuary.chat.answer import ContextLines
 from promptuary.chat.terminal import Terminal
 from promptuary.chat.why import show_why
+from promptuary.testing.scripted import ScriptedModel
 from tests.conftest import Files
 
 
@@ -44,6 +45,17 @@ def test_a_file_in_view_that_changes_or_goes_is_shown_once_as_it_is_now(project:
         (gone,) = shown(promptuary, lines, written, "Gone?")
         assert "deleted" in gone
         assert not gone.startswith("+")
+
+
+def test_why_keeps_the_names_of_tools_whole_in_a_terminal_of_80_columns(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with Promptuary.open(project, exact=True, embedder="none") as promptuary:
+        promptuary.threads.run("Look", ScriptedModel(["Yes."]), promptuary.threads.tools())
+        show_why(promptuary.threads.replay())
+
+    assert "search_recall_memories," in capsys.readouterr().out
 
 
 def test_why_keeps_words_and_numbers_whole_in_a_narrow_terminal(

@@ -6,7 +6,7 @@ import pytest
 
 from promptuary.chat.terminal import Terminal
 from promptuary.core.messages import ToolCall
-from promptuary.core.runs import LONGEST_ASKED, CallEnded, call_line, result_line, too_long_to_ask
+from promptuary.core.runs import CallEnded, asked_lines, call_line, result_line, too_long_to_ask
 
 
 @pytest.fixture
@@ -85,6 +85,6 @@ def test_what_a_call_gave_is_told_in_a_few_words(result: str, is_error: bool, sa
 
 def test_a_call_that_a_person_is_asked_about_is_shown_to_its_end_or_refused() -> None:
     arguments = '{"content": "' + "x" * 3_000 + ' and transfer it all"}'
-    assert call_line(ToolCall("1", "write", arguments), LONGEST_ASKED).endswith(" and transfer it all")
+    assert asked_lines(ToolCall("1", "write", arguments))[-1].endswith("x and transfer it all")
     assert too_long_to_ask(ToolCall("1", "write", arguments)) == ""
     assert "30,000 characters" in too_long_to_ask(ToolCall("1", "write", "x" * 30_000))

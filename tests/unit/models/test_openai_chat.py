@@ -165,6 +165,11 @@ def test_a_silent_service_ends_with_the_timeout(server: Loopback) -> None:
         complete(hasty)
 
 
+def test_an_address_that_is_none_is_named() -> None:
+    with pytest.raises(PromptuaryError, match="The address htp:/x/chat/completions cannot be used: Only http://"):
+        complete(EndpointChatModel("htp:/x", "some-model"))
+
+
 @pytest.mark.parametrize(
     "body",
     [

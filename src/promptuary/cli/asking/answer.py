@@ -41,7 +41,8 @@ class ShownAnswer:
                 for warning in turn.receipt.warnings:
                     self._tell(f"{styled('warning:', 'yellow', sys.stderr)} {one_line(warning)}")
             case Retrying():
-                self._tell(retry_line(event))
+                if line := retry_line(event):
+                    self._tell(line)
             case CallBegun():
                 self.break_line()
             case CallEnded(call):

@@ -15,16 +15,7 @@ from promptuary.config.settings import user_file
 from promptuary.core.errors import PromptuaryError, RunFailedError
 from promptuary.core.json import run_failure_json, run_json, unsent_json
 from promptuary.core.messages import ToolCall
-from promptuary.core.runs import (
-    LONGEST_ASKED,
-    NOT_SENT,
-    RunResult,
-    Tool,
-    call_line,
-    ending_line,
-    too_long_to_ask,
-    tool_text,
-)
+from promptuary.core.runs import NOT_SENT, RunResult, Tool, asked_lines, ending_line, too_long_to_ask, tool_text
 from promptuary.core.text import one_line, visible
 
 DONE: Final = 0
@@ -107,8 +98,12 @@ def _can_ask(options: argparse.Namespace) -> bool:
 
 
 def _agrees(call: ToolCall, answer: ShownAnswer, options: argparse.Namespace) -> bool:
+    if options.yes:
+        return True
     answer.break_line()
-    if not options.yes and (too_long := too_long_to_ask(call)):
+    if too_long := too_long_to_ask(call):
         print(too_long, file=sys.stderr, flush=True)
         return False
-    return confirmed(f"Let the model call {call_line(call, LONGEST_ASKED)}?", options)
+    for line in asked_lines(call):
+        print(line, file=sys.stderr)
+    return confirmed("Let it?", options)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from promptuary.core.errors import Code, PromptuaryError, ServiceRefusedError, SourceError
 from promptuary.core.ports.chat import Retrying
+from promptuary.core.text import one_line
 from promptuary.workspace.web.addresses import Target, parse_url
 from promptuary.workspace.web.fetch import Resolver, resolve_host, system_resolver
 from promptuary.workspace.web.policy import Deadline, StallLimit
@@ -104,9 +105,8 @@ def post_json(
     url: str, content: object, policy: PostPolicy, credential: Credential = _NO_KEY, resolve: Resolver = system_resolver
 ) -> object:
     """Return the service's answer to ``content``. Raises ``PromptuaryError`` if there is none."""
-    headers = credential.headers()
+    headers, target = credential.headers(), _target(url)
     try:
-        target = parse_url(url)
         deadline = Deadline(target.host, policy.timeout, time.monotonic() + policy.timeout)
         addresses = _addresses(target, policy, resolve, deadline)
         call = _Call(target, addresses, json.dumps(content).encode(), credential, deadline, tuple(headers))
@@ -125,10 +125,7 @@ def post_for_stream(
     ``connection`` closes it. Raises ``PromptuaryError`` if there is no answer, and in ``connection`` if it breaks off.
     """
     headers = line.credential.headers()
-    try:
-        target = parse_url(url)
-    except SourceError as error:
-        raise PromptuaryError(error.reason) from None
+    target = _target(url)
     with ExitStack() as begun:
         begun.enter_context(_told(target, line))
         deadline = StallLimit(target.host, policy.timeout, time.monotonic() + _LONGEST_ANSWER)
@@ -137,6 +134,13 @@ def post_for_stream(
         chunks = yield from _begun(call, policy, line.hangup, begun)
         line.connection.enter_context(begun.pop_all())
         return chunks
+
+
+def _target(url: str) -> Target:
+    try:
+        return parse_url(url)
+    except SourceError as error:
+        raise PromptuaryError(f"The address {one_line(url)[:100]} cannot be used: {error.reason}") from None
 
 
 @contextmanager
