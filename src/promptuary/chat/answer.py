@@ -1,6 +1,7 @@
 """Shows a run in the terminal: what goes along, the answer as it arrives, each call of a tool, and what it took."""
 
 import re
+import time
 from collections.abc import Sequence
 from typing import Final, assert_never
 
@@ -36,6 +37,8 @@ class StreamedAnswer:
 
     def __init__(self, terminal: Terminal, model: str, context: "ContextLines") -> None:
         self._terminal, self._model, self._context = terminal, model, context
+        self._awaited, self._since = "preparing", time.monotonic()
+        """What is waited for, and since when; nothing while text arrives."""
         self.result: RunResult | None = None
 
     def show(self, event: RunEvent) -> None:
@@ -44,23 +47,34 @@ class StreamedAnswer:
         match event:
             case TurnPrepared(turn):
                 self._context.show(turn.expansion, turn.receipt)
-                terminal.wait(f"{self._model} …")
+                self._await_model()
             case Retrying():
                 if line := retry_line(event):
                     terminal.line(line, "yellow")
-                    terminal.wait(f"{self._model} …")
+                    self._await_model()
             case TextPiece(text):
+                self._awaited = ""
                 terminal.piece(text)
             case CallBegun(call):
+                self._awaited, self._since = call.name, time.monotonic()
                 terminal.line(f"→ {call_line(call)}", "cyan")
             case CallEnded(is_error=is_error):
                 terminal.line(f"  {result_line(event)}", "red" if is_error else "dim")
             case TurnExtended():
-                terminal.wait(f"{self._model} …")
+                self._await_model()
             case RunEnded(result):
                 self.result = result
             case _:
                 assert_never(event)
+
+    def _await_model(self) -> None:
+        self._awaited, self._since = self._model, time.monotonic()
+        self._terminal.wait(f"{self._model} …")
+
+    def still_waiting(self) -> None:
+        """Show what is waited for, and for how long."""
+        if self._awaited:
+            self._terminal.wait(f"{self._awaited} … {time.monotonic() - self._since:.0f} s, Ctrl-C stops")
 
     def end(self, seconds: float) -> None:
         """Show what the run took, as far as it is known."""

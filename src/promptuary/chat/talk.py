@@ -6,7 +6,7 @@ Everything is done by the facade and by the commands; what is here is when, and 
 import asyncio
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from promptuary.chat.answer import ContextLines, StreamedAnswer
 from promptuary.chat.options import ChatOptions
@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from promptuary.engine import Promptuary
 
 
+_SECOND: Final = 1.0
+"""How often a person who waits sees for how long."""
+
+
 class Talk:
     """What is said and done in a chat: messages that are sent, and commands."""
 
@@ -47,6 +51,8 @@ class Talk:
         self._p, self._options, self._prompt, self._terminal = p, options, prompt, terminal
         self._by_model = {prompt.model: p}
         self._answering: asyncio.Task[object] | None = None
+        self._asking = False
+        """Whether the person is asked something: then nothing else is shown."""
         self._context = ContextLines(terminal)
         self._draft = ""
         """What the next prompt begins with."""
@@ -115,7 +121,9 @@ class Talk:
         )
         self._answering = task
         try:
-            await asyncio.wait([task])
+            while not (await asyncio.wait([task], timeout=_SECOND))[0]:
+                if not self._asking:
+                    shown.still_waiting()
         except asyncio.CancelledError:
             task.cancel()
             with suppress(asyncio.CancelledError, PromptuaryError):
@@ -166,12 +174,15 @@ class Talk:
             return False
         for line in asked_lines(call):
             self._terminal.line(line, "yellow")
+        self._asking = True
         try:
             return await self._prompt.agrees("Let it?")
         except PromptInterruptedError:
             self.interrupt()
             await asyncio.sleep(0)  # where it is interrupted: the model is not told that the person declined
             return False
+        finally:
+            self._asking = False
 
     async def _give_up_earlier(self, thread: str) -> None:
         earlier = await self._p.threads.pending(thread=thread)

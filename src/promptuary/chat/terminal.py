@@ -27,7 +27,8 @@ class Terminal:
         self._waiting = False
         self._wrap = WordWrap()
         self._visible = VisibleStream()
-        self._wraps = self._stream.isatty() and not is_dumb()
+        self._erases = not is_dumb()
+        self._wraps = self._stream.isatty() and self._erases
         self.coloured = not os.environ.get("NO_COLOR") and not is_dumb()
 
     def piece(self, text: str) -> None:
@@ -49,10 +50,10 @@ class Terminal:
         self._write(f"{self._styled(self._wrapped(visible(text)[0]), style)}\n")
 
     def wait(self, sentence: str) -> None:
-        """Show a sentence until the next thing is written."""
+        """Show a sentence until the next thing is written; what is too long for one row of the terminal is cut."""
         self.break_line()
-        if self.coloured:
-            self._write(self._styled(one_line(sentence), "dim"))
+        if self._erases:
+            self._write(self._styled(one_line(sentence)[: self._columns() - 1], "dim"))
             self._waiting = True
 
     def stop_waiting(self) -> None:

@@ -62,9 +62,10 @@ def test_ctrl_c_stops_the_answer_and_not_the_program(begin: Begin, project: Path
 
 
 def test_an_answer_that_never_comes_can_be_interrupted_and_the_message_is_not_lost(begin: Begin) -> None:
-    chat = begin(Silent(4), Says("Here I am."))
+    chat = begin(Silent(9), Says("Here I am."))
     chat.press("Hello?\r")
-    chat.expect("fake …")
+    chat.expect("fake … 1 s, Ctrl-C stops")
+    chat.expect("fake … 2 s, Ctrl-C stops")
     chat.interrupt()
     chat.expect("interrupted: nothing had arrived")
     chat.expect("❯ Hello?", count=2)  # it waits in the prompt

@@ -43,6 +43,17 @@ def test_an_emoji_that_is_split_at_its_joiner_is_shown_whole(written: io.StringI
     assert written.getvalue() == "\U0001f468\u200d\U0001f469\u200d\U0001f467⟨U+200D⟩\ndone\n"
 
 
+def test_a_sentence_to_wait_with_needs_no_colour_and_stays_on_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    written = io.StringIO()
+    terminal = Terminal(written)
+    terminal.wait("x" * 200)
+    terminal.piece("Hello.")
+
+    assert written.getvalue() == f"{'x' * 79}\r\x1b[KHello."
+
+
 def test_a_sentence_to_wait_with_is_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
