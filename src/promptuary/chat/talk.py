@@ -226,7 +226,7 @@ class Talk:
     def _explain_preview(self, turn: SentTurn) -> None:
         """Show what a message is made of that was not sent, since there is no model."""
         title = f"not sent, for there is no model: {one_line(turn.text)[:200]}"
-        if self._terminal.coloured:
+        if not self._terminal.only_prints:
             from promptuary.chat.why import show_receipt  # noqa: PLC0415  (rich is loaded when it is needed)
 
             self._terminal.break_line()
@@ -236,7 +236,7 @@ class Talk:
 
     def _show(self, result: CommandResult) -> None:
         match result:
-            case Explained(replay) if self._terminal.coloured:
+            case Explained(replay) if not self._terminal.only_prints:
                 from promptuary.chat.why import show_why  # noqa: PLC0415  (rich is loaded when it is needed)
 
                 self._terminal.break_line()

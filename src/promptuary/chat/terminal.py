@@ -27,9 +27,9 @@ class Terminal:
         self._waiting = False
         self._wrap = WordWrap()
         self._visible = VisibleStream()
-        self._erases = not is_dumb()
-        self._wraps = self._stream.isatty() and self._erases
-        self.coloured = not os.environ.get("NO_COLOR") and not is_dumb()
+        self.only_prints = is_dumb()
+        self._wraps = self._stream.isatty() and not self.only_prints
+        self._coloured = not os.environ.get("NO_COLOR") and not self.only_prints
 
     def piece(self, text: str) -> None:
         """Write some more of a text from elsewhere, at once."""
@@ -52,7 +52,7 @@ class Terminal:
     def wait(self, sentence: str) -> None:
         """Show a sentence until the next thing is written; what is too long for one row of the terminal is cut."""
         self.break_line()
-        if self._erases:
+        if not self.only_prints:
             self._write(self._styled(one_line(sentence)[: self._columns() - 1], "dim"))
             self._waiting = True
 
@@ -81,7 +81,7 @@ class Terminal:
             return _USUAL
 
     def _styled(self, text: str, style: TextStyle | None) -> str:
-        return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if style and self.coloured else text
+        return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if style and self._coloured else text
 
     def _write(self, text: str) -> None:
         if text:

@@ -1,4 +1,4 @@
-"""``/why`` in colour: the receipt of a turn as a table, and the window as a bar. Uses rich, which is loaded here."""
+"""``/why`` at a terminal: the receipt of a turn as a table, the window as a bar. Uses rich, which is loaded here."""
 
 import sys
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ def show_receipt(title: str, receipt: Receipt, remarks: Sequence[str] = ()) -> N
         for entry in receipt.rows:
             if entry.reason and entry.status != "in":
                 console.print(Text(f"{one_line(entry.label)}: {one_line(entry.reason)}", style="dim"))
-    console.print(_bar(receipt, min(_WIDEST, max(console.width - 2, 20))))
+    console.print(_bar(receipt, min(_WIDEST, max(console.width - 2, 20)), coloured=not console.no_color))
     for line in (*_remarks(receipt), *remarks):
         console.print(Text(line, style="yellow"))
 
@@ -95,12 +95,13 @@ def _colours(parts: list[Segment]) -> dict[str, str]:
     return {name: _COLOURS[place % len(_COLOURS)] for place, name in enumerate(named)}
 
 
-def _bar(receipt: Receipt, width: int) -> Text:
+def _bar(receipt: Receipt, width: int, *, coloured: bool) -> Text:
+    """Return the bar of the window and its legend; without colours, each layer has a mark of its own."""
     parts = segments(receipt, width)
     colours = _colours(parts) | {REPLY: "white", FREE: "dim"}
     bar, legend = Text(), Text("\n")
-    for one in parts:
-        mark = {REPLY: "┄", FREE: "·"}.get(one.name, "█")
+    for place, one in enumerate(parts):
+        mark = one.mark(0 if coloured else place)
         bar.append(mark * one.cells, style=colours[one.name])
         legend.append(f"{mark} ", style=colours[one.name])
         legend.append(f"{one_line(one.name)} {one.tokens:,} ({one.tokens / max(receipt.window, 1):.1%})  ")

@@ -47,6 +47,18 @@ def test_a_file_in_view_that_changes_or_goes_is_shown_once_as_it_is_now(project:
         assert not gone.startswith("+")
 
 
+def test_why_has_a_mark_for_each_layer_where_there_are_no_colours(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Promptuary.open(project, exact=True, embedder="none") as promptuary:
+        promptuary.threads.prepare("Look at @a.py")
+        show_why(promptuary.threads.replay())
+
+    printed = capsys.readouterr().out
+    assert "█ references" in printed
+    assert "▓ message" in printed
+
+
 def test_why_keeps_the_names_of_tools_whole_in_a_terminal_of_80_columns(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
