@@ -42,9 +42,12 @@ from promptuary.experiences.learning.choices import choice
 from promptuary.experiences.learning.learner import lessons
 from promptuary.experiences.sameness import fingerprint
 from promptuary.experiences.scrub import scrubbed, scrubbed_value
-from promptuary.gateways.answering import without_addresses, without_codes
-from promptuary.gateways.chunking import chunks as message_chunks
+from promptuary.gateways.answering import as_sent, with_slash
 from promptuary.gateways.slack import plain
+from promptuary.gateways.texts.chunking import chunks as message_chunks
+from promptuary.gateways.texts.markdown import with_tables_as_code
+from promptuary.gateways.texts.mrkdwn import mrkdwn
+from promptuary.gateways.texts.wording import without_addresses, without_codes
 from promptuary.hooks.install.jsonc import with_entry
 from promptuary.hooks.install.toml_statements import tables as toml_tables
 from promptuary.hooks.transcripts import turns as transcript_turns
@@ -163,6 +166,11 @@ def slipped(text: str) -> object:
         return blanks, slips(text, scanned.valueless, scanned.references, paths)
     finally:
         workspace.close()
+
+
+def chat_answer(text: str) -> object:
+    """Cut an answer into messages as Slack shows them; not as they are cached."""
+    return message_chunks(text, 2_000, lambda piece: len(mrkdwn.__wrapped__(piece)))
 
 
 def answer_stream(text: str) -> object:
@@ -472,8 +480,11 @@ PARSERS: Final[dict[str, Parser]] = {
     "a name in code": Parser(named_in_code),
     "a slash command": Parser(slash_command),
     "a paste": Parser(lambda text: Pastes().unfolded(text)),
-    "a message of a chat": Parser(lambda text: plain(without_addresses(without_codes(text)))),
-    "an answer in a chat": Parser(lambda text: message_chunks(text, 2_000)),
+    "a message of a chat": Parser(
+        lambda text: plain(without_addresses(without_codes(as_sent(with_slash(text, "!"), "!"))))
+    ),
+    "an answer in a chat": Parser(chat_answer),
+    "a table in a chat": Parser(with_tables_as_code),
     "a preference": Parser(choice),
     "settings of a coding agent": Parser(agent_settings),
     "settings of an agent in TOML": Parser(settings_toml),

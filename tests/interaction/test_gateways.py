@@ -2,15 +2,18 @@
 
 import asyncio
 import os
+import re
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from promptuary.gateways.answering import GREETING, MODEL_BROKE_OFF, MODEL_FAILED, PICTURE, RESTARTED, SLOW
+from promptuary.gateways.answering import GREETING, MODEL_BROKE_OFF, MODEL_FAILED, NO_MODEL, PICTURE, RESTARTED, SLOW
 from promptuary.gateways.delivery import FILE_NAME
 from promptuary.gateways.gateway import EDITED_LATE
+from promptuary.gateways.texts.wording import UNUSABLE
 from promptuary.testing.chat_server import BreaksOff, ChatServer, Refuses, Reply, Says
 from promptuary.testing.loopback import Loopback, answer
 from tests.conftest import Files, git
@@ -79,7 +82,7 @@ def test_a_refused_reference_and_an_absent_one_get_the_same_words(platform: str,
                 rig.say(42, f"See @file:{path}")
             said = await rig.answers(42, 4)
             expected = ("src/app.py", "src/nope.py", ".env", "/etc/passwd")
-            assert said == [f"@file:{path}: it is not available here.\n\nI have nothing." for path in expected]
+            assert said == [f"`@file:{path}`: it is not available here.\n\nI have nothing." for path in expected]
             assert len({last_words(one).replace(p, "") for one, p in zip(server.asked, expected, strict=True)}) == 1
 
     asyncio.run(run())
@@ -111,7 +114,8 @@ def test_a_long_answer_is_several_messages_and_a_longer_one_a_file(platform: str
             rig.say(42, "Write some code.")
             said = await rig.answers(42, 2)
             assert len(said) > 1
-            assert all(text.startswith("```python") and text.count("```") % 2 == 0 for text in said)
+            fence = "```" if platform == "slack" else "```python"  # which knows no languages
+            assert all(text.startswith(fence) and text.count("```") % 2 == 0 for text in said)
             assert sum(text.count("hello, world") for text in said) == 150
             before = len(said)
             rig.say(42, "Write more code.")
@@ -269,9 +273,9 @@ def test_what_is_found_is_attached_by_its_number(platform: str, model: Script, p
     async def run() -> None:
         async with rigged(platform, workspace=str(project)) as rig:
             rig.say(42, "/find guide")
-            assert (await rig.answers(42, 1))[0].startswith("1. docs/guide.md\n")
+            assert (await rig.answers(42, 1))[0].startswith("1. `docs/guide.md`\n")
             rig.say(42, "1")
-            assert (await rig.answers(42, 2))[1].startswith("docs/guide.md is attached")
+            assert (await rig.answers(42, 2))[1].startswith("`docs/guide.md` is attached")
             rig.say(42, "What does it say?")
             await rig.answers(42, 3)
             rig.say(42, "/context list")
@@ -393,7 +397,7 @@ def test_a_document_with_a_command_is_attached_too(model: Script) -> None:
             rig.say(42, "/help", document=("cats.md", b"They purr.\n"))
             (said,) = await rig.answers(42, 1)
         assert "/find" in said
-        assert "I have cats.md" in said
+        assert "I have `cats.md`" in said
 
     asyncio.run(run())
 
@@ -424,8 +428,8 @@ def test_commands_begin_with_what_the_platform_lets_through(platform: str, model
             rig.say(42, "1, 2")
             rig.say(42, "!important news")
             said = await rig.answers(42, 5)
-        assert said[0] == GREETING
-        assert ("as in !find guide" in said[1]) == (platform == "slack")
+        assert said[0] == GREETING.format(mark=mark)
+        assert f"`{mark}find WORDS` find files" in said[1]
         assert said[2].startswith("1. ")
         assert f" are attached; {mark}context drop PATH takes them away" in said[3]
         assert said[4].startswith("Indeed.")
@@ -443,7 +447,7 @@ def test_a_command_for_another_bot_of_the_group_is_left_to_it(model: Script) -> 
             rig.say(42, "/help@promptuary_bot find", group=True)
             rig.say(42, "/help find", group=True)
             said = await rig.answers(None, 2)
-            assert [text.startswith("/find WORDS") for text in said] == [True, True]
+            assert [text.startswith("`/find WORDS`") for text in said] == [True, True]
 
     asyncio.run(run())
 
@@ -456,6 +460,145 @@ def test_whoever_refers_to_more_than_fits_is_told_what_the_model_sees_of_it(mode
         async with rigged("telegram", workspace=str(project)) as rig:
             rig.say(42, "Sum up @file:long.txt")
             (said,) = await rig.answers(42, 1)
-        assert "@file:long.txt: not all of it fits, so I see only its beginning and end." in said
+        assert "`@file:long.txt`: not all of it fits, so I see only its beginning and end." in said
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_markdown_is_shown_as_the_platform_shows_it_and_calls_nobody(platform: str, model: Script) -> None:
+    answer = "# Plan\nDo **it**, see [the guide](https://a.example/g) or [b.example](https://evil.example). @everyone"
+    model(lambda _: Says(answer + " <!channel>\n\n| a | b |\n|---|---|\n| long | 1 |"))
+    raw = {
+        "telegram": "Plan\nDo it, see the guide or b.example (https://evil.example). @everyone <!channel>\n\n"
+        "a     b\nlong  1",
+        "discord": "**Plan**\nDo **it**, see [the guide](<https://a.example/g>) or b.example (https://evil.example). "
+        "@\u200beveryone \\<!channel>\n\n```\na     b\nlong  1\n```",
+        "slack": "*Plan*\nDo *it*, see <https://a.example/g|the guide> or b.example (https://evil.example). "
+        "@everyone &lt;!channel&gt;\n\n```\na     b\nlong  1\n```",
+    }
+
+    async def run() -> None:
+        async with rigged(platform) as rig:
+            rig.say(42, "What shall I do?")
+            await rig.answers(42, 1)
+            (message,) = rig.messages(42)
+            assert message.raw == raw[platform]
+            # What is shown of a page is fetched by the platform: an address could carry words elsewhere.
+            assert not message.previews
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_what_a_command_says_is_not_read_as_markdown_and_tables_are_code(
+    platform: str, model: Script, project: Path
+) -> None:
+    (project / "docs" / "__init__.md").write_text("Hello.\n")
+    model(lambda _: Says("Ok."))
+    mark = "!" if platform == "slack" else "/"
+
+    async def run() -> None:
+        async with rigged(platform, workspace=str(project)) as rig:
+            lines = ("find init", "1", "context list", "memory remember We *deploy* on [Tuesdays](x).", "memory list")
+            for line in lines:
+                rig.say(42, line if line == "1" else f"{mark}{line}")
+            rig.say(42, "Hello")
+            rig.say(42, f"{mark}why")
+            found, attached, view, _, notes, _, why = await rig.answers(42, 7)
+        assert "`docs/__init__.md`" in found
+        assert attached.startswith("`docs/__init__.md` is attached")
+        for text in (view, notes, why):
+            assert text.startswith("```\n")
+            assert text.endswith("\n```")
+        assert "docs/__init__.md  ok" in view
+        assert "We *deploy* on [Tuesdays](x)." in notes
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_advice_names_what_works_in_the_chat(platform: str, model: Script, project: Path) -> None:
+    model(lambda _: Says("Ok."))
+    mark = "!" if platform == "slack" else "/"
+    lines = (
+        "search bees",
+        "memory undo nothing",
+        "memory forget nothing",
+        "memory accept nothing",
+        "why x",
+        "context frob",
+    )
+    more = ("context add @remember:x", "why 9", "memory list", "memory show nothing", "context drop nothing", "undo")
+
+    async def run() -> list[str]:
+        async with rigged(platform, workspace=str(project), rate=100) as rig:
+            for line in (*lines, *more):
+                rig.say(42, f"{mark}{line}")
+            return await rig.answers(42, len(lines) + len(more))
+
+    said = asyncio.run(run())
+    assert all("promptuary" not in text for text in said), said
+    other = re.compile(r"(?<![\w/])[!/](?=(?:context|memory|find|search|why|compact|undo|help)\b)")
+    assert {found for text in said for found in other.findall(text)} == {mark}
+    assert said[1] == f"there is no such note; {mark}memory list shows which there are"
+
+
+def test_a_message_that_begins_like_a_command_can_be_sent_on_slack(model: Script) -> None:
+    server = model(lambda _: Says("Ok."))
+
+    async def run() -> None:
+        async with rigged("slack") as rig:
+            rig.say(42, "!!find me")
+            rig.say(42, "!!important")
+            await rig.answers(42, 2)
+
+    asyncio.run(run())
+    assert [last_words(one) for one in server.asked] == ["!find me", "!!important"]
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_workspace_that_is_gone_is_told_neutrally_and_its_cause_logged(
+    platform: str, model: Script, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    model(lambda _: Says("Ok."))
+    (folder := tmp_path / "app").mkdir()
+
+    async def run() -> list[str]:
+        async with rigged(platform, workspace=str(folder)) as rig:
+            rig.say(42, "Hello")
+            await rig.answers(42, 1)
+            shutil.rmtree(folder)
+            rig.say(42, "Hello again")
+            rig.say(42, "!memory remember We deploy." if platform == "slack" else "/memory remember We deploy.")
+            return await rig.answers(42, 3)
+
+    said = asyncio.run(run())
+    assert said[1:] == [UNUSABLE, UNUSABLE]
+    assert [one for one in caplog.messages if "could not be" in one and ".promptuary cannot be created" in one]
+
+
+def test_without_a_model_the_chat_is_told_so(project: Path) -> None:
+    configure("http://127.0.0.1:9", Path(os.environ["HOME"]))
+
+    async def run() -> list[str]:
+        async with rigged("telegram", model="nosuch", workspace=str(project)) as rig:
+            rig.say(42, "Hello")
+            return await rig.answers(42, 1)
+
+    assert asyncio.run(run()) == [NO_MODEL]
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_file_that_is_put_into_view_counts_as_injected(platform: str, model: Script, project: Path) -> None:
+    model(lambda _: Says("```\nTurn left."))
+
+    async def run() -> list[str]:
+        async with rigged(platform, workspace=str(project)) as rig:
+            for text in ("What does #docs/guide.md say?", "And now?"):
+                rig.say(42, text)
+            return await rig.answers(42, 2)
+
+    first, second = asyncio.run(run())
+    assert re.fullmatch(r"```\nTurn left\.\n```\n\n\[@ context: \d+ tokens injected\]", first)
+    assert "injected" not in second

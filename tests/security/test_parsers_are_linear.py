@@ -24,6 +24,7 @@ TAKES_APART = re.compile(
 )
 JSON = "JSON of our own, or of a service that the person chose, by the standard library"
 SHORT = "the value of a reference, which is short"
+ONE_MESSAGE = "one message of a chat, of at most 4,096 characters; Markdown is measured with the answer in a chat"
 NOT_MEASURED = {
     "chat/answer.py": "arguments of a call, cut to a length, by the standard library",
     "config/gateways.py": "names in a setting of the person",
@@ -33,7 +34,8 @@ NOT_MEASURED = {
     "workspace/disk/own/typed_lines.py": JSON,
     "config/keys.py": "the name of an environment variable",
     "core/runs.py": "JSON of a model, cut to a length, by the standard library",
-    "gateways/code_entities.py": "one message of a chat, of at most 4,096 characters",
+    "gateways/texts/discord_markdown.py": ONE_MESSAGE,
+    "gateways/texts/entities.py": ONE_MESSAGE,
     "gateways/telegram.py": "one word at the beginning of a message, and a token",
     "testing/platforms/telegram.py": "for tests",
     "wiring/answering/being_typed.py": "the beginning of a line",

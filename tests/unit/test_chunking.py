@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.gateways.chunking import chunks
+from promptuary.gateways.texts.chunking import chunks
 
 LINES = st.lists(
     st.one_of(

@@ -15,6 +15,7 @@
     │   └── ThreadBusyError          a model is answering in a thread, so no other turn can begin in it
     ├── NoteConflictError            a note was changed by somebody else since it was read
     ├── UnknownNoteError             there is no note of that name, or none that the principal may see
+    ├── NothingIndexedError          no folder is indexed, so nothing can be searched
     ├── UnknownExperienceError       there is no experience of that id, or none of the principal
     ├── UnknownSessionError          there is no session of that name
     ├── SecretError                  what was to be remembered holds a secret
@@ -206,6 +207,10 @@ class NoteConflictError(PromptuaryError):
     def __init__(self, message: str, current: Any = None) -> None:  # notes are defined above this module
         super().__init__(message)
         self.current = current
+
+
+class NothingIndexedError(PromptuaryError):
+    """No folder is indexed, so nothing can be searched."""
 
 
 class UnknownNoteError(PromptuaryError):

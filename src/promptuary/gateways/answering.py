@@ -1,7 +1,7 @@
 """Makes the answer to one message: a command, a choice by number, documents, or a turn that the model answers.
 
-What people are told of a reference that failed is the same whether it is forbidden or absent. Errors of the model and
-of the machine are logged for the operator; the person gets a sentence without any detail of the machine.
+An answer is Markdown; what is not meant as such is escaped in it. Errors of the model and of the machine are logged
+for the operator; the person gets a sentence without any detail of the machine.
 """
 
 import asyncio
@@ -11,29 +11,30 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from promptuary.commands.parsing import is_command, unescaped
-from promptuary.commands.plain_text import plain_text
-from promptuary.commands.results import CommandRefused, FilesFound
+from promptuary.commands.results import CommandResult, FilesFound
 from promptuary.commands.run import run_command
 from promptuary.config.gateways import NamedGateway
-from promptuary.core.blocks import Detail
 from promptuary.core.errors import Code, ConfigError, PlatformError, PromptuaryError, RunFailedError, SourceError
-from promptuary.core.expansion import Expansion
 from promptuary.core.ports.chat import TextPiece
 from promptuary.core.ports.inbox import Received
 from promptuary.core.references import format_reference
-from promptuary.core.runs import INTERRUPTED, RunEvent, TurnPrepared
+from promptuary.core.runs import INTERRUPTED, RunEvent, SentTurn, TurnPrepared
 from promptuary.core.text import one_line
 from promptuary.engine import AsyncInbox, Promptuary
 from promptuary.gateways.delivery import Delivery, insist
+from promptuary.gateways.model import model_trouble
 from promptuary.gateways.people import thread_of
 from promptuary.gateways.port import ChatFile, Inbound, Platform
+from promptuary.gateways.texts.chunking import closed
+from promptuary.gateways.texts.markdown import code, escaped
+from promptuary.gateways.texts.wording import UNUSABLE, about_references, in_chat, worded
 
 logger = logging.getLogger(__name__)
 
 COMMANDS: Final = frozenset({"context", "memory", "find", "search", "why", "compact", "undo", "help"})
 """The slash commands of a chat: nothing in them touches the machine, or chooses what costs money."""
 
-GREETING: Final = "Hello! Write to me as you would to anybody; /help shows what else I can do."
+GREETING: Final = "Hello! Write to me as you would to anybody; {mark}help shows what else I can do."
 RESTARTED: Final = "(I was restarted while I answered; this is the answer.)"
 MODEL_FAILED: Final = "The model did not answer. Please try again in a while."
 MODEL_BROKE_OFF: Final = "The model broke off here. Ask it to go on, or try again."
@@ -48,11 +49,12 @@ _SLOW_SECONDS: Final = 20.0
 _FOUND: Final = "found"
 _START: Final = re.compile(r"/start(?:@\w+)?(?=\s|$)")
 """What Telegram sends when somebody opens a chat with a bot."""
-_HELP: Final = re.compile(r"/help\b")
 _MOST_FOUND: Final = 9
+_IN_VIEW: Final = "file_reference"
+"""The layer of the files that are kept in view."""
+_LINK_TO_FILE: Final = re.compile(r"\[#(.+?)\]\(#[\w-]+\)")
+"""What a message with ``#path`` has in its place."""
 _NUMBERS: Final = re.compile(r"\s*#?\d{1,2}(?:[\s,]+#?\d{1,2}){0,8}\s*\.?\s*")
-_SEEN: Final = {Detail.OUTLINE: "outline", Detail.EXCERPT: "beginning and end", Detail.PATH: "name"}
-_ADDRESS: Final = re.compile(r"(?<![\w./@:~])/(?:[\w.+-]+/)+[\w.+-]*")
 
 
 @dataclass(slots=True)
@@ -73,10 +75,15 @@ class AnsweredChat:
         """The thread of the conversation."""
         return thread_of(self.gateway, self.message)
 
+    @property
+    def mark(self) -> str:
+        """What a command begins with."""
+        return self.platform.capabilities.command_mark
+
 
 async def answer(chat: AnsweredChat, received: Received, delivery: Delivery) -> str:
     """Return the whole answer to a message; what there is of it is shown meanwhile."""
-    text = with_slash(chat.message.text.strip(), chat.platform.capabilities.command_mark)
+    text = with_slash(chat.message.text.strip(), chat.mark)
     if (said := await _said_at_once(chat, text)) is not None:
         return "\n\n".join([said, *await _documents(chat), *chat.notes])
     if await chat.inbox.noted(chat.gateway.name, chat.message.place, _FOUND) is not None:
@@ -90,13 +97,13 @@ async def answer(chat: AnsweredChat, received: Received, delivery: Delivery) -> 
         return "\n".join([*chat.notes, *documents]) or "There is nothing in that message that I can read."
     if received.begun:
         chat.notes.append(RESTARTED)
-    return await _Run(chat, delivery).answer(unescaped(text))
+    return await _Run(chat, delivery).answer(as_sent(text, chat.mark))
 
 
 async def _said_at_once(chat: AnsweredChat, text: str) -> str | None:
     """Return what is said without a model: a greeting, what a command says, or what was chosen by number."""
     if _START.match(text):
-        return GREETING
+        return GREETING.format(mark=chat.mark)
     return await _command(chat, text) if is_command(text) else await _chosen(chat, text)
 
 
@@ -106,7 +113,7 @@ async def _answered_before(chat: AnsweredChat, received: Received) -> str | None
     An answer that was interrupted when the process was told to end is taken back, so that it is asked for anew.
     """
     turns = await chat.promptuary.threads.turns(thread=chat.thread)
-    if not turns or turns[-1].status != "finished" or turns[-1].text != unescaped(chat.message.text.strip()):
+    if not turns or turns[-1].status != "finished" or turns[-1].text != as_sent(chat.message.text.strip(), chat.mark):
         return None
     if turns[-1].created[:19] < received.received[:19]:  # to the second
         return None
@@ -119,21 +126,21 @@ async def _answered_before(chat: AnsweredChat, received: Received) -> str | None
 
 
 async def _command(chat: AnsweredChat, text: str) -> str:
-    result = await run_command(chat.promptuary, text, thread=chat.thread, allowed=COMMANDS)
-    if isinstance(result, FilesFound):
-        paths = list(result.paths)[:_MOST_FOUND]
-        await chat.inbox.note(chat.gateway.name, chat.message.place, _FOUND, [*paths] or None)
-        if not paths:
-            return "Nothing of that name is available here."
-        listed = "\n".join(f"{number}. {one_line(path)}" for number, path in enumerate(paths, 1))
-        return f"{listed}\n\nReply with a number to attach it."
-    if isinstance(result, CommandRefused):
-        return without_codes(result.reason)
-    said = without_addresses(without_codes(plain_text(result))) or "Done."
-    mark = chat.platform.capabilities.command_mark
-    if mark == "/" or not _HELP.match(text):
-        return said
-    return f"{said}\n\nHere a command begins with {mark}, as in {mark}find guide."
+    result: CommandResult = await run_command(
+        chat.promptuary,
+        text,
+        thread=chat.thread,
+        allowed=COMMANDS,
+        mark=chat.mark,
+        worded=lambda error: worded(error, chat.mark),
+    )
+    if not isinstance(result, FilesFound):
+        return in_chat(result, chat.mark)
+    found = FilesFound(result.words, result.paths[:_MOST_FOUND])
+    await chat.inbox.note(chat.gateway.name, chat.message.place, _FOUND, [*found.paths] or None)
+    if not found.paths:
+        return "Nothing of that name is available here."
+    return f"{in_chat(found, chat.mark)}\n\nReply with a number to attach it."
 
 
 async def _chosen(chat: AnsweredChat, text: str) -> str | None:
@@ -153,14 +160,13 @@ async def _chosen(chat: AnsweredChat, text: str) -> str | None:
         path = str(found[number - 1])
         try:
             await chat.promptuary.threads.attach(format_reference("file", path), thread=chat.thread)
-            attached.append(one_line(path))
+            attached.append(code(one_line(path)))
         except SourceError as error:
-            lines.append(f"{one_line(path)}: {error.reason}.")
+            lines.append(f"{code(one_line(path))}: {escaped(error.reason)}.")
     await chat.inbox.note(chat.gateway.name, chat.message.place, _FOUND, None)
     if attached:
         verb, it = ("is", "it") if len(attached) == 1 else ("are", "them")
-        mark = chat.platform.capabilities.command_mark
-        lines.insert(0, f"{', '.join(attached)} {verb} attached; {mark}context drop PATH takes {it} away again.")
+        lines.insert(0, f"{', '.join(attached)} {verb} attached; {chat.mark}context drop PATH takes {it} away again.")
     return "\n".join(lines)
 
 
@@ -177,7 +183,7 @@ async def _documents(chat: AnsweredChat) -> list[str]:
         try:
             data = await _downloaded(chat, file)
             label = await chat.promptuary.threads.attach_document(name, data, thread=chat.thread)
-            told.append(f"I have {label}. What shall I do with it?")
+            told.append(f"I have {code(label)}. What shall I do with it?")
         except SourceError as error:
             chat.notes.append(f"{name} could not be read: {_reason(error)}")
         except PlatformError as error:
@@ -217,12 +223,8 @@ class _Run:
         except RunFailedError as error:
             logger.warning("the model failed: %s", error)
             return self._whole(MODEL_BROKE_OFF if self._said.strip() else MODEL_FAILED)
-        except ConfigError as error:
-            logger.warning("no model can answer: %s", error)
-            return self._whole(NO_MODEL)
         except PromptuaryError as error:
-            logger.warning("a message could not be answered: %s", error)
-            return self._whole(FAILED)
+            return self._whole(self._failed(error))
         except asyncio.CancelledError:
             watching.cancel()
             raise
@@ -235,8 +237,8 @@ class _Run:
     async def _hear(self, event: RunEvent) -> None:
         match event:
             case TurnPrepared(turn):
-                self._tokens = turn.expansion.spend.injected if turn.expansion.blocks else 0
-                self._chat.notes += told(turn.expansion)
+                self._tokens = injected(turn)
+                self._chat.notes += about_references(turn.expansion)
                 await self._delivery.typing()
             case TextPiece(text):
                 self._said += text
@@ -244,6 +246,14 @@ class _Run:
                 await self._delivery.show(self._whole(""))
             case _:
                 pass
+
+    def _failed(self, error: PromptuaryError) -> str:
+        """Return what the person is told of an error, and tell the operator what it is."""
+        logger.warning("a message could not be answered: %s", one_line(str(error)))
+        if not isinstance(error, ConfigError):
+            return FAILED
+        # A workspace that is gone is one, too: whether it is the model is a question of the settings.
+        return NO_MODEL if model_trouble(self._chat.gateway, self._chat.promptuary.settings) else UNUSABLE
 
     async def _watch(self) -> None:
         """Show that the answer is being written and, if the model is silent for long, say so."""
@@ -259,30 +269,17 @@ class _Run:
                 return
 
     def _whole(self, end: str) -> str:
-        injected = f"[@ context: {self._tokens:,} tokens injected]" if self._tokens else ""
-        return "\n\n".join(filter(None, ["\n".join(self._chat.notes), self._said.strip(), end, injected]))
+        line = f"[@ context: {self._tokens:,} tokens injected]" if self._tokens else ""
+        said = closed(self._said.strip()) if end or line else self._said.strip()
+        return "\n\n".join(filter(None, ["\n".join(self._chat.notes), said, end, line]))
 
 
-def told(expansion: Expansion) -> list[str]:
-    """Return what a person is told about their references before the answer: what failed, slips, and the budget."""
-    lines = [
-        f"{one_line(one.reference.raw)[:200]}: {one_line(one.reason or 'it is not available here')}."
-        for one in expansion.outcomes
-        if one.code is not None
-    ]
-    lines += [
-        f"{one_line(one.reference.raw)[:200]}: not all of it fits, so I see only its {_SEEN[one.detail]}."
-        for one in expansion.outcomes
-        if one.code is None and one.detail in _SEEN
-    ]
-    lines += [one_line(str(slip))[:300] for slip in expansion.slips]
-    spend = expansion.spend
-    if expansion.blocked:
-        lines.append("Not everything that you refer to fits; attach less.")
-    elif spend.injected > spend.warn_at:
-        share = spend.injected / spend.window
-        lines.append(f"Warning: what you refer to takes {share:.0%} of the model's window.")
-    return list(dict.fromkeys(lines))
+def injected(turn: SentTurn) -> int:
+    """Return the tokens of what a message points at: what it attaches, and the files that it puts into view."""
+    attached = turn.expansion.spend.injected if turn.expansion.blocks else 0
+    named = {path.strip("\"'`") for path in _LINK_TO_FILE.findall(turn.expansion.text)}
+    in_view = [one for one in turn.receipt.entries if one.layer == _IN_VIEW and one.status != "out"]
+    return attached + sum(one.tokens for one in in_view if one.label in named)
 
 
 def with_slash(text: str, mark: str) -> str:
@@ -293,11 +290,7 @@ def with_slash(text: str, mark: str) -> str:
     return f"/{text.removeprefix(mark)}"
 
 
-def without_codes(text: str) -> str:
-    """Return a sentence without the codes that are for programs."""
-    return re.sub(r"\b(?:" + "|".join(Code) + r"): ", "", text)
-
-
-def without_addresses(text: str) -> str:
-    """Return what a command says without absolute paths of the machine, wherever one may have got into it."""
-    return _ADDRESS.sub("…", text)
+def as_sent(text: str, mark: str) -> str:
+    """Return a message as the model gets it: what begins with two marks begins no command, and has one of them."""
+    rest = text.removeprefix(mark)
+    return rest if mark != "/" and with_slash(rest, mark) != rest else unescaped(text)

@@ -16,8 +16,9 @@ from typing import Final, TypeVar
 from promptuary.core.errors import PlatformError, PlatformUnreachableError, RateLimitedError
 from promptuary.core.ports.inbox import Received, SentPart
 from promptuary.engine import AsyncInbox
-from promptuary.gateways.chunking import chunks
 from promptuary.gateways.port import Backoff, Capabilities, ChatReply
+from promptuary.gateways.texts.chunking import chunks
+from promptuary.gateways.texts.markdown import with_tables_as_code
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +100,8 @@ class Delivery:
 
     def _pieces(self, text: str, less: int = 0) -> list[str]:
         # Room for the mark of a repetition, wherever it turns out to be needed.
-        return chunks(text, self._capabilities.longest - len(REPEATED) - 2 - less)
+        longest = self._capabilities.longest - len(REPEATED) - 2 - less
+        return chunks(with_tables_as_code(text), longest, self._capabilities.size)
 
     async def _put(self, part: int, piece: str) -> None:
         """Make ``piece`` the text of a part: the message that it is, or a new one."""

@@ -24,13 +24,17 @@ from promptuary.core.errors import (
 )
 from promptuary.core.text import one_line
 from promptuary.gateways.port import Accept, Backoff, Capabilities, ChatFile, ChatReply, Inbound, kind_of_mime
+from promptuary.gateways.texts.discord_markdown import discord_markdown
+from promptuary.gateways.texts.entities import units
 
 if TYPE_CHECKING:
     import discord
 
 logger = logging.getLogger(__name__)
 
-_CAPABILITIES: Final = Capabilities(longest=2000, edit_every=1.5, key_seconds=60.0)
+_CAPABILITIES: Final = Capabilities(
+    longest=2000, edit_every=1.5, key_seconds=60.0, size=lambda text: units(discord_markdown(text))
+)
 """Discord says that it knows a nonce for "a few minutes"."""
 _MOST_MISSED: Final = 100
 _MOST_CHANNELS: Final = 200
@@ -271,13 +275,14 @@ class _DiscordReply:
     async def send(self, text: str, *, key: str) -> str:
         channel = await self._channel()
         with _translated():
-            sent = await channel.send(text or "\u200b", nonce=_nonce(key))
+            # Without previews: Discord fetches what they show, so an address in an answer would carry words elsewhere.
+            sent = await channel.send(discord_markdown(text), nonce=_nonce(key), suppress_embeds=True)
         return str(sent.id)
 
     async def edit(self, message: str, text: str) -> None:
         channel = await self._channel()
         with _translated():
-            await channel.get_partial_message(int(message)).edit(content=text or "\u200b")
+            await channel.get_partial_message(int(message)).edit(content=discord_markdown(text))
 
     async def send_file(self, name: str, data: bytes, *, text: str, key: str) -> str:
         import discord  # noqa: PLC0415  (loaded with the client)

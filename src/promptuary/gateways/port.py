@@ -73,6 +73,7 @@ class Inbound:
 class Capabilities:
     """What a platform can do. ``longest`` is in characters of one message; ``edit_every`` is in seconds.
 
+    ``size`` is how many of these characters a text of Markdown takes when the platform shows it.
     ``command_mark`` is what a command begins with: a platform may keep what begins with a slash for itself.
     ``key_seconds``: for how long a message that is sent twice with the same key arrives once.
     """
@@ -82,6 +83,7 @@ class Capabilities:
     largest_download: int = 20 * 1024 * 1024
     command_mark: str = "/"
     key_seconds: float = 0.0
+    size: Callable[[str], int] = len
 
 
 class ChatReply(Protocol):
@@ -92,7 +94,7 @@ class ChatReply(Protocol):
         ...
 
     async def send(self, text: str, *, key: str) -> str:
-        """Send a message, and return its id. ``key`` is the same whenever the same message is sent again."""
+        """Send a message of Markdown, and return its id; ``key`` is the same whenever it is sent again."""
         ...
 
     async def edit(self, message: str, text: str) -> None:

@@ -18,12 +18,12 @@ from promptuary.core.errors import (
 from promptuary.core.text import one_line
 from promptuary.engine import AsyncInbox
 from promptuary.gateways.gateway import Gateway
+from promptuary.gateways.model import model_trouble
 from promptuary.gateways.port import Platform
 from promptuary.gateways.workspaces import OpenWorkspaces
 
 logger = logging.getLogger(__name__)
 
-_NO_MODEL: Final = "set answer_model, or model of the gateway"
 _NOBODY: Final = 'set allow = ["ID"]; the bot tells their id to whoever writes to it'
 
 OnState = Callable[[str, str], None]
@@ -154,7 +154,7 @@ async def _run(
 
 def _missing(config: NamedGateway, settings: Settings) -> list[str]:
     """Return sentences about what has to be set before anybody gets an answer."""
-    trouble = _model_trouble(config, settings)
+    trouble = model_trouble(config, settings)
     lines = [f"nobody gets an answer: {trouble}"] if trouble else []
     if not config.allow and not any(one.allow for one in config.chats.values()):
         lines.append(f"nobody may write to it yet: {_NOBODY}")
@@ -187,19 +187,8 @@ async def check_gateway(name: str) -> list[str]:
     return [*lines, *_described(config, settings)]
 
 
-def _model_trouble(config: NamedGateway, settings: Settings) -> str:
-    """Return why no model can answer, and what to do; nothing if one can, as far as that is known before."""
-    if not (name := config.model or settings.answer_model):
-        return f"no model is set; {_NO_MODEL}"
-    try:
-        settings.chat(name).key.read("chat")
-    except ConfigError as error:
-        return f"the model {name} cannot be used: {error}"
-    return ""
-
-
 def _described(config: NamedGateway, settings: Settings) -> list[str]:
-    trouble = _model_trouble(config, settings)
+    trouble = model_trouble(config, settings)
     lines = [f"model: {trouble or config.model or settings.answer_model}"]
     if not config.allow and not any(one.allow for one in config.chats.values()):
         lines.append(f"people: nobody; {_NOBODY}")

@@ -26,10 +26,14 @@ from promptuary.core.errors import (
 from promptuary.core.text import one_line
 from promptuary.gateways.delivery import insist
 from promptuary.gateways.port import Accept, Backoff, Capabilities, ChatFile, ChatReply, Inbound, kind_of_mime
+from promptuary.gateways.texts.mrkdwn import mrkdwn
 
 logger = logging.getLogger(__name__)
 
-_CAPABILITIES: Final = Capabilities(longest=3500, edit_every=1.5, command_mark="!")
+_CAPABILITIES: Final = Capabilities(longest=3900, edit_every=1.5, command_mark="!", size=lambda text: len(mrkdwn(text)))
+"""Slack takes 40,000 characters, but an edited message has at most 4,000."""
+_NO_PREVIEWS: Final = {"unfurl_links": False, "unfurl_media": False}
+"""Slack fetches what a preview shows, so an address in an answer would carry words elsewhere."""
 _ANSWER: Final = "promptuary_answer"
 _MOST_READ: Final = 200
 _CHATS: Final = "im,mpim,public_channel,private_channel"
@@ -214,13 +218,13 @@ class _SlackReply:
         metadata = {"event_type": _ANSWER, "event_payload": {"key": key}}
         with _translated():
             sent = await self._client.chat_postMessage(
-                channel=self._chat, text=escaped(text), thread_ts=self._thread, metadata=metadata, unfurl_links=False
+                channel=self._chat, text=mrkdwn(text), thread_ts=self._thread, metadata=metadata, **_NO_PREVIEWS
             )
         return str(sent["ts"])
 
     async def edit(self, message: str, text: str) -> None:
         with _translated():
-            await self._client.chat_update(channel=self._chat, ts=message, text=escaped(text))
+            await self._client.chat_update(channel=self._chat, ts=message, text=mrkdwn(text))
 
     async def send_file(self, name: str, data: bytes, *, text: str, key: str) -> str:
         del key
@@ -257,11 +261,6 @@ def plain(text: str) -> str:
         return target
 
     return html.unescape(_LINK.sub(typed, text))
-
-
-def escaped(text: str) -> str:
-    """Return a text in which nothing is a command of Slack, such as one that calls everybody."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;") or " "
 
 
 def _file(one: Mapping[str, Any]) -> ChatFile:

@@ -7,8 +7,8 @@ import asyncio
 import contextlib
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from promptuary.core.errors import (
     BadTokenError,
@@ -19,8 +19,8 @@ from promptuary.core.errors import (
     how_to_install,
 )
 from promptuary.core.text import one_line
-from promptuary.gateways.code_entities import with_code_marked
 from promptuary.gateways.port import Accept, Backoff, Capabilities, ChatFile, ChatReply, Inbound, kind_of_mime
+from promptuary.gateways.texts.entities import units, with_entities
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS: Final = 25
 _UPDATES: Final = ["message", "edited_message"]
-_CAPABILITIES: Final = Capabilities(longest=4096, edit_every=1.5)
+_CAPABILITIES: Final = Capabilities(longest=4096, edit_every=1.5, size=lambda text: units(with_entities(text)[0]))
 _COMMAND: Final = re.compile(r"/\w+(@\w+)?")
 _TOKEN: Final = re.compile(r"\d+:[\w-]{10,}")
 _CONNECTIONS: Final = 16
@@ -149,15 +149,19 @@ class _TelegramReply:
 
     async def send(self, text: str, *, key: str) -> str:
         del key  # Telegram knows no such thing
-        shown, entities = _shown(text)
-        with _translated():
-            sent = await self._bot.send_message(self._chat, shown, entities=entities, message_thread_id=self._thread)
+        sent = await _shown(
+            text,
+            lambda shown, about: self._bot.send_message(self._chat, shown, message_thread_id=self._thread, **about),
+        )
         return str(sent.message_id)
 
     async def edit(self, message: str, text: str) -> None:
-        shown, entities = _shown(text)
-        with _translated():
-            await self._bot.edit_message_text(shown, chat_id=self._chat, message_id=int(message), entities=entities)
+        await _shown(
+            text,
+            lambda shown, about: self._bot.edit_message_text(
+                shown, chat_id=self._chat, message_id=int(message), **about
+            ),
+        )
 
     async def send_file(self, name: str, data: bytes, *, text: str, key: str) -> str:
         del key
@@ -174,18 +178,27 @@ class _TelegramReply:
         return ""
 
 
-def _shown(text: str) -> "tuple[str, list[telegram.MessageEntity]]":
-    """Return a text as Telegram shows it, with its code marked."""
+async def _shown(text: str, put: "Callable[[str, dict[str, Any]], Awaitable[Any]]") -> Any:
+    """Let ``put`` show a text of Markdown; without entities, if Telegram refuses them."""
     import telegram  # noqa: PLC0415  (loaded already)
 
-    shown, found = with_code_marked(text)
+    shown, found = with_entities(text)
     entities = [
-        telegram.MessageEntity(
-            "code" if one.language is None else "pre", one.offset, one.length, language=one.language or None
-        )
+        telegram.MessageEntity(one.kind, one.offset, one.length, language=one.language or None, url=one.url or None)
         for one in found
     ]
-    return shown, entities
+    # Without previews: Telegram fetches what they show, so an address in an answer would carry words elsewhere.
+    about = {"link_preview_options": telegram.LinkPreviewOptions(is_disabled=True)}
+    try:
+        with _translated():
+            return await put(shown, {**about, "entities": entities})
+    except (PlatformUnreachableError, BadTokenError):
+        raise
+    except PlatformError:
+        if not entities:
+            raise
+        with _translated():
+            return await put(shown.replace("@", "@\u200b")[: _CAPABILITIES.longest], about)
 
 
 def _without_name(text: str, name: str) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from promptuary import concurrency
 from promptuary.core.budget import TokenCounter
-from promptuary.core.errors import IndexDamagedError, PromptuaryError
+from promptuary.core.errors import IndexDamagedError, NothingIndexedError, PromptuaryError
 from promptuary.core.ports.index import SearchIndex, VectorStore
 from promptuary.core.ports.models import Embedder, vector_space_id
 from promptuary.core.query import parse
@@ -164,13 +164,13 @@ class SearchService:
     def find(self, query: str | SearchQuery, *, limit: int = 10) -> SearchResult:
         """Return the best hits for a query from the indexed files as they are now.
 
-        ``limit`` counts for a ``query`` that is a text. Raises ``PromptuaryError`` if nothing is indexed.
+        ``limit`` counts for a ``query`` that is a text. Raises ``NothingIndexedError`` if nothing is.
         """
         if isinstance(query, str):
             query = SearchQuery(query, limit)
         query = replace(query, filters=from_workspace(query.filters, self._workspace))
         if not self._folders.all():
-            raise PromptuaryError("nothing is indexed yet; run `promptuary index` in a folder of notes or code")
+            raise NothingIndexedError("nothing is indexed yet; run `promptuary index` in a folder of notes or code")
         backend = self._opened()
         if not query.lexical_only and parse(query.text):
             self._prepare(backend)

@@ -5,6 +5,7 @@
 
 import asyncio
 import json
+import re
 from typing import Any, Final
 
 from aiohttp import WSMsgType, web
@@ -211,7 +212,8 @@ class FakeDiscord(PlatformServer):
             return _json(self._shaped(known[0].id, channel, known[0].text, BOT))
         with self.changing():
             self._message += 1
-            sent = BotMessage(channel, str(self._message), text, file=data, key=nonce)
+            sent = BotMessage(channel, str(self._message), _shown(text), file=data, key=nonce, raw=text)
+            sent.previews = not int(body.get("flags") or 0) & 1 << 2
             self.sent.append(sent)
         return _json(self._shaped(sent.id, channel, text, BOT))
 
@@ -221,9 +223,12 @@ class FakeDiscord(PlatformServer):
         found = [one for one in self.sent if one.id == request.match_info["message"]]
         if not found:
             return _json({"code": 10008, "message": "Unknown Message"}, status=404)
+        text = str((await request.json())["content"])
+        if len(text) > 2000:
+            return _json({"code": 50035, "message": "Invalid Form Body"}, status=400)
         with self.changing():
             found[0].edits.append(found[0].text)
-            found[0].text = (await request.json())["content"]
+            found[0].text, found[0].raw = _shown(text), text
         return _json(self._shaped(found[0].id, found[0].chat, found[0].text, BOT))
 
     async def _typing(self, _: web.Request) -> web.Response:
@@ -240,6 +245,13 @@ class FakeDiscord(PlatformServer):
         flags = {"tts": False, "mention_everyone": False, "pinned": False, "type": 0, "flags": 0}
         when = {"timestamp": "2026-01-02T03:04:05+00:00", "edited_timestamp": None}
         return {"id": message, "channel_id": channel, "author": author, "content": text, **empty, **flags, **when}
+
+
+def _shown(text: str) -> str:
+    """Return a text as people see it: without what keeps a character from being a mark."""
+    parts = re.split(r"(```.*?```|`[^`\n]+`)", text, flags=re.DOTALL)
+    parts[::2] = [re.sub(r"\\([^\w\s])", r"\1", one) for one in parts[::2]]
+    return "".join(parts)
 
 
 def direct(user: int) -> int:

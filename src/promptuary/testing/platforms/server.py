@@ -26,7 +26,10 @@ _PATIENCE: Final = 30.0
 
 @dataclass(slots=True)
 class BotMessage:
-    """A message that the bot sent: its text now, and how often it was edited."""
+    """A message that the bot sent: its text now, as Markdown, and how often it was edited.
+
+    ``raw`` is the text as it was sent, with the marks of the platform. ``previews``: what it links to may be fetched.
+    """
 
     chat: str
     id: str
@@ -36,6 +39,8 @@ class BotMessage:
     file: bytes | None = None
     key: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
+    raw: str = ""
+    previews: bool = False
 
 
 class PlatformServer:

@@ -14,6 +14,7 @@ from promptuary.testing.platforms.server import BotMessage, PlatformServer
 TOKEN: Final = "xoxb-fake"  # noqa: S105  (of a fake)
 APP_TOKEN: Final = "xapp-fake"  # noqa: S105  (of a fake)
 BOT: Final = "UBOT"
+_PREVIEWS: Final = ("unfurl_links", "unfurl_media")
 
 
 class FakeSlack(PlatformServer):
@@ -186,7 +187,9 @@ class FakeSlack(PlatformServer):
             self._count += 1
             thread = str(given.get("thread_ts") or "")
             stamp = f"1700000000.{self._count:06d}"
-            sent = BotMessage(str(given["channel"]), stamp, _shown(given["text"]), thread, metadata=about)
+            raw = str(given["text"])
+            sent = BotMessage(str(given["channel"]), stamp, _shown(raw), thread, metadata=about, raw=raw)
+            sent.previews = any(str(given.get(one, True)).lower() in {"1", "true"} for one in _PREVIEWS)
             self.sent.append(sent)
         return {"ts": sent.id, "channel": sent.chat}
 
@@ -194,9 +197,11 @@ class FakeSlack(PlatformServer):
         found = [one for one in self.sent if (one.chat, one.id) == (given["channel"], given["ts"])]
         if not found:
             return {"ok": False, "error": "message_not_found"}
+        if len(str(given.get("text"))) > 4000:
+            return {"ok": False, "error": "msg_too_long"}
         with self.changing():
             found[0].edits.append(found[0].text)
-            found[0].text = _shown(given["text"])
+            found[0].text, found[0].raw = _shown(given["text"]), str(given["text"])
         return {"ts": found[0].id, "channel": found[0].chat}
 
     def _complete(self, given: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ telegram.wait_for(lambda: telegram.texts("42"))
 
 import asyncio
 import json
+from collections import defaultdict
 from typing import Any, Final
 
 from aiohttp import web
@@ -155,13 +156,14 @@ class FakeTelegram(PlatformServer):
         if not isinstance(given.get("document", ""), str):
             with given["document"].file as file:
                 document = file.read()
-        if len(text) > 4096 or (not text and document is None):
-            return "Bad Request: message is too long" if text else "Bad Request: message text is empty"
+        if refused := _refused(text, empty=document is not None):
+            return refused
         with self.changing():
             self._message += 1
             thread = str(given.get("message_thread_id") or "")
             shown = _with_marks(text, given)
-            sent = BotMessage(str(given["chat_id"]), str(self._message), shown, thread, file=document)
+            sent = BotMessage(str(given["chat_id"]), str(self._message), shown, thread, file=document, raw=text)
+            sent.previews = not json.loads(given.get("link_preview_options") or "{}").get("is_disabled")
             self.sent.append(sent)
         return self._shown(sent)
 
@@ -169,12 +171,14 @@ class FakeTelegram(PlatformServer):
         found = [one for one in self.sent if (one.chat, one.id) == (str(given["chat_id"]), str(given["message_id"]))]
         if not found:
             return "Bad Request: message to edit not found"
+        if refused := _refused(str(given["text"])):
+            return refused
         text = _with_marks(str(given["text"]), given)
         if found[0].text == text:
             return "Bad Request: message is not modified"
         with self.changing():
             found[0].edits.append(found[0].text)
-            found[0].text = text
+            found[0].text, found[0].raw = text, str(given["text"])
         return self._shown(found[0])
 
     def _shown(self, sent: BotMessage) -> dict[str, Any]:
@@ -192,13 +196,33 @@ class FakeTelegram(PlatformServer):
         return web.Response(body=self.files[request.match_info["path"]])
 
 
+def _refused(text: str, *, empty: bool = False) -> str:
+    """Return why Telegram does not take a text: it counts in units of UTF-16."""
+    if len(text.encode("utf-16-le", "surrogatepass")) > 2 * 4096:
+        return "Bad Request: message is too long"
+    return "" if empty or text.strip() else "Bad Request: message text is empty"
+
+
 def _with_marks(text: str, given: dict[str, Any]) -> str:
-    """Return a text with Markdown around what is marked as code, as people see that it is."""
+    """Return a text with Markdown around what is marked, as people see that it is."""
+    marks = {"bold": "**", "italic": "*", "strikethrough": "~~", "code": "`"}
+    found = sorted(json.loads(given.get("entities") or "[]"), key=lambda one: (one["offset"], -one["length"]))
+    opening: defaultdict[int, str] = defaultdict(str)
+    closing: defaultdict[int, str] = defaultdict(str)
+    for one in found:
+        kind, begin, end = one["type"], one["offset"], one["offset"] + one["length"]
+        around = marks.get(kind, "")
+        before, after = around, around
+        if kind == "pre":
+            before, after = f"```{one.get('language', '')}\n", "\n```"
+        elif kind == "text_link":
+            before, after = "[", f"]({one['url']})"
+        opening[begin] += before
+        closing[end] = after + closing[end]
     units = text.encode("utf-16-le", "surrogatepass")
-    for one in sorted(json.loads(given.get("entities") or "[]"), key=lambda one: -int(one["offset"])):
-        begin, end = int(one["offset"]) * 2, (int(one["offset"]) + int(one["length"])) * 2
-        opening = f"```{one.get('language', '')}\n" if one["type"] == "pre" else "`"
-        closing = "\n```" if one["type"] == "pre" else "`"
-        marked = opening.encode("utf-16-le") + units[begin:end] + closing.encode("utf-16-le")
-        units = units[:begin] + marked + units[end:]
-    return units.decode("utf-16-le", "surrogatepass")
+    places = sorted({0, *opening, *closing, len(units) // 2})
+    shown = ""
+    for begin, end in zip(places, [*places[1:], len(units) // 2], strict=True):
+        part = units[begin * 2 : end * 2].decode("utf-16-le", "surrogatepass")
+        shown += closing[begin] + opening[begin] + part
+    return shown

@@ -5,28 +5,47 @@ changes the last message only.
 """
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 _FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
 _LONGEST_INFO: Final = 40
+MOST_GROWTH: Final = 8
+"""A text is at most so many times as long on a platform as it is in Markdown."""
 
 
-def chunks(text: str, longest: int) -> list[str]:
+def chunks(text: str, longest: int, size: Callable[[str], int] = len) -> list[str]:
     """Return ``text`` in pieces of at most ``longest`` characters, each of them whole Markdown.
 
     A piece ends at a paragraph, else at a line, a word or, in the worst case, anywhere. A fence that is open at the end
-    of a piece is closed there, and opened again in the next one.
+    of a piece is closed there, and opened again in the next one. ``size`` is how long a piece is on the platform, where
+    its marks are others, and some characters count for several.
     """
     if longest < 64:
         raise ValueError("a message has at least 64 characters")
     pieces: list[str] = []
     head, rest = "", text
-    while len(head) + len(rest) > longest:
-        piece, rest, reopened = _first(head, rest, longest)
+    while not _fits(head + rest, longest, size):
+        room = longest
+        piece, after, reopened = _first(head, rest, room)
+        while (there := size(piece)) > longest and room > 64:
+            room = max(min(room * longest // there, room * 15 // 16), 64)
+            piece, after, reopened = _first(head, rest, room)
+        rest = after
         pieces.append(piece)
         head = reopened
     last = head + rest
     return [*pieces, last] if last.strip() or not pieces else pieces
+
+
+def closed(text: str) -> str:
+    """Return Markdown whose last fence is closed, so that something can follow it."""
+    fence, _ = _open_fence(text)
+    return f"{text}\n{fence}" if fence else text
+
+
+def _fits(text: str, longest: int, size: Callable[[str], int]) -> bool:
+    return len(text) <= longest and (len(text) * MOST_GROWTH <= longest or size(text) <= longest)
 
 
 def _first(head: str, rest: str, longest: int) -> tuple[str, str, str]:

@@ -1,0 +1,1 @@
+"""Answers as platforms show them: Markdown, its marks on each platform, and where a message ends."""

@@ -1,0 +1,122 @@
+"""Markdown as Telegram wants to be told of it: a text without marks, and where in it is what. Pure.
+
+Telegram refuses a text whose marks it cannot make sense of, and a model writes any; entities cannot be misread. It
+finds names of people in a text by itself, and calls them; within code it finds none, so a name is marked as code.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal, assert_never
+
+from promptuary.gateways.texts.markdown import (
+    RECENT,
+    CodeBlock,
+    InlineCode,
+    Link,
+    QuoteMark,
+    Style,
+    Styled,
+    Text,
+    pieces,
+)
+
+EntityKind = Literal["bold", "italic", "strikethrough", "code", "pre", "text_link"]
+
+_KINDS: Final[dict[Style, EntityKind]] = {"bold": "bold", "italic": "italic", "strike": "strikethrough"}
+_NAME: Final = re.compile(r"@[A-Za-z0-9_]{3,}")
+_MOST: Final = 100
+"""Telegram takes so many entities in a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A part of a text that is shown in a way of its own: where it is, in units of UTF-16."""
+
+    kind: EntityKind
+    offset: int
+    length: int
+    language: str = ""
+    url: str = ""
+
+
+def units(text: str) -> int:
+    """Return the length of a text as Telegram counts it."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+@lru_cache(RECENT)
+def with_entities(markdown: str) -> tuple[str, tuple[Entity, ...]]:
+    """Return the text of Markdown, and what in it is shown in a way of its own."""
+    drawing = _Drawing()
+    for piece in pieces(markdown):
+        match piece:
+            case Text(text):
+                drawing.words(text)
+            case InlineCode(text):
+                drawing.apart(text, "code")
+            case CodeBlock(text, language):
+                drawing.apart(text, "pre", language=language)
+            case Link(text, url):
+                drawing.apart(text, "text_link", url=url)
+            case Styled(style, on):
+                drawing.styled(_KINDS[style], on=on)
+            case QuoteMark():
+                drawing.words("> ")
+            case _:
+                assert_never(piece)
+    text, found = drawing.text, tuple(drawing.entities)
+    if len(found) > _MOST:
+        found = tuple(one for one in found if one.kind in {"code", "pre"})
+    if not text.strip() or len(found) > _MOST:
+        return (text if text.strip() else markdown).replace("@", "@\u200b"), ()
+    return text, found
+
+
+class _Drawing:
+    """A text that grows, and its entities."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self.entities: list[Entity] = []
+        self._units = 0
+        self._since: dict[EntityKind, int] = {}
+
+    @property
+    def text(self) -> str:
+        """All of it so far."""
+        return "".join(self._parts)
+
+    def words(self, text: str) -> None:
+        """Add words; a name in them calls nobody."""
+        end = 0
+        for found in _NAME.finditer(text):
+            self._add(text[end : found.start()])
+            self.apart(found[0], "code")
+            end = found.end()
+        self._add(text[end:])
+
+    def styled(self, kind: EntityKind, *, on: bool) -> None:
+        """Begin or end a style."""
+        if on:
+            self._since[kind] = self._units
+        else:
+            self._mark(kind, self._since.pop(kind, self._units))
+
+    def apart(self, text: str, kind: EntityKind, *, language: str = "", url: str = "") -> None:
+        """Add a text that cannot have styles, and so interrupts them."""
+        for style, since in self._since.items():
+            self._mark(style, since)
+        begin = self._units
+        self._add(text)
+        if text.strip():
+            self._mark(kind, begin, language, url)
+        self._since = dict.fromkeys(self._since, self._units)
+
+    def _mark(self, kind: EntityKind, since: int, language: str = "", url: str = "") -> None:
+        if self._units > since:
+            self.entities.append(Entity(kind, since, self._units - since, language, url))
+
+    def _add(self, text: str) -> None:
+        self._parts.append(text)
+        self._units += units(text)

@@ -1,0 +1,291 @@
+"""Markdown, as models write it, as a sequence of pieces that each platform shows in its own way. Pure.
+
+It decides what is safe for all of them: a link never hides behind a text that may be read as another address, a picture
+is its address, and HTML is text. What calls people, and how a mark is escaped, differs from platform to platform.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Final, Literal, assert_never
+
+from promptuary.core.table import Column, table
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+Style = Literal["bold", "italic", "strike"]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Words, without any mark."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class InlineCode:
+    """Words of code in a line."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CodeBlock:
+    """Lines of code, without a line break at their end."""
+
+    text: str
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A text that leads to an address; the text cannot be taken for another address."""
+
+    text: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Styled:
+    """From here on the text has a style, or has it no longer."""
+
+    style: Style
+    on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class QuoteMark:
+    """What follows in this line is a quotation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a platform writes what Markdown means: its marks, and words in which it finds none."""
+
+    words: Callable[[str], str]
+    code: Callable[[str], str]
+    block: Callable[[str, str], str]
+    link: Callable[[str, str], str]
+    marks: Mapping[Style, str]
+    quote: str
+
+
+Piece = Text | InlineCode | CodeBlock | Link | Styled | QuoteMark
+
+_STYLES: Final[dict[str, Style]] = {"strong": "bold", "em": "italic", "s": "strike"}
+_LANGUAGE: Final = re.compile(r"[\w+#.-]{0,40}")
+_HARMLESS: Final = re.compile(r"[\w\s'’\"“”,!?()&–—-]+")
+"""A label of these characters alone cannot look like an address: there is no dot, slash, colon or at sign in it."""
+_ADDRESS: Final = re.compile(r"https?://[A-Za-z0-9.-]+(?::\d{1,5})?(?:[/?#][!-;=?-~]*)?", re.IGNORECASE)
+"""What every platform takes as the address of a link: no name or password in it, and nothing beyond ASCII."""
+_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]()<>#+.!|~&=:-])")
+_TICKS: Final = re.compile("`+")
+_BREAK: Final = Text("\n")
+RECENT: Final = 256
+"""How many texts a platform keeps as it shows them: an answer that comes in is measured and shown again and again."""
+
+
+@cache
+def _reader(*, blocks_only: bool = False) -> "MarkdownIt":
+    from markdown_it import MarkdownIt  # noqa: PLC0415  (gateways alone need it)
+
+    reader = MarkdownIt("commonmark", {"html": False, "maxNesting": 20}).enable(["table", "strikethrough"])
+    # A definition elsewhere in the text could make a long address of every short label.
+    reader.disable(["reference", "html_block", "html_inline"])
+    return reader.disable("inline") if blocks_only else reader
+
+
+def pieces(text: str) -> list[Piece]:
+    """Return a text of Markdown in pieces, from which each platform makes its own marks."""
+    return list(_Blocks().of(_reader().parse(text)))
+
+
+def in_dialect(markdown: str, dialect: Dialect) -> str:
+    """Return a text of Markdown with the marks of a platform; if it says nothing but marks, these as words."""
+    shown = "".join(_written(piece, dialect) for piece in pieces(markdown))
+    return shown if shown.strip() else dialect.words(markdown)
+
+
+def _written(piece: Piece, dialect: Dialect) -> str:
+    match piece:
+        case Text(text):
+            return dialect.words(text)
+        case InlineCode(text):
+            return dialect.code(text)
+        case CodeBlock(text, language):
+            return dialect.block(text, language)
+        case Link(text, url):
+            return dialect.link(text, url)
+        case Styled(style):
+            return dialect.marks[style]
+        case QuoteMark():
+            return dialect.quote
+        case _:
+            assert_never(piece)
+
+
+def escaped(text: str) -> str:
+    """Return Markdown that shows a plain text as it is."""
+    return _SPECIAL.sub(r"\\\1", text)
+
+
+def code(text: str) -> str:
+    """Return Markdown that shows a line of text as code."""
+    ticks = "`" * (max(map(len, _TICKS.findall(text)), default=0) + 1)
+    space = " " if text.startswith(("`", " ")) or text.endswith(("`", " ")) else ""
+    return f"{ticks}{space}{text}{space}{ticks}"
+
+
+def fenced(text: str) -> str:
+    """Return Markdown that shows lines of text as code."""
+    fence = "`" * max(3, max(map(len, _TICKS.findall(text)), default=0) + 1)
+    return f"{fence}\n{text}\n{fence}"
+
+
+def within_fence(text: str) -> str:
+    """Return lines of code that cannot end the fence around them, for platforms whose fences are of one length."""
+    return text.replace("```", "``\u200b`")
+
+
+def with_tables_as_code(text: str) -> str:
+    """Return Markdown with its tables drawn as code: no platform has tables, and code is never cut within a fence."""
+    if "|" not in text:
+        return text
+    lines, shown, done = text.split("\n"), [], 0
+    tokens = _reader(blocks_only=True).parse(text)
+    for place, token in enumerate(tokens):
+        if token.type == "table_open" and token.map and not token.level:
+            begin, end = token.map
+            shown += [*lines[done:begin], fenced(_drawn(tokens[place:], "\n".join(lines[begin:end])))]
+            done = end
+    return "\n".join([*shown, *lines[done:]])
+
+
+def _drawn(tokens: "Sequence[Token]", source: str) -> str:
+    """Return a table with aligned columns; its source, where a long cell would fill the others with blanks."""
+    columns: list[Column] = []
+    rows: list[list[str]] = []
+    for place, token in enumerate(tokens):
+        match token.type:
+            case "table_close":
+                break
+            case "tr_open":
+                rows.append([])
+            case "th_open" | "td_open":
+                rows[-1].append(_words(tokens[place + 1].content))
+            case _:
+                pass
+        if token.type == "th_open":
+            columns.append(Column(rows[0][-1], right=str(token.attrs.get("style", "")).endswith("right")))
+    drawn = table(columns, rows[1:])
+    return drawn if len(drawn) <= 3 * len(source) else source
+
+
+def _words(text: str) -> str:
+    """Return a text of Markdown without any mark."""
+    return "".join(getattr(one, "text", "") for one in pieces(text)).replace("\n", " ")
+
+
+class _Blocks:
+    """Makes pieces of the blocks of a text, with the blank lines between them that the text has."""
+
+    def __init__(self) -> None:
+        self._end = 0
+        self._began = False
+        self._markers: list[str] = []
+        self._quoted = 0
+
+    def of(self, tokens: "Sequence[Token]") -> Iterator[Piece]:
+        heading = False
+        for token in tokens:
+            match token.type:
+                case "list_item_open":
+                    self._markers.append(f"{token.info}{token.markup} " if token.info else "• ")
+                case "list_item_close":
+                    self._markers.pop()
+                case "blockquote_open" | "blockquote_close":
+                    self._quoted += 1 if token.nesting > 0 else -1
+                case "heading_open" | "heading_close":
+                    heading = token.nesting > 0
+                case "inline":
+                    yield from self._lines(token, heading=heading)
+                case "fence" | "code_block":
+                    yield from self._before(token)
+                    language = _LANGUAGE.match(token.info.strip())
+                    yield CodeBlock(token.content.removesuffix("\n"), language[0] if language else "")
+                case "hr":
+                    yield from self._before(token)
+                    yield Text("———")
+                case _:
+                    pass
+
+    def _lines(self, token: "Token", *, heading: bool) -> Iterator[Piece]:
+        yield from self._before(token)
+        if heading:
+            yield Styled("bold", on=True)
+        for piece in _inline(token.children or (), ("bold",) if heading else ()):
+            yield piece
+            if self._quoted and piece == _BREAK:
+                yield QuoteMark()
+        if heading:
+            yield Styled("bold", on=False)
+
+    def _before(self, token: "Token") -> Iterator[Piece]:
+        """Yield what stands before a block: line breaks, and the mark of its list or quotation."""
+        begin, end = token.map or (self._end, self._end)
+        gap = ("\n\n" if begin > self._end else "\n") if self._began else ""
+        self._began, self._end = True, end
+        marker = "".join([" " * len(one) for one in self._markers[:-1]] + self._markers[-1:])
+        if self._markers:  # what follows in the same item stands under its beginning
+            self._markers[-1] = " " * len(self._markers[-1])
+        if gap:
+            yield Text(gap)
+        if self._quoted:
+            yield QuoteMark()
+        if marker:
+            yield Text(marker)
+
+
+def _inline(tokens: "Sequence[Token]", within: Sequence[Style]) -> Iterator[Piece]:
+    """Yield the pieces of a paragraph; ``within`` are the styles that it has already."""
+    depth = dict.fromkeys(_STYLES.values(), 0) | dict.fromkeys(within, 1)
+    label: list[str] | None = None
+    target = ""
+    for token in tokens:
+        if token.type == "link_open":
+            label, target = [], str(token.attrs.get("href", ""))
+        elif token.type == "link_close":
+            yield _linked("".join(label or ()), target)
+            label = None
+        elif label is not None:
+            label.append(_said(token))
+        elif (style := _STYLES.get(token.tag)) is not None and token.nesting:
+            depth[style] += token.nesting
+            if depth[style] == (1 if token.nesting > 0 else 0):
+                yield Styled(style, on=token.nesting > 0)
+        elif token.type == "code_inline":
+            yield InlineCode(token.content)
+        elif said := _said(token):
+            yield Text(said)
+
+
+def _said(token: "Token") -> str:
+    if token.type in {"softbreak", "hardbreak"}:
+        return "\n"
+    if token.type == "image":
+        source = str(token.attrs.get("src", ""))
+        return f"{token.content} ({source})" if token.content else source
+    return token.content
+
+
+def _linked(label: str, url: str) -> Piece:
+    """Return a link whose text is harmless, or both the text and the address."""
+    if not label.strip() or label == url:
+        return Text(url)
+    is_harmless = _HARMLESS.fullmatch(unicodedata.normalize("NFKC", label)) and label.isprintable()
+    return Link(label, url) if is_harmless and _ADDRESS.fullmatch(url) else Text(f"{label} ({url})")

@@ -1,0 +1,125 @@
+"""What the people of a chat read, as Markdown: what a command did, why something failed, what became of references.
+
+Nobody in a chat can run a program on the machine or change its settings: what only the operator can mend is logged, and
+the chat gets a sentence without any detail of the machine.
+"""
+
+import logging
+import re
+from dataclasses import replace
+from typing import Final
+
+from promptuary.commands.plain_text import help_rows, plain_text
+from promptuary.commands.results import (
+    CommandResult,
+    ContextShown,
+    Explained,
+    FilesFound,
+    HelpShown,
+    NotesMatched,
+    PassagesFound,
+)
+from promptuary.core.blocks import Detail
+from promptuary.core.errors import (
+    Code,
+    ConfigError,
+    FrontMatterError,
+    NoteConflictError,
+    NothingIndexedError,
+    PromptuaryError,
+    SourceError,
+    StorageError,
+    UnknownNoteError,
+)
+from promptuary.core.expansion import Expansion
+from promptuary.core.notes import NoteList
+from promptuary.core.search import IndexBusy, SearchNote
+from promptuary.core.text import one_line
+from promptuary.gateways.texts.markdown import code, escaped, fenced
+
+logger = logging.getLogger(__name__)
+
+UNUSABLE: Final = "This cannot be done here at the moment. Whoever runs this bot finds the reason in its log."
+
+_LONGEST: Final = 200
+_SEEN: Final = {Detail.OUTLINE: "outline", Detail.EXCERPT: "beginning and end", Detail.PATH: "name"}
+_ADDRESS: Final = re.compile(r"(?<![\w./@:~])/(?:[\w.+-]+/)+[\w.+-]*")
+
+
+def worded(error: PromptuaryError, mark: str) -> str:
+    """Return an error as a sentence for somebody in a chat, where commands begin with ``mark``."""
+    match error:
+        case UnknownNoteError():
+            return f"there is no such note; {mark}memory list shows which there are"
+        case NothingIndexedError():
+            return f"no files are indexed here; {mark}find WORDS finds files by their names"
+        case NoteConflictError():
+            return "the note was changed by somebody else; look at it, and try again"
+        case SourceError(code=Code.NOT_REMEMBERED):
+            return "only what you write in a message is remembered; send it as one"
+        case SourceError():
+            return error.reason
+        case ConfigError() | StorageError() | FrontMatterError():
+            logger.warning("a command could not be run: %s", one_line(str(error)))
+            return UNUSABLE
+        case _:
+            return str(error)
+
+
+def in_chat(result: CommandResult, mark: str) -> str:
+    """Return what a command answered as Markdown; what is a table is code, so that its columns stay together."""
+    match result:
+        case HelpShown(commands):
+            return "\n".join(f"{code(usage)} {escaped(meaning)}" for usage, meaning in help_rows(commands, mark))
+        case FilesFound(_, paths):
+            return "\n".join(f"{number}. {code(one_line(path))}" for number, path in enumerate(paths, 1))
+        case PassagesFound():
+            shown: CommandResult = replace(result, result=replace(result.result, notes=_told(result.result.notes)))
+        case NotesMatched():
+            shown = replace(result, result=replace(result.result, notes=_told(result.result.notes)))
+        case _:
+            shown = result
+    text = without_addresses(without_codes(plain_text(shown, mark))) or "Done."
+    is_table = isinstance(result, ContextShown | Explained | NoteList) and "\n" in text
+    return fenced(text) if is_table else escaped(text)
+
+
+def _told(notes: tuple[SearchNote, ...]) -> tuple[SearchNote, ...]:
+    """Return the notes of a search that are for everybody; the others name files and settings of the operator."""
+    return tuple(one for one in notes if isinstance(one, IndexBusy))
+
+
+def about_references(expansion: Expansion) -> list[str]:
+    """Return what a person is told about their references before the answer: what failed, slips, and the budget."""
+    lines = [
+        f"{_raw(one.reference.raw)}: {escaped(one_line(one.reason or 'it is not available here'))}."
+        for one in expansion.outcomes
+        if one.code is not None
+    ]
+    lines += [
+        f"{_raw(one.reference.raw)}: not all of it fits, so I see only its {_SEEN[one.detail]}."
+        for one in expansion.outcomes
+        if one.code is None and one.detail in _SEEN
+    ]
+    lines += [escaped(one_line(str(slip))[:300]) for slip in expansion.slips]
+    spend = expansion.spend
+    if expansion.blocked:
+        lines.append("Not everything that you refer to fits; attach less.")
+    elif spend.injected > spend.warn_at:
+        share = spend.injected / spend.window
+        lines.append(f"Warning: what you refer to takes {share:.0%} of the model's window.")
+    return list(dict.fromkeys(lines))
+
+
+def _raw(reference: str) -> str:
+    return code(one_line(reference)[:_LONGEST])
+
+
+def without_codes(text: str) -> str:
+    """Return a sentence without the codes that are for programs."""
+    return re.sub(r"\b(?:" + "|".join(Code) + r"): ", "", text)
+
+
+def without_addresses(text: str) -> str:
+    """Return what a command says without absolute paths of the machine, wherever one may have got into it."""
+    return _ADDRESS.sub("…", text)
