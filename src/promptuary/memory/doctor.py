@@ -1,7 +1,7 @@
-"""Examines the notes of one principal: every promise about them, compared with what is on disk.
+"""Checks the notes of one principal: every guarantee about them against what is on disk.
 
-Nothing is said of what may be somebody else's: no id, no name of a file, no count. What is repaired loses nothing:
-temporary files of killed processes, permissions, lists and the index, which are made anew.
+Nothing is reported about what may belong to somebody else: no id, no file name, no count. Repairs lose nothing: they
+remove temporary files of killed processes, fix permissions, and rebuild lists and the index.
 """
 
 import re
@@ -26,17 +26,17 @@ _LINK: Final = re.compile(r"\]\((?P<path>[^()\s:]{1,500}\.md)(?:#[^()\s]{0,200})
 _WIKI_LINK: Final = re.compile(r"\[\[(?P<name>[^\[\]|#\n]{1,200})(?:[|#][^\[\]\n]{0,200})?\]\]")
 
 Repair = Callable[[], object]
-"""Does what a finding advises."""
+"""Carries out the advice of a finding."""
 
 
 def examined(memory: Memory, beside: Oblivion, *, fix: bool) -> Examination:
-    """Return what is wrong with the notes; with ``fix``, what can be repaired is."""
+    """Return what is wrong with the notes; ``fix`` repairs what can be repaired."""
     counts: list[tuple[str, int]] = []
     findings: list[Finding] = []
     for notebook in memory.notebooks():
         if leftovers := notebook.files.leftovers():
             findings += _repaired([_leftovers(notebook, leftovers)], fix=fix)
-    # What was done by hand just now is no fault of the lists and the index.
+    # A change made by hand just now is not a fault of the lists and the index.
     memory.refresh(wait=True)
     memory.settle()
     for notebook in memory.notebooks():
@@ -68,7 +68,7 @@ def _leftovers(notebook: Notebook, count: int) -> tuple[Finding, Repair]:
 
 
 def _of_files(notebook: Notebook) -> Iterator[Finding]:
-    """Yield what is wrong with files as such: whose they are, and which are no notes."""
+    """Yield what is wrong with the files themselves: their owners, and files that are not notes."""
     unadopted = {one.id for one in notebook.journal.unadopted()}
     shown = {one.id: one for one in notebook.unadopted()}
     for header in shown.values():
@@ -96,7 +96,7 @@ def _of_files(notebook: Notebook) -> Iterator[Finding]:
 
 
 def _left_out(notebook: Notebook) -> Iterator[Finding]:
-    """Yield what cannot be a note, by name unless the name may be somebody else's."""
+    """Yield files that cannot be notes, by name unless the file may be somebody else's."""
     skipped = notebook.files.skipped()
     alone = notebook.is_alone()
     named = {path: reason for path, reason in skipped.items() if alone or notebook.may_name(path)}
@@ -117,7 +117,7 @@ def _of_owner(notebook: Notebook, path: str) -> Iterator[Finding]:
 
 
 def _of_texts(notebook: Notebook) -> Iterator[Finding]:
-    """Yield what is wrong with what visible notes say: front matter, links, and what they supersede."""
+    """Yield what is wrong with the content of visible notes: front matter, links, and what they supersede."""
     notes = [note for header in notebook.view.headers(_EVERY) if (note := notebook.read(header.id)) is not None]
     paths = {note.header.path for note in notes}
     names = {name.casefold() for note in notes for name in _names(note)}
@@ -133,7 +133,7 @@ def _of_texts(notebook: Notebook) -> Iterator[Finding]:
 
 
 def broken_links(note: Note, paths: "set[str]", names: "set[str]") -> list[str]:
-    """Return what a note links to and is not there: files beside it, and notes by their name or title."""
+    """Return the broken links of a note: to files beside it, and to notes by their name or title."""
     folder = PurePosixPath(note.header.path).parent
     found = [
         found["path"]
@@ -159,7 +159,7 @@ def _names(note: Note) -> tuple[str, ...]:
 
 
 def _of_upkeep(memory: Memory, notebook: Notebook) -> Iterator[tuple[Finding, Repair]]:
-    """Yield what the program itself should have done."""
+    """Yield faults of the program itself."""
     for path in notebook.files.exposed():
         finding = Finding(
             "EXPOSED", "others on this machine may read it", _place(notebook, path), "chmod go-rwx", fixable=True
@@ -169,9 +169,9 @@ def _of_upkeep(memory: Memory, notebook: Notebook) -> Iterator[tuple[Finding, Re
     for path in pages.outdated():
         finding = Finding(
             "LIST_OUTDATED",
-            "the list is not that of the notes",
+            "the list does not match the notes",
             _place(notebook, path),
-            "It is made anew.",
+            "It is rebuilt.",
             fixable=True,
         )
         yield finding, pages.refresh
@@ -180,7 +180,7 @@ def _of_upkeep(memory: Memory, notebook: Notebook) -> Iterator[tuple[Finding, Re
 def _of_index(memory: Memory) -> Iterator[tuple[Finding, Repair]]:
     if not memory.search.is_current():
         finding = Finding(
-            "INDEX_OUTDATED", "the index of notes is not that of the files", advice="It is made anew.", fixable=True
+            "INDEX_OUTDATED", "the index of notes does not match the files", advice="It is rebuilt.", fixable=True
         )
         yield finding, memory.search.rebuild
 

@@ -1,8 +1,8 @@
 """Forgets a note: its file, its history, its rows in the index, its vectors, and its copies in stored prompts.
 
-That it is being forgotten is recorded from before the first step until after the last. Each step may be repeated, and
-the journal forgets after all others: what a kill or a failing disk left undone is done when the note is forgotten
-again, or when the next process opens the notes. What git has in its history is not reached, and the report says so.
+A record that it is being forgotten exists from before the first step until after the last. Each step is idempotent, and
+the journal comes last: what a kill or a failing disk left undone is completed when the note is forgotten again, or when
+the next process opens the notes. The history of git is not changed, and the report says so.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,15 +19,15 @@ from promptuary.memory.notebook.notebook import Notebook
 from promptuary.memory.recall.visible import NoteKey
 
 _TELLING: Final = 20
-"""Characters that a title must have to be looked for where people said something: a short one is just a name."""
+"""The fewest characters of a title that is searched for in conversations: a shorter one is just a name."""
 
 _PATIENCE: Final = 30.0
-"""Seconds for which to wait while another process forgets."""
+"""Seconds to wait while another process forgets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """What the principal has learnt: ``holding`` returns the ids of what says the same as some texts."""
+    """The principal's experiences: ``holding`` returns the ids of those that contain one of some texts."""
 
     holding: Callable[[Sequence[str]], Sequence[str]] = lambda _: ()
     forget: Callable[[str], object] = lambda _: None
@@ -35,9 +35,10 @@ class Learnt:
 
 @dataclass(frozen=True, slots=True)
 class Oblivion:
-    """What forgets beside the notes themselves: the ledger of the workspace, and the indexes of other principals.
+    """Other places that forget: the ledger of the workspace, and the indexes of other principals.
 
-    ``alone`` waits for so many seconds until no other process forgets anything here, and raises ``LockTimeoutError``.
+    ``alone`` waits for the given seconds until no other process forgets anything here, else raises
+    ``LockTimeoutError``.
     """
 
     ledger: Forgetting
@@ -47,7 +48,7 @@ class Oblivion:
 
 
 def forget(memory: Memory, key: str, beside: Oblivion, *, everywhere: bool, dry_run: bool) -> ForgetReport:
-    """Forget a note, or say what that would do. Raises ``PromptuaryError`` if it is not the principal's to forget."""
+    """Forget a note, or report what that would do. Raises ``PromptuaryError`` if the principal may not forget it."""
     try:
         notebook, note = memory.known(key)
     except UnknownNoteError:
@@ -61,7 +62,7 @@ def forget(memory: Memory, key: str, beside: Oblivion, *, everywhere: bool, dry_
 
 
 def finish(memory: Memory, beside: Oblivion) -> None:
-    """Forget the notes that an earlier process began to forget, unless another one is just doing that.
+    """Finish forgetting the notes that an earlier process began to forget, unless another process is doing that.
 
     Raises ``PromptuaryError`` if it fails again.
     """
@@ -77,7 +78,7 @@ def finish(memory: Memory, beside: Oblivion) -> None:
 
 
 class _Forgotten:
-    """A note on its way out."""
+    """A note that is being forgotten."""
 
     def __init__(self, memory: Memory, notebook: Notebook, note: str, beside: Oblivion) -> None:
         owner = notebook.journal.owner_of(note)
@@ -110,7 +111,7 @@ class _Forgotten:
                     self._beside.learnt.forget(place.name)
         with _telling(note):
             hashes = memory.search.hashes(NoteKey(notebook.scope, note))
-            # Before the file goes, too: only the index knows the hashes, and it follows the files after a kill.
+            # Before the file is removed, too: only the index knows the hashes, and after a kill it follows the files.
             memory.search.remove_vectors(hashes)
             notebook.remove(note)
             _drop_indexes(memory, self._beside, hashes)
@@ -125,12 +126,12 @@ class _Forgotten:
 
 @contextmanager
 def _telling(note: str) -> Iterator[None]:
-    """Have a disk that fails under the index say what it means for the note: no index is told to be damaged by it."""
+    """Report a disk failure under the index as what it means for the note, rather than as a damaged index."""
     try:
         yield
     except (OSError, StorageError) as error:
         raise PromptuaryError(
-            f"the note {note} is not forgotten whole, since its index could not be made anew; check the disk. The next "
+            f"the note {note} is not forgotten whole, since its index could not be rebuilt; check the disk. The next "
             "command that opens the notes finishes it"
         ) from error
 

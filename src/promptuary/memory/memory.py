@@ -1,4 +1,4 @@
-"""The durable memory of one principal: the notes of the workspace and those that follow the person, as one.
+"""The durable memory of one principal: the notes of the workspace and those of the person, combined.
 
 Everything that reads or writes notes goes through here: the facades, the layers of a turn, the tools of an agent, and
 writeback. Who sees a note is decided below, by the views of the journals. Every method blocks, and may be called from
@@ -54,27 +54,27 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ADDRESS: Final = "memory:"
-"""How prompts and receipts name a note, before its id."""
+"""The prefix before a note's id in prompts and receipts."""
 _SHORTEST_PREFIX: Final = 4
 _MOST_NAMED: Final = 5
 _PAGES_AFTER: Final = 0.3
-"""Seconds without a write until the lists of notes follow: they take the lock and the disk, for which writes wait."""
+"""Seconds without a write until the lists of notes are updated: that takes the lock, for which writes wait."""
 _PAGES_AT_LAST: Final = 5.0
-"""Seconds after which they follow even while more is written."""
+"""Seconds after which they are updated even while writes continue."""
 _LEAST_BETWEEN: Final = 1.0
 _SHORTEST_ID: Final = 12
 _EVER: Final = "9999"
 """A time after every change."""
 _MOST_COMPARED: Final = 2_000
-"""Titles that a name which no note has is compared with."""
+"""How many titles are compared with an unknown name."""
 _PATIENCE: Final = 1.0
-"""Seconds for which a call waits until the files are looked at."""
+"""Seconds for which a call waits for a scan of the files."""
 _REST: Final = 10
-"""Looking at all files rests at least this many times as long as it took."""
+"""The pause between two scans of all files, as a multiple of how long a scan took."""
 
 
 class Memory:
-    """The notes of one principal. ``open_search`` gets what the principal may see, and returns the search of it."""
+    """The notes of one principal. ``open_search`` takes what the principal may see, and returns a search over it."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Memory:
     ) -> None:
         self._roots, self._principal, self._clock = roots, principal, clock
         self.pages = pages
-        """Returns the lists of a notebook."""
+        """Returns the pages of a notebook."""
         self.visible = VisibleNotes(roots.views(), self._read, self._page_texts, clock)
         self.search = open_search(self.visible)
         self._lock = threading.Lock()
@@ -106,16 +106,16 @@ class Memory:
         return None if found is None else found[0].read(found[1].id)
 
     def exact(self, key: str) -> Note | None:
-        """Return the note of exactly this id or path, or ``memory:ID``; ``None`` if there is none."""
+        """Return the note with exactly this id or path, or ``memory:ID``; ``None`` if there is none."""
         found = self._exact(key)
         return None if found is None else found[0].read(found[1].id)
 
     def list(
         self, *, limit: int | None = None, as_of: str | None = None, **selection: Unpack[NoteSelection]
     ) -> NoteList:
-        """Return notes, pinned ones first, then the ones updated last; without a status, those that are active.
+        """Return notes, pinned ones first, then the most recently updated; without a status, only active ones.
 
-        ``as_of`` is a day or a time: then it is what was known at that time.
+        ``as_of`` is a day or a time, and returns what was known then.
         """
         check_selection(selection)
         self.refresh()
@@ -144,7 +144,7 @@ class Memory:
         lexical_only: bool = False,
         **selection: Unpack[NoteSelection],
     ) -> MemoryResult:
-        """Return the active notes that answer a question best; ``as_of`` searches what was known at a time."""
+        """Return the active notes that match a question best; ``as_of`` searches what was known at a time."""
         check_selection(selection)
         if selection.get("statuses"):
             raise PromptuaryError("a search finds active notes alone; leave out statuses, or list the notes with them")
@@ -169,12 +169,12 @@ class Memory:
         return MemoryResult(hits, found.mode, found.confidence, found.notes)
 
     def history(self, key: str) -> Sequence[NoteChange]:
-        """Return what happened to a note, the oldest change first, also to one whose file is gone."""
+        """Return the changes of a note, the oldest first, even if its file is gone."""
         notebook, note = self.known(key)
         return notebook.view.changes(note)
 
     def diff(self, key: str, *, number: int | None = None) -> str:
-        """Return what a change did to the file of a note, as a patch: the change ``number``, else the last one."""
+        """Return a change of a note's file as a patch: the change ``number``, else the last one."""
         changes = [one for one in self.history(key) if one.kind != "forget"]
         chosen = [one for one in changes if number in (None, one.number)]
         if not chosen:
@@ -198,7 +198,7 @@ class Memory:
         trust: NoteTrust = "person",
         **fields: Unpack[NoteFields],
     ) -> Note:
-        """Write a note, or change the one that ``id`` names; what is not given stays. ``trust``: in whose words.
+        """Write a note, or change the one that ``id`` names; fields not given stay. ``trust``: whose words it holds.
 
         Raises ``NoteConflictError`` if ``if_rev`` is given and the note has another revision by now.
         """
@@ -206,11 +206,11 @@ class Memory:
         return self.put(draft, if_rev=if_rev, reason=reason)
 
     def remember(self, text: str, *, reason: str = "", **fields: Unpack[NoteFields]) -> Note:
-        """Write a note whose kind, if it is not given, is what a statement in it is plainly about."""
+        """Write a note. If no kind is given, it is inferred from a clear statement in the text."""
         return self.remembered(text, reason=reason, **fields).note
 
     def remembered(self, text: str, *, reason: str = "", **fields: Unpack[NoteFields]) -> Written:
-        """Do the same, and tell whether the note is new."""
+        """Do the same, and return whether the note is new."""
         from promptuary.memory.writeback.extract import statements  # noqa: PLC0415  (reading needs none)
 
         kinds = {one.kind for one in statements(text)}
@@ -219,9 +219,9 @@ class Memory:
         return self._written(NoteDraft(content=text, **fields), None, reason)
 
     def put(self, draft: NoteDraft, *, if_rev: str | None = None, reason: str = "") -> Note:
-        """Write a draft: the one path for people, tools and writeback. A note that is there already is returned.
+        """Write a draft, or return the note that already says it: the one path for people, tools and writeback.
 
-        The note that it supersedes ends to be true, after the new one is written.
+        The validity of a note that it supersedes ends after the new one is written.
         """
         return self._written(draft, if_rev, reason).note
 
@@ -248,17 +248,17 @@ class Memory:
             notebook.write(NoteDraft(id=note, valid_until=self._clock()), reason=f"superseded by {by}")
 
     def archive(self, key: str, *, reason: str = "") -> Note:
-        """Archive a note: it is kept, and not recalled any more."""
+        """Archive a note: it stays stored, but is no longer recalled."""
         return self.put(NoteDraft(id=key, status="archived"), reason=reason)
 
     def restore(self, key: str, *, reason: str = "") -> Note:
-        """Bring back a note that was archived."""
+        """Restore an archived note."""
         return self.put(NoteDraft(id=key, status="active"), reason=reason)
 
     def undo(self, key: str, *, number: int | None = None, reason: str = "") -> Note:
-        """Undo the last change of a note, or make it what it was after the change ``number``.
+        """Undo the last change of a note, or restore it as of the change ``number``.
 
-        Undone again, the change before that is undone. A note is archived when the change that created it is undone.
+        Undoing again undoes the change before that. A note is archived when the change that created it is undone.
         """
         notebook, note = self.known(key)
         changes = [one for one in notebook.view.changes(note) if one.kind != "forget"]
@@ -292,7 +292,7 @@ class Memory:
     # Exchange with other memories
 
     def import_notes(self, found: "ForeignMemory", *, owner: str | None = None, dry_run: bool = False) -> ImportReport:
-        """Write the notes of another memory that are not here yet; with ``dry_run`` only say which."""
+        """Write the notes of another memory that are not here yet; ``dry_run`` only reports which."""
         existing = self.list(statuses=STATUSES).headers
         writer = Writer(self._principal.owner, "", self._clock())
         told = partial(self._foretold, writer=writer, existing=[one for one in existing if not one.external])
@@ -321,10 +321,10 @@ class Memory:
                 return taken.note.header
         return self.put(draft, reason=reason).header
 
-    # Notes that nobody recorded
+    # Unadopted notes
 
     def unadopted(self) -> Sequence[NoteHeader]:
-        """Return the notes that came by hand, by a clone or from a lost state, and wait for ``adopt``."""
+        """Return the notes that were added by hand, by a clone or from a lost database, and wait for ``adopt``."""
         self.refresh(wait=True)
         return [header for one in self._roots.existing() for header in one.unadopted()]
 
@@ -341,13 +341,13 @@ class Memory:
     # Upkeep
 
     def notebooks(self) -> Sequence[Notebook]:
-        """Return the notes of each place, for what looks after them."""
+        """Return the notebook of each place, for maintenance."""
         return self._roots.existing()
 
     def refresh(self, *, wait: bool = False) -> None:
-        """Look for what was done to the files by hand, unless that was just done; ``wait`` looks in any case.
+        """Scan the files for changes made by hand, unless that was just done; ``wait`` always scans.
 
-        Looking at very many files goes on in the background; what is found serves the next call.
+        With very many files the scan continues in the background; its results serve the next call.
         """
         for notebook in self._roots.existing():
             if wait:
@@ -356,7 +356,7 @@ class Memory:
                 looking.wait(_PATIENCE)
 
     def _looking(self, notebook: Notebook) -> "concurrency.Task[None] | None":
-        """Return what looks at the files; ``None`` if that was just done."""
+        """Return the running scan; ``None`` if one was just done."""
         with self._lock:
             task = self._syncing.get(notebook.scope)
             if task is not None and not task.wait(0):
@@ -377,17 +377,17 @@ class Memory:
             self._list_later(notebook.scope)
 
     def refreshed(self) -> VisibleNotes:
-        """Return what the principal may see, after a look at what was done by hand."""
+        """Return what the principal may see, after a scan for changes made by hand."""
         self.refresh()
         return self.visible
 
     def search_now(self, query: NoteQuery) -> MemoryResult:
-        """Return the notes that answer best, after a look at what was done by hand."""
+        """Return the best matching notes, after a scan for changes made by hand."""
         self.refresh()
         return self.search.find(query)
 
     def changed(self, scope: NoteScope, notes: Collection[str]) -> None:
-        """Have the index and the lists follow a change. Returns at once."""
+        """Schedule an update of the index and the lists after a change. Returns at once."""
         self.search.changed([NoteKey(scope, note) for note in notes])
         self._list_later(scope)
 
@@ -396,7 +396,7 @@ class Memory:
         return [hit.header.id for hit in self.search.find(NoteQuery(text, limit)).hits]
 
     def settle(self) -> None:
-        """Wait until the lists and the index have followed everything that was written."""
+        """Wait until the lists and the index include everything that was written."""
         with self._lock:
             upkeep = self._upkeep
         self._closing.set()
@@ -406,7 +406,7 @@ class Memory:
         self.search.settle()
 
     def close(self) -> None:
-        """Write the lists and the index that are still to be written, and close every file."""
+        """Write pending updates of the lists and the index, and close every file."""
         self._closing.set()
         for task in tuple(self._syncing.values()):
             task.wait()
@@ -437,7 +437,7 @@ class Memory:
                 try:
                     if notebook is not None:
                         self.pages(notebook).refresh()
-                except PromptuaryError as error:  # the list is made good by the next write, or the next process
+                except PromptuaryError as error:  # the next write, or the next process, repairs the list
                     logger.warning("the list of notes could not be written: %s", error)
 
     # Finding a note
@@ -457,14 +457,14 @@ class Memory:
         return (self._by_prefix(wanted, books) if is_prefix else None) or self._by_name(wanted, books)
 
     def _places(self, key: str) -> tuple[str, Sequence[Notebook]]:
-        """Return the id or path that a key is, and where to look for it: a path may begin with the scope."""
+        """Return the id or path in a key, and where to look for it: a path may begin with the scope."""
         wanted, books = key.strip().removeprefix(ADDRESS), self._roots.existing()
         scope = next((one.scope for one in books if wanted.startswith(f"{one.scope}/")), None)
         wanted = wanted.removeprefix(f"{scope}/") if scope else wanted
         return wanted, [one for one in books if scope in (None, one.scope)]
 
     def _exact(self, key: str) -> tuple[Notebook, NoteHeader] | None:
-        """Return a note by its id or path. Only for one that is not known are all files looked at."""
+        """Return a note by its id or path. All files are scanned only if it is unknown."""
         found = self._recorded(key)
         if found is None:
             self.refresh()
@@ -487,7 +487,7 @@ class Memory:
         return found[0] if found else None
 
     def _by_name(self, name: str, books: Sequence[Notebook]) -> tuple[Notebook, NoteHeader] | None:
-        """Return the one note whose file, or title, is called like that."""
+        """Return the one note whose file or title has this name."""
         every = NoteFilter(statuses=())
         found = [(one, header) for one in books for header in one.view.headers(every) if is_called(name, header)]
         if len(found) > 1:
@@ -496,7 +496,7 @@ class Memory:
         return found[0] if found else None
 
     def known(self, key: str) -> tuple[Notebook, str]:
-        """Return where a note is and its id, also of one whose file is gone. Raises ``PromptuaryError``."""
+        """Return where a note is and its id, even if its file is gone. Raises ``PromptuaryError``."""
         found = self._found(key)
         if found is not None:
             return found[0], found[1].id
@@ -512,7 +512,7 @@ class Memory:
         raise UnknownNoteError(f"there is no note {key[:80]!r}; {self._advice(wanted)}")
 
     def _changes_of(self, notebook: Notebook, wanted: str) -> Sequence[NoteChange]:
-        """Return the history of a note whose file is gone, by its id or, if there is but one, the beginning of it."""
+        """Return the history of a note whose file is gone, by its id or an unambiguous beginning of it."""
         if (changes := notebook.view.changes(wanted)) or not _SHORTEST_PREFIX <= len(wanted) < _SHORTEST_ID:
             return changes
         gone = [one.note for one in notebook.view.changed_until(_EVER) if one.text is None and one.kind != "forget"]
@@ -520,7 +520,7 @@ class Memory:
         return notebook.view.changes(near[0]) if len(near) == 1 else ()
 
     def _advice(self, wanted: str) -> str:
-        """Return what to do about a name that no note has: the notes whose titles are near it, among those visible."""
+        """Return advice for an unknown name: the visible notes with similar titles."""
         every = NoteFilter(statuses=(), limit=_MOST_COMPARED)
         headers = [header for one in self._roots.existing() for header in one.view.headers(every)]
         found = [f"{header.id} ({one_line(header.title)[:60]})" for header in near(wanted, headers)]

@@ -1,4 +1,4 @@
-"""Which notes somebody means by a name: the title, the file, or something like it. Pure."""
+"""Finds the notes that a name may mean: by title, by file, or by something similar. Pure."""
 
 import re
 from collections.abc import Sequence

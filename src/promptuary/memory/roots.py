@@ -1,4 +1,4 @@
-"""The places in which notes live, each opened when it is first needed: reading creates nothing on disk."""
+"""The places where notes are stored, each opened on first use: reading creates nothing on disk."""
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -9,7 +9,7 @@ from promptuary.core.ports.notes import NoteView
 from promptuary.memory.notebook.notebook import Notebook
 
 OpenRoot = Callable[[bool], Notebook | None]
-"""Opens the notes of one place; ``None`` if there are none yet and it is not told to create them."""
+"""Opens the notes of one place; ``None`` if there are none yet and ``create`` is not set."""
 
 
 class Roots:
@@ -31,7 +31,7 @@ class Roots:
         return self._open(scope, create=False)
 
     def made(self, scope: NoteScope) -> Notebook:
-        """Return the notebook of a scope, which is created if it is not there. Raises ``PromptuaryError``."""
+        """Return the notebook of a scope, creating it if needed. Raises ``PromptuaryError``."""
         found = self._open(scope, create=True)
         if found is None:
             raise PromptuaryError(
@@ -60,7 +60,7 @@ class Roots:
 
 
 class RootViews(Mapping[NoteScope, NoteView]):
-    """The views of the notebooks that there are at that moment."""
+    """The views of the notebooks that exist at the time of each call."""
 
     def __init__(self, roots: Roots) -> None:
         self._roots = roots

@@ -1,7 +1,7 @@
-"""Recognises secrets in what is about to be remembered: a note is read by every later prompt. Pure and linear.
+"""Recognises secrets in a text that is about to be remembered: a note may enter every later prompt. Pure and linear.
 
-What looks like a key is known from files. People also say a password in a sentence; a value counts only if it has a
-digit or a sign, so that "the password is stored in the vault" can be remembered.
+Keys are recognised as in files. People also write a password in a sentence; there a value counts only if it has a digit
+or a sign, so that "the password is stored in the vault" can be remembered.
 """
 
 import re
@@ -29,7 +29,7 @@ def has_secret(text: str) -> bool:
 
 
 def without_secrets(text: str) -> str:
-    """Return a text with a mark in the place of everything in it that looks like a secret."""
+    """Return a text in which everything that looks like a secret is masked."""
 
     def masked(found: re.Match[str]) -> str:
         value = found[1].rstrip(".,;")
@@ -39,7 +39,7 @@ def without_secrets(text: str) -> str:
 
 
 def refuse_secrets(*texts: str) -> None:
-    """Raise ``SecretError`` if one of the texts holds a secret; it says what to do, and not what the secret is."""
+    """Raise ``SecretError`` if one of the texts holds a secret. Its message does not contain the secret."""
     if has_secret("\n".join(texts)):
         raise SecretError(
             "this looks like it holds a password, a key or a token, which is not stored; say where it is kept instead"

@@ -1,1 +1,1 @@
-"""The doors of memory for messages and agents: what a message names or asks, and the tools of an agent."""
+"""How messages and agents use memory: what a message names or asks, and the tools of an agent."""

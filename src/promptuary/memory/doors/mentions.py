@@ -1,7 +1,6 @@
-"""What messages have to do with durable memory: the notes that ``@memory:`` attaches, and those that its menu offers.
+"""Notes in messages: those that ``@memory:`` attaches, and those that its menu offers.
 
-Everything is asked of the memory of whoever sends the message. What belongs to others is not there: the answers do not
-differ by whether somebody else has such a note.
+Only the memory of the sender is used. The answers are the same whether or not somebody else has such a note.
 """
 
 import re
@@ -29,11 +28,11 @@ MOST_NOTES: Final = 5
 _MOST_OFFERED: Final = 2_000
 _LIST: Final = "`promptuary memory list` shows which there are"
 _ID: Final = re.compile(r"(?=[0-9a-f-]*[0-9])[0-9a-f]{8}[0-9a-f-]{4,56}", re.IGNORECASE | re.ASCII)
-"""What is clearly meant as an id: nobody searches for such a word."""
+"""Words that are clearly ids: nobody searches for such a word."""
 
 
 def attached(memory: TurnMemory, value: str) -> NotesFound:
-    """Return the note whose id or path ``value`` is, else the notes that answer it. Raises ``SourceError``."""
+    """Return the note with the id or path ``value``, else the notes that match it. Raises ``SourceError``."""
     note = memory.exact(value)
     if note is not None:
         return NotesFound([_source(note, memory)])
@@ -48,7 +47,7 @@ def attached(memory: TurnMemory, value: str) -> NotesFound:
 
 
 def offered(memory: Memory) -> list[NoteLine]:
-    """Return the notes that a menu offers, the pinned and newest first; none where they cannot be read."""
+    """Return the notes for a menu, the pinned and newest first; none if they cannot be read."""
     try:
         headers = memory.list(limit=_MOST_OFFERED).headers
     except PromptuaryError:
@@ -57,13 +56,13 @@ def offered(memory: Memory) -> list[NoteLine]:
 
 
 def offered_everywhere(memories: Mapping[str, Memory]) -> list[NoteLine]:
-    """Return the same for the memories of several threads; what is not in the first one says where it is known."""
+    """Return the same for the memories of several threads; a note that is not in the first names its thread."""
     (_, main), *others = [(thread, offered(memory)) for thread, memory in memories.items()]
     return [*main, *(in_thread(line, thread) for thread, lines in others for line in lines)]
 
 
 def in_thread(line: NoteLine, thread: str) -> NoteLine:
-    """Return a line of a menu for a note that is known in one thread alone."""
+    """Return a line of a menu for a note of another thread."""
     return replace(line, hint=f"{line.hint} · in thread {one_line(thread)}")
 
 

@@ -1,8 +1,8 @@
 """``@remember:"…"`` in a message: writes what the person asks to be remembered, in their own words.
 
-Only what the person typed counts. A reference that a layer, an attached text or a model brought in is refused, and so
-is one that stands in what looks like a quotation or a paste: whoever can get a text in front of a person must not be
-able to write into their memory.
+Only what the person typed counts. A reference from a layer, an attached text or a model is refused, and so is one in
+what looks like a quotation or a paste: the author of a text that a person quotes must not be able to write into that
+person's memory.
 """
 
 from typing import Final

@@ -1,9 +1,9 @@
-"""The tools with which an agent reads and writes notes: schemas for a model, and what calling them does.
+"""The tools with which an agent reads and writes notes: their schemas and their implementation.
 
-The model proposes and code disposes, by the same rules as writeback: an agent may write a private note, or change one
-that an agent wrote. What would change a person's note, be shared, or say something about the person in other words than
-theirs, becomes a proposal, and the model is told that the person is asked. Words that may stem from elsewhere are
-labelled so for good. A call never raises for what a model says: the answer names the mistake.
+The model proposes and code decides, by the same rules as writeback: an agent may write a private note, or change one
+that an agent wrote. A write that would change a person's note, be shared, or say something about the person in words
+other than theirs becomes a proposal, and the result tells the model that the person is asked. Text that may stem from
+elsewhere keeps that label. Invalid input from a model never raises: the result names the mistake.
 """
 
 import json
@@ -26,12 +26,12 @@ from promptuary.memory.writeback.snapshot import WRITE_TOOL, TurnSnapshot
 from promptuary.references.detail import whole
 
 ToolForm = Literal["openai", "anthropic", "mcp"]
-"""Whose shape of a tool is wanted."""
+"""The format of a tool definition, by provider."""
 
 SEARCH_TOOL: Final = "search_recall_memories"
 _MOST_HITS: Final = 8
 _LONGEST_HIT: Final = 400
-"""Characters of the lines of a note that answer; its id brings all of it."""
+"""Characters of the matching lines of a note that are returned; its id returns all of it."""
 _TEXT: Final = {"type": "string"}
 _SEARCH: Final = {
     "type": "object",
@@ -94,7 +94,7 @@ def tool_schemas(form: ToolForm) -> list[dict[str, Any]]:
 class MemoryTools:
     """The tools over the memory of one principal. Every method blocks.
 
-    ``proposals`` is called when there is something to propose: reading needs no place for it.
+    ``proposals`` is called only when there is something to propose: reading does not need a store for proposals.
     """
 
     def __init__(self, memory: TurnMemory, proposals: Callable[[], Proposals], counter: TokenCounter) -> None:
@@ -103,9 +103,9 @@ class MemoryTools:
     def call(
         self, name: str, arguments: Mapping[str, object] | str, said: TurnSnapshot | None = None
     ) -> dict[str, object]:
-        """Return what a tool answers; ``said`` is the turn in which it is called, as far as it is known.
+        """Return the result of a tool; ``said`` is the turn in which it is called, if known.
 
-        Without it nothing is known of what the model has read: what it writes is labelled as words from elsewhere.
+        Without it, what the model has read is unknown, so what it writes is labelled as text from elsewhere.
         """
         try:
             given = _arguments(name, arguments)
@@ -127,7 +127,7 @@ class MemoryTools:
         return _header(note.header, self._memory.visible.clock()) | {"content": self._content(note)}
 
     def _hit(self, hit: NoteHit) -> dict[str, object]:
-        """Return a note that was found, with the lines of it that answer."""
+        """Return a note that was found, with its matching lines."""
         text = hit.text.strip()
         shown = text if len(text) <= _LONGEST_HIT else f"{text[:_LONGEST_HIT].rstrip()} …"
         lines = self._content(Note(hit.header, shown, shown))
@@ -168,7 +168,7 @@ class MemoryTools:
                 self._proposals().add(proposal)
                 return {"written": False, "proposal": proposal.id, "why": f"The person is asked. {proposal.reason}"}
             case Drop(why, same):
-                # That a note says it already is no mistake.
+                # A note that already says it is not an error.
                 return {"written": False, **({"why": why, "memory_id": same} if same else {"error": why})}
             case Archive():
                 raise AssertionError("the tool archives nothing")

@@ -17,11 +17,11 @@ class TurnMemory(Protocol):
         ...
 
     def exact(self, key: str) -> Note | None:
-        """Return the note of exactly this id or path, or ``memory:ID``; ``None`` if there is none."""
+        """Return the note with exactly this id or path, or ``memory:ID``; ``None`` if there is none."""
         ...
 
     def find(self, query: str, *, limit: int = 10) -> MemoryResult:
-        """Return the notes that answer a question best."""
+        """Return the notes that match a question best."""
         ...
 
     def similar(self, text: str, limit: int) -> Sequence[str]:
@@ -33,9 +33,9 @@ class TurnMemory(Protocol):
         ...
 
     def put(self, draft: NoteDraft, *, if_rev: str | None = None, reason: str = "") -> Note:
-        """Write a draft. A note that is there already is returned."""
+        """Write a draft. If a note already says the same, return that one."""
         ...
 
     def remembered(self, text: str, *, reason: str = "") -> Written:
-        """Write a note in one go, and tell whether it is new."""
+        """Write a note, and return it and whether it is new."""
         ...

@@ -1,1 +1,1 @@
-"""What stands in the files of a memory: text to values and back, without input or output."""
+"""The formats of the files of a memory: text to values and back, without input or output."""

@@ -1,12 +1,12 @@
-"""The front matter of a note: read without trust, rewritten without touching what did not change.
+"""The front matter of a note: parsed as untrusted input, rewritten without touching what did not change.
 
-Reads the part of YAML that people write at the top of a note. Every value is text or a list of texts; a mapping below
-a key is kept and not read. Anchors, aliases, tags, merges, a key that is there twice, and whatever is larger or deeper
-than the limits make the whole front matter unreadable: none of it is believed, and ``NoteText.problem`` says why. Every
-character is looked at a bounded number of times.
+Reads the part of YAML that people write at the top of a note. Every value is text or a list of texts; a mapping below a
+key is preserved but not read. Anchors, aliases, tags, merges, a duplicate key, and anything larger or deeper than the
+limits make the whole front matter invalid: none of it is used, and ``NoteText.problem`` says why. Every character is
+visited a bounded number of times.
 
-A ``NoteText`` is a text cut into its parts. ``with_values`` changes the lines of the keys that it is given and no
-others: comments, order, quoting, unknown keys, line endings and a byte order mark stay as they are.
+A ``NoteText`` is a text cut into its parts. ``with_values`` changes only the lines of the given keys: comments, order,
+quoting, unknown keys, line endings and a byte order mark are preserved.
 """
 
 import json
@@ -21,16 +21,16 @@ from promptuary.core.errors import FrontMatterError
 from promptuary.core.text import split_lines, valid_unicode
 
 MAX_SIZE: Final = 16_384
-"""Characters that front matter may have."""
+"""The most characters of front matter."""
 MAX_ENTRIES: Final = 200
-"""Keys and items that it may have."""
+"""The most keys and items."""
 MAX_DEPTH: Final = 3
-"""How deep its mappings and lists may be nested."""
+"""The deepest nesting of mappings and lists."""
 
 FieldValue = str | tuple[str, ...]
-"""What is read: a text, or a list of texts."""
+"""A value that was read: a text, or a list of texts."""
 NewValue = str | bool | float | Sequence[str] | None
-"""What can be written; ``None`` removes the key."""
+"""A value to write; ``None`` removes the key."""
 
 _BOM: Final = "\ufeff"
 _MARK: Final = "---"
@@ -39,7 +39,7 @@ _LONGEST_KEY: Final = 100
 
 _COLON: Final = re.compile(r":(?=[ \t]|\Z)")
 _ONE_LINE: Final = re.compile(r'([A-Za-z_][\w-]{0,60}): (?:([^\W_](?:[^:#\s]|:(?=\S)| (?=\S))*)|"([^"\\]*)")')
-"""A key with a text that is all of its value if the next line begins with a letter or a digit."""
+"""A key with a text, which is the whole value if the next line begins with a letter or a digit."""
 _COMMENT: Final = re.compile(r"[ \t]+#|\A#")
 _DOUBLE: Final = re.compile(r'(?:[^"\\]++|\\.)*+"')
 _SINGLE: Final = re.compile(r"(?:[^']++|'')*+'")
@@ -70,7 +70,7 @@ class _Field(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NoteText:
-    """A text as front matter, which is ``lines`` with the marks around it and may be missing, and ``body``."""
+    """A text as optional front matter, which is ``lines`` with the marks around it, and ``body``."""
 
     bom: str
     lines: tuple[str, ...]
@@ -85,7 +85,7 @@ class NoteText:
 
     @property
     def newline(self) -> str:
-        """How lines end here."""
+        """The line ending of this document."""
         first, found, _ = (self.lines[0] if self.lines else self.body).partition("\n")
         return "\r\n" if found and first.endswith("\r") else "\n"
 
@@ -97,10 +97,10 @@ class NoteText:
         return None
 
     def with_values(self, changes: Mapping[str, NewValue]) -> "NoteText":
-        """Return the document with other values for some keys. What has them already is not touched.
+        """Return the document with new values for some keys. A key that already has its value is not touched.
 
-        A document without front matter gets some. One with a problem gets a new one above the old, which is body from
-        then on. Raises ``FrontMatterError`` if the result would be too large to be read.
+        A document without front matter gets some. If the front matter is invalid, new front matter is put above it and
+        the old becomes part of the body. Raises ``FrontMatterError`` if the result would be too large to be read.
         """
         wanted = {key: _stored(value) for key, value in changes.items()}
         if all(self.has(key, value) for key, value in wanted.items()):
@@ -118,7 +118,7 @@ class NoteText:
         return NoteText(self.bom, self.lines, text, fields=self.fields)
 
     def has(self, key: str, value: FieldValue | None) -> bool:
-        """Return whether a key has this value; ``None``: whether it is not there."""
+        """Return whether a key has this value; for ``None``, whether the key is missing."""
         found = self.fields.get(key)
         return (found.value if found else None) == value and (found is None) == (value is None)
 
@@ -139,7 +139,7 @@ class NoteText:
         return "".join([*lines[:-1], *added, lines[-1]])
 
     def _rest(self) -> str:
-        """Return what follows the front matter: a blank line first where there was none."""
+        """Return what follows the front matter, with a blank line first if there was none."""
         if self.problem:
             return self.newline + "".join(self.lines) + self.body
         if self.lines or not self.body:
@@ -155,7 +155,7 @@ def parse(text: str) -> NoteText:
         return NoteText(bom, (), rest)
     lines = split_lines(rest[: MAX_SIZE + 1])
     if len(rest) > MAX_SIZE:
-        lines.pop()  # it may be cut
+        lines.pop()  # it may be truncated
     end = next((number for number, line in enumerate(lines) if number and line.rstrip() in _ENDS), None)
     if end is None:
         return NoteText(bom, (), rest, f"its front matter does not end within {MAX_SIZE:,} characters")
@@ -202,9 +202,9 @@ class _Scanner:
         return found
 
     def _after_plain_lines(self, found: dict[str, _Field]) -> int:
-        """Add the fields of the lines that need no thought, and return the number of the next line that says something.
+        """Add the fields of simple lines in one pass, and return the number of the next line that is not simple.
 
-        Nearly every line is one of them, and a note is read several times whenever it is written.
+        Nearly every line is simple, and a note is read several times whenever it is written.
         """
         lines, end = self._lines, len(self._lines)
         while self._at < end and (plain := _ONE_LINE.fullmatch(lines[self._at])):
@@ -232,7 +232,7 @@ class _Scanner:
         return at
 
     def _indented(self, beyond: int) -> int | None:
-        """Return the number of the next line that says something, if it is indented further than ``beyond``."""
+        """Return the number of the next line with content, if it is indented further than ``beyond``."""
         at = self._meaningful()
         return at if at < len(self._lines) and _indent(self._lines[at]) > beyond else None
 
@@ -311,7 +311,7 @@ class _Scanner:
         return texts if len(texts) == len(items) else None
 
     def _pass_nested(self, indent: int) -> None:
-        """Pass over this line and those that are indented further: they are kept, and not read."""
+        """Skip this line and those that are indented further: they are preserved but not read."""
         start = self._at
         self._at += 1
         while (at := self._indented(indent)) is not None:
@@ -378,7 +378,7 @@ class _Scanner:
         return _unquoted(rest[0], _folded(parts) if len(parts) > 1 else parts[0])
 
     def _flow(self, rest: str) -> FieldValue | None:
-        """Read a list in brackets. A mapping in braces, and whatever is nested, is passed over."""
+        """Read a list in brackets. A mapping in braces, and anything nested, is skipped."""
         reader, line = _Flow(), rest
         while (end := reader.read(line)) is None:
             if self._at == len(self._lines):
@@ -477,7 +477,7 @@ def _indent(line: str) -> int:
 
 
 def _folded(lines: Sequence[str]) -> str:
-    """Return the lines as one; where there is a blank one, a line ends."""
+    """Return the lines joined into one; a blank line becomes a line break."""
     return re.sub(r" *\n *", "\n", " ".join(line.strip() or "\n" for line in lines)).strip()
 
 
@@ -495,7 +495,7 @@ def _meant(escape: re.Match[str]) -> str:
 
 
 def _stored(value: NewValue) -> FieldValue | None:
-    """Return a value as it will be read."""
+    """Return a value as it will be read back."""
     match value:
         case None | str():
             return None if value is None else valid_unicode(value)
@@ -508,7 +508,7 @@ def _stored(value: NewValue) -> FieldValue | None:
 
 
 def _line(key: str, value: NewValue, newline: str, old: _Field | None = None) -> str:
-    """Return the line of a key, or its lines where its list had one for each item."""
+    """Return the line of a key, or its lines if its list had one per item."""
     written = old.written if old else f"{key}:"
     comment = old.comment if old else ""
     gap = " " if comment and comment[0] not in " \t" else ""

@@ -1,7 +1,7 @@
-"""``MEMORY.md``: a list of notes for a person, between two marks; all else on that page is the person's.
+"""``MEMORY.md``: a list of notes for a person, between two marks; the rest of the page belongs to the person.
 
-The list is made anew from headers that its reader may see; what stands outside the marks is kept byte for byte. No
-title and no summary can end the list, forge a mark or break a link: what could is escaped.
+The list is regenerated from headers that its reader may see; everything outside the marks is preserved byte for byte.
+Titles and summaries are escaped so that none can end the list, forge a mark or break a link.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ START: Final = "<!-- promptuary: notes, this list is written for you -->"
 END: Final = "<!-- promptuary: end of notes -->"
 MAX_ENTRIES: Final = 200
 MAX_SIZE: Final = 25_000
-"""Notes and characters that the list has room for; the others are counted in its last line."""
+"""The most notes and characters in the list; its last line counts the others."""
 
 _BOM: Final = "\ufeff"
 _LONGEST_SUMMARY: Final = 160
@@ -26,12 +26,12 @@ _TITLES: Final[dict[Audience, str]] = {
     "shared": "# Shared notes\n\nEverybody who works here sees these. What you write outside of the list is kept.\n",
 }
 STANDARD_TEXTS: Final = frozenset(text.strip() for text in _TITLES.values())
-"""What a page says before a person writes on it."""
+"""The initial text of a page."""
 _ESCAPES: Final = str.maketrans({char: f"\\{char}" for char in "\\`*_[]"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
 
 
 def page_path(audience: Audience, owner: Owner) -> str:
-    """Return where the list of an owner is: nobody's private list tells anybody else's titles."""
+    """Return the path of an owner's list: each owner has a separate private list, so no list shows another's titles."""
     if audience == "shared" or (owner.kind == "user" and owner.name == LOCAL_USER):
         return f"{audience}/{INDEX_NAME}"
     whose = hashlib.sha256(f"{owner.kind}\0{owner.name}\0{owner.agent}".encode()).hexdigest()[:8]
@@ -40,7 +40,7 @@ def page_path(audience: Audience, owner: Owner) -> str:
 
 
 def updated_page(page: str | None, audience: Audience, headers: Sequence[NoteHeader], total: int) -> str:
-    """Return a page with its list made anew. ``total`` is how many notes there are, ``headers`` the first of them.
+    """Return a page with a new list. ``total`` is how many notes there are, ``headers`` the first of them.
 
     Without a page a new one is made; a page without a list gets one at its end.
     """
@@ -66,9 +66,9 @@ def human_text(page: str) -> str:
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield the first and the next line of each list: from a start to an end with no other start between them.
+    """Yield the line range of each list: from a start to an end with no other start between them.
 
-    A start that lost its end is left alone: what a person wrote below it must not be taken for a list.
+    A start without an end is left alone: what a person wrote below it must not be taken for a list.
     """
     start: int | None = None
     for number, line in enumerate(lines):

@@ -1,9 +1,9 @@
-"""A note as a file: bytes to ``Note``, and a change of a note to bytes.
+"""The file of a note: parses bytes to a ``Note``, and turns a change of a note into bytes.
 
-A file that a person wrote by hand is a note, too: what its front matter does not say has a default, and what it says is
-believed only where it can do no harm. The folder decides the audience; the journal decides the owner; dates are what is
-written, never what the file system says. Keys of the seed's memory (``ownerUserId``, ``semanticKind``, ``createdAt`` …)
-are read and, where a file has them, written.
+A file that a person wrote by hand is a note, too: missing front matter has defaults, and present front matter is used
+only where it can do no harm. The folder decides the audience; the journal decides the owner; dates come from the front
+matter, never from the file system. Keys of the seed's memory (``ownerUserId``, ``semanticKind``, ``createdAt`` …) are
+read and, where a file has them, written.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ from promptuary.core.text import valid_unicode, with_unix_lines
 from promptuary.memory.files.front_matter import NewValue, NoteText, parse
 
 MAX_NOTE: Final = 1024 * 1024
-"""Bytes that the file of a note may have."""
+"""The most bytes of a note's file."""
 
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "owner": ("owner", "ownerUserId"),
@@ -47,7 +47,7 @@ _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "valid_from": ("valid_from", "validFrom"),
     "valid_until": ("valid_until", "validUntil"),
 }
-"""Keys that have other names, too; the first that a file has counts."""
+"""Keys with aliases; the first one that a file has counts."""
 
 _LONGEST: Final[Mapping[str, int]] = {"title": 200, "summary": 500}
 _LONGEST_TEXT: Final = 200
@@ -62,9 +62,9 @@ Choice = TypeVar("Choice", bound=str)
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What others decide about a file: its id, whose it is, and whether it came from elsewhere.
+    """What is decided outside a file: its id, its owner, and whether it came from elsewhere.
 
-    Without an ``id`` the file says which one it has.
+    Without an ``id``, the file's own is used.
     """
 
     scope: NoteScope
@@ -79,7 +79,7 @@ def rev_of(data: bytes) -> str:
 
 
 def as_text(data: bytes) -> str:
-    """Return bytes as text from which ``as_bytes`` makes the same bytes, whatever they are."""
+    """Return bytes as text that ``as_bytes`` turns back into the same bytes, even if they are not UTF-8."""
     return data.decode("utf-8", "surrogateescape")
 
 
@@ -92,18 +92,18 @@ def as_bytes(text: str) -> bytes:
 
 
 def claimed_id(data: bytes, path: str) -> str:
-    """Return the id that a file says it has, or one that is made of its path."""
+    """Return the id in a file, or one derived from its path."""
     found = parse(as_text(data)).value("id")
     return found if isinstance(found, str) and is_note_id(found) else id_of_path(path)
 
 
 def id_of_path(path: str) -> str:
-    """Return the id of a file that has none of its own."""
+    """Return the id for a file that has none of its own."""
     return f"f-{hashlib.sha256(path.encode('utf-8', 'surrogateescape')).hexdigest()[:12]}"
 
 
 def read_note(data: bytes, path: str, standing: Standing) -> Note:
-    """Return a file as a note. Never fails: what is wrong with the file is the header's ``problem``."""
+    """Parse a file as a note. Never fails: what is wrong with the file is in the header's ``problem``."""
     text = as_text(data)
     document = parse(text)
     body = _body(document)
@@ -141,7 +141,7 @@ def read_note(data: bytes, path: str, standing: Standing) -> Note:
 
 
 def note_as(header: NoteHeader, data: bytes) -> Note:
-    """Return a file as the note whose header is known: it was made of these very bytes."""
+    """Parse a file whose header is known because it was made from exactly these bytes."""
     text = as_text(data)
     return Note(header, _body(parse(text)), text)
 
@@ -152,7 +152,7 @@ def write_new(content: str, values: Mapping[str, NewValue]) -> bytes:
 
 
 def rewrite(text: str, values: Mapping[str, NewValue], content: str | None = None) -> bytes:
-    """Return a file with other values and, if ``content`` is given, another body; all else stays byte for byte."""
+    """Return a file with new values and, if ``content`` is given, a new body; the rest is preserved byte for byte."""
     document = parse(text)
     if content is not None and (document.problem or content != _body(document)):
         document = document.with_body(_as_body(content, document.newline))
@@ -161,7 +161,7 @@ def rewrite(text: str, values: Mapping[str, NewValue], content: str | None = Non
 
 
 def fingerprint(title: str, body: str) -> str:
-    """Return what notes that say the same have in common; the title counts unless it is the beginning of the text."""
+    """Return the fingerprint of a note's content; the title counts unless it is the beginning of the text."""
     said, named = _normal(body), _normal(title)
     if not said:
         return ""
@@ -179,7 +179,7 @@ def owner_label(owner: Owner) -> str:
 
 
 def claimed_owner(text: str) -> str:
-    """Return whom a file names as its owner. Nothing is decided by it."""
+    """Return the owner that a file names. Nothing relies on it."""
     return _line(parse(text), "owner")
 
 
@@ -222,7 +222,7 @@ def _choice(document: NoteText, key: str, choices: tuple[Choice, ...], default: 
 
 
 def _kind(document: NoteText, path: str) -> NoteKind:
-    """Return the kind that a file says, else the one of its folder."""
+    """Return the kind in a file, else that of its folder."""
     for name in (_line(document, "kind").lower(), _line_of(document, "kind"), path.split("/")[1]):
         kind = next((kind for kind in KINDS if kind == name), LEGACY_KINDS.get(name))
         if kind is not None:
@@ -243,12 +243,12 @@ def _tags(document: NoteText) -> tuple[str, ...]:
 
 
 def _time(document: NoteText, key: str) -> str:
-    """Return a time in UTC, a day as a day, and nothing for what is neither."""
+    """Return a time in UTC, a day unchanged, and an empty text for anything else."""
     return normal_time(_line(document, key))
 
 
 def normal_time(text: str) -> str:
-    """Return a time, ISO 8601, in UTC and to the second; a day stays a day. Returns nothing for what is neither."""
+    """Return a time, ISO 8601, in UTC and to the second; a day stays a day. Anything else is an empty text."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:

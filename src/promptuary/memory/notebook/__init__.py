@@ -1,1 +1,1 @@
-"""The notes of one agent in one place: written, read, and kept equal to what people do to the files."""
+"""The notes of one agent in one place: written, read, and synchronised with what people do to the files."""

@@ -1,7 +1,7 @@
-"""What people do to the files of notes by hand: finds it by comparing the disk with the journal, and records it there.
+"""Finds changes that people made to note files by hand, by comparing the disk with the journal, and records them.
 
-``standing`` decides what each file is. A change by hand enters the history like any other, with ``HAND`` as its actor;
-a file that nobody may see yet is only observed.
+``standing`` decides what each file is. A change by hand is recorded in the history like any other, with ``HAND`` as its
+actor; a file that nobody may see yet is recorded without history.
 """
 
 from collections.abc import Callable, Collection, Container, Mapping
@@ -17,17 +17,17 @@ from promptuary.memory.files.note_file import as_bytes, as_text, rev_of
 from promptuary.memory.notebook.standing import FileFacts, Judged, SeenFile, Verdict, judged
 
 Tracked = Callable[[], Container[str] | None]
-"""Returns the paths of notes that git tracks; ``None`` if git could not tell, which counts as all of them."""
+"""Returns the paths of notes that git tracks; ``None`` if git failed, which counts as all of them."""
 
 _Entry = tuple[NoteChange, NoteHeader | None, NoteStamp | None]
-"""A change, and what the note is after it."""
+"""A change, and the note after it."""
 
 _KINDS: Final[Mapping[Verdict, ChangeKind]] = {"edited": "edit", "moved": "edit", "taken_over": "adopt"}
 
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """Files that are new or have another stamp, known files that are missing, and what is known of those compared."""
+    """Files that are new or have another stamp, known files that are missing, and the records of those compared."""
 
     changed: Mapping[str, NoteStamp]
     missing: Mapping[str, KnownFile]
@@ -56,9 +56,10 @@ class HandChanges:
         self._tracked, self._clock = tracked, clock
 
     def differing(self, paths: Collection[str] | None = None) -> Differing:
-        """Return what is different on disk from what the journal knows, of all files or of those at ``paths``.
+        """Return how the disk differs from the journal, for all files or for those at ``paths``.
 
-        Whoever names paths has seen that they differ, even where the clock of the file system was too coarse to tell.
+        A caller that names paths has seen that they differ, even if the clock of the file system is too coarse to show
+        it.
         """
         if paths is None:
             known, on_disk = self._journal.files(), self._files.list()
@@ -73,7 +74,7 @@ class HandChanges:
         return Differing(changed, {path: one for path, one in known.items() if path not in on_disk}, known)
 
     def record(self, differing: Differing) -> set[str]:
-        """Record what is different, and return the ids of the notes that it is about."""
+        """Record the differences, and return the ids of the notes concerned."""
         found = self._judged(differing)
         here = {one.note.header.id for one, _ in found}
         gone = [known for known in differing.missing.values() if known.note not in here]
@@ -83,7 +84,7 @@ class HandChanges:
             (one.note.header, stamp, one.verdict != "unadopted") for one, stamp in found if one.verdict not in _KINDS
         ]
         changes = [*(self._entry(one, stamp) for one, stamp in found if one.verdict in _KINDS), *map(self._lost, lost)]
-        # What happened first: a process that is killed in between must not have lost where a moved note was.
+        # Changes are recorded first: a process that is killed in between must not lose where a moved note was.
         if changes:
             self._journal.record(changes)
         if observed or dropped:
@@ -154,7 +155,7 @@ class HandChanges:
         return changes[-1].rev if changes else ""
 
     def is_alone(self) -> bool:
-        """Return whether the person on this machine acts, and is the only principal there has been."""
+        """Return whether the local user acts, and is the only principal that ever did."""
         everybody = (self._owner, *self._journal.owners())
         return all((one.kind, one.name) == ("user", LOCAL_USER) for one in everybody)
 
@@ -165,5 +166,5 @@ class HandChanges:
 
 
 def _is_page(path: str) -> bool:
-    """Return whether a file is a list of notes for a person, and no note: it lies directly in its audience."""
+    """Return whether a file is a list of notes rather than a note: it lies directly in the folder of its audience."""
     return path.count("/") == 1

@@ -1,4 +1,4 @@
-"""What a new note is where nobody says: never shared, and about the project unless it is about the person."""
+"""The defaults of a new note: never shared, and about the project unless it is about the person."""
 
 import re
 from typing import Final, get_args
@@ -23,7 +23,7 @@ _MARKS: Final = re.compile(r"[#>*+\-\s]*")
 
 
 def check_choices(draft: NoteDraft) -> None:
-    """Raise ``PromptuaryError`` for a value that is none of its choices: not every caller has a type checker."""
+    """Raise ``PromptuaryError`` for an invalid choice: not every caller has a type checker."""
     for name, choices in _CHOICES.items():
         value = getattr(draft, name)
         if value is not None and value not in choices:
@@ -37,7 +37,7 @@ def check_choices(draft: NoteDraft) -> None:
 
 
 def check_selection(selection: NoteSelection) -> None:
-    """Raise ``PromptuaryError`` for a choice that no note can have: an empty list would look like an answer."""
+    """Raise ``PromptuaryError`` for an invalid filter: an empty list would look like a result."""
     for name, choices in _CHOICES.items():
         plural = f"{name}es" if name == "status" else f"{name}s"
         given: object = selection.get(plural) or ()
@@ -49,22 +49,22 @@ def check_selection(selection: NoteSelection) -> None:
 
 
 def kind_of(draft: NoteDraft) -> NoteKind:
-    """Return what a new note is about."""
+    """Return the kind of a new note."""
     return draft.kind or "reference"
 
 
 def audience_of(draft: NoteDraft) -> Audience:
-    """Return who may read a new note: nobody else, unless the writer says so."""
+    """Return the audience of a new note: private, unless the writer says otherwise."""
     return draft.audience or "private"
 
 
 def scope_of(draft: NoteDraft) -> NoteScope:
-    """Return where a new note lives: what is known of the person follows the person, all else stays in the project."""
+    """Return the scope of a new note: notes about the person follow the person, all others stay in the project."""
     return draft.scope or ("user" if draft.kind == "user" else "project")
 
 
 def title_of(draft: NoteDraft) -> str:
-    """Return the title of a new note: what the writer says, else the first words of the text."""
+    """Return the title of a new note: the given one, else the first words of the text."""
     if draft.title and draft.title.strip():
         return " ".join(draft.title.split())
     lines = (line[_end_of_marks(line) :] for line in (draft.content or "")[:4_000].splitlines())

@@ -1,7 +1,7 @@
-"""What somebody wants to write, as the bytes of a file: of a new note, or of one that changes. Pure.
+"""Turns a draft into the bytes of a file: of a new note, or of one that changes. Pure.
 
-Trust and source say whose words a note holds, so they change only with the words: whoever pins or archives a note does
-not become its author.
+Trust and source say whose words a note holds, so they change only with the words: pinning or archiving a note does not
+make somebody its author.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ class Writer:
 
 @dataclass(frozen=True, slots=True)
 class NewFile:
-    """The file of a new note; ``fingerprint`` is that of notes which say the same."""
+    """The file of a new note; ``fingerprint`` is equal for notes that say the same."""
 
     path: str
     data: bytes
@@ -37,7 +37,7 @@ class NewFile:
 
 
 def new_file(draft: NoteDraft, note: str, writer: Writer) -> NewFile:
-    """Return the file of a new note. Raises ``PromptuaryError`` if it says nothing, or something that cannot be."""
+    """Return the file of a new note. Raises ``PromptuaryError`` if it is empty or has an invalid value."""
     content = draft.content or ""
     if not content.strip():
         raise PromptuaryError("a note needs content: say what is to be remembered")
@@ -63,7 +63,7 @@ def new_file(draft: NoteDraft, note: str, writer: Writer) -> NewFile:
 
 
 def changed_file(note: Note, draft: NoteDraft, writer: Writer) -> bytes:
-    """Return the file of a note after a change; what the draft does not name stays as it is, byte for byte."""
+    """Return the file of a note after a change; what the draft does not name is preserved byte for byte."""
     if draft.content is not None and not draft.content.strip():
         raise PromptuaryError("a note needs content; to be rid of it, archive or forget it")
     if problem := parse(note.text).problem:
@@ -80,7 +80,7 @@ def changed_file(note: Note, draft: NoteDraft, writer: Writer) -> bytes:
     if _says_something_else(note, draft):
         values |= {"source": draft.source, "trust": _trust_after(note, draft)}
     elif note.header.external:
-        values["trust"] = note.header.trust  # the file may say otherwise: it is somebody else's
+        values["trust"] = note.header.trust  # the file may claim otherwise: somebody else wrote it
     same = rewrite(note.text, values, draft.content)
     if (changed := as_text(same)) == note.text:
         return same
@@ -89,7 +89,7 @@ def changed_file(note: Note, draft: NoteDraft, writer: Writer) -> bytes:
 
 
 def moved_path(note: Note, draft: NoteDraft) -> str:
-    """Return where a note lies after a change: where it is, unless its audience changes."""
+    """Return the path of a note after a change: the same, unless its audience changes."""
     header = note.header
     if draft.audience is None or draft.audience == header.audience:
         return header.path
@@ -103,7 +103,7 @@ def _says_something_else(note: Note, draft: NoteDraft) -> bool:
 
 
 def _trust_after(note: Note, draft: NoteDraft) -> NoteTrust:
-    """Return how far a note is trusted that says something else now: no more than the words of it that stay."""
+    """Return the trust of a note whose text changes: at most that of the text that stays."""
     content = draft.content is not None and draft.content.strip() != note.body.strip()
     if content and (draft.trust == "person" or draft.title is not None):
         return draft.trust
@@ -134,7 +134,7 @@ def _given(draft: NoteDraft) -> dict[str, NewValue]:
 
 
 def _check_order(since: NewValue, until: NewValue) -> None:
-    """Refuse what would never be true. A day is compared as a day: it lasts until its end."""
+    """Refuse a validity that is never true. A day is compared as a day: it lasts until its end."""
     if isinstance(since, str) and isinstance(until, str):
         shared = min(len(since), len(until))
         if until[:shared] < since[:shared]:

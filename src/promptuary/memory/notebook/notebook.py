@@ -1,8 +1,8 @@
 """The notes of one agent in one place, for one principal: the one write path.
 
-A write takes the lock, compares the revision, replaces the file durably and records the change in the journal; it is
-acknowledged then. Whatever lists or indexes notes follows later, and is told by ``on_change``. Files are truth: what
-people did to them is recorded before a note is changed, and whenever ``sync`` is called.
+A write takes the lock, compares the revision, replaces the file durably and records the change in the journal; then it
+is acknowledged. Lists and indexes of notes are updated later, notified by ``on_change``. Files are the source of truth:
+changes that people made to them are recorded before a note is changed, and whenever ``sync`` is called.
 """
 
 import time
@@ -47,17 +47,17 @@ from promptuary.memory.notebook.drafting import Writer, changed_file, moved_path
 from promptuary.memory.secret_texts import refuse_secrets
 
 _TRIES: Final = 5
-"""How often a write starts over because an editor saved the file at the same moment."""
+"""How often a write is retried because an editor saved the file at the same moment."""
 _AT_ONCE: Final = 1_000
-"""How many files are recorded at once that were changed by hand: a second or two, for which writers wait."""
+"""How many files changed by hand are recorded at once: that takes a second or two, for which writers wait."""
 _GIVE_WAY: Final = 0.06
-"""Seconds without the lock after that: longer than those who wait for it sleep between two tries."""
+"""Seconds without the lock after that: longer than waiting writers sleep between two attempts."""
 _UNKNOWN: Final = NoteStamp(-1, -1, -1, -1)
 """The stamp of a file that must be read again: somebody wrote it while we did."""
 
 
 OnChange = Callable[[NoteScope, Collection[str]], None]
-"""Is called with the ids of notes that were written, or changed by hand."""
+"""Called with the ids of notes that were written, or changed by hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,28 +97,28 @@ class Notebook:
         return self.journal.view(self.owner)
 
     def in_git(self) -> list[str]:
-        """Return the files of notes that git tracks; none if git could not tell."""
+        """Return the files of notes that git tracks; none if git failed."""
         tracked = self._tracked() or ()
         return [path for path in self.files.list() if path in tracked]
 
     @property
     def is_of_this_machine(self) -> bool:
-        """Whether the person on this machine acts, to whom its files belong."""
+        """Whether the local user acts, who owns the files."""
         return self.owner.kind == "user" and self.owner.name == LOCAL_USER
 
     def may_name(self, path: str) -> bool:
-        """Return whether the principal may know of a file: the names of private ones tell the titles of their notes."""
+        """Return whether the principal may know of a file: the names of private ones contain the notes' titles."""
         if path.startswith("shared/") or path == page_path("private", self.owner):
             return True
         is_folder = path in {"shared", "private", *(f"private/{kind}" for kind in (*KINDS, *LEGACY_KINDS))}
         return is_folder or self.view.header(path) is not None or path in {one.path for one in self.unadopted()}
 
     def is_alone(self) -> bool:
-        """Return whether the person on this machine is the only principal there has been."""
+        """Return whether the local user is the only principal that ever wrote here."""
         return self._by_hand.is_alone()
 
     def clean(self) -> int:
-        """Remove what killed processes left behind, and return how many files that were."""
+        """Remove temporary files of killed processes, and return how many there were."""
         with self.files.locked():
             return self.files.clean()
 
@@ -156,7 +156,7 @@ class Notebook:
             return self._update(draft.id, if_rev, lambda note, writer: _change(note, draft, writer), reason, kind)
 
     def restore_text(self, note: str, text: str, *, if_rev: str | None, reason: str) -> Written:
-        """Make a note what it was, byte for byte; one whose file is gone gets it back."""
+        """Restore an earlier text of a note, byte for byte, even if its file is gone."""
         refuse_secrets(text)
         with self._locked():
             if self.view.header(note) is not None:
@@ -171,7 +171,7 @@ class Notebook:
             return Written(self._recorded(written, "undo", reason=reason))
 
     def replace_text(self, note: str, text: str, *, if_rev: str, reason: str) -> Written:
-        """Make a note what a person wrote with an editor: all of the file, but for when and by whom it was changed."""
+        """Replace a note by what a person edited: the whole file, except when and by whom it was changed."""
         refuse_secrets(text)
 
         def changed(found: Note, writer: Writer) -> tuple[str, bytes]:
@@ -183,9 +183,9 @@ class Notebook:
             return self._update(note, if_rev, changed, reason, "update")
 
     def take_in(self, note: Note, *, reason: str) -> Written | None:
-        """Write the file of a note of ours from elsewhere as it is, but for its owner, under its own id.
+        """Write the file of a note exported by Promptuary unchanged except for its owner, under its own id.
 
-        ``None``, and nothing is written, if that cannot be: the id is known here, or the file has none of its own.
+        Returns ``None`` and writes nothing if the id is already known here, or the file has no id.
         """
         refuse_secrets(note.text)
         header = note.header
@@ -206,7 +206,7 @@ class Notebook:
                 return Written(self._recorded(written, "create", reason=reason), is_new=True)
 
     def remove(self, note: str) -> str | None:
-        """Remove the file of a note, and return where it was; the journal is not told. For forgetting."""
+        """Remove the file of a note without recording that, and return where it was. For forgetting."""
         with self._locked():
             header = self.view.header(note)
             if header is None:
@@ -215,7 +215,7 @@ class Notebook:
             return header.path
 
     def forget(self, note: str) -> int:
-        """Have the journal forget a note, with every byte of it, and return how many entries it had."""
+        """Erase a note from the journal, and return how many entries it had."""
         with self._locked():
             count = self.journal.forget(note, at=self._clock(), actor=self._actor)
         self._on_change(self.scope, [note])
@@ -224,10 +224,10 @@ class Notebook:
     # What people do by hand
 
     def sync(self, paths: Collection[str] | None = None) -> bool:
-        """Look for files that were changed, added, moved or removed by hand, all or some; return whether any was.
+        """Record files that were changed, added, moved or removed by hand, all or some; return whether any was.
 
-        If another process holds the lock for long, nothing happens: that process looks for itself. Where very many
-        files are different, whoever wants to write gets the lock in between.
+        If another process holds the lock for long, nothing happens: that process does its own sync. If very many files
+        differ, the lock is released in between for other writers.
         """
         try:
             found = self._by_hand.differing(paths)
@@ -264,7 +264,7 @@ class Notebook:
     def unadopted(self) -> list[NoteHeader]:
         """Return the notes that wait for the principal to adopt them.
 
-        A private one that names somebody else as its owner is not among them: it may be that person's.
+        A private note that names another owner is not returned: it may belong to that person.
         """
         return [one for one in self.journal.unadopted() if one.audience == "shared" or self._may_own(one)]
 
@@ -301,7 +301,7 @@ class Notebook:
         raise PromptuaryError("the note could not be created: files with its name appear again and again; try again")
 
     def _alike(self, fingerprint: str, path: str) -> Note | None:
-        """Return the note that says the same as one that would be written at ``path``, to the same audience."""
+        """Return the note of the same audience that already says the same as one that would be written at ``path``."""
         for header in self.view.headers(NoteFilter(fingerprint=fingerprint)):
             same = header.path.split("/")[0] == path.split("/", maxsplit=1)[0] and not header.external
             if same and (note := self.read(header.id)) is not None and note.header.fingerprint == fingerprint:
@@ -338,9 +338,9 @@ class Notebook:
 
     @contextmanager
     def _telling(self, data: bytes, *paths: str, is_new: bool = False) -> Iterator[None]:
-        """Have an error say so if ``data`` is in place nevertheless; a new file is taken away again, which is nothing.
+        """Add to an error whether ``data`` was written nevertheless; a new file is removed again.
 
-        A disk that is full has room to remove a file, but none to write what was there before.
+        A file can be removed from a full disk, but the previous content cannot be written back.
         """
         try:
             yield
@@ -359,7 +359,7 @@ class Notebook:
         return False
 
     def _keep(self, note: Note) -> None:
-        """Have the history know a text that nobody recorded, such as that of a clone, before it is gone."""
+        """Record a text that is not in the history, such as that of a clone, before it is replaced."""
         data = as_bytes(note.text)
         changes = self.view.changes(note.header.id)
         last = changes[-1].rev if changes else ""
@@ -368,9 +368,10 @@ class Notebook:
         self.journal.record([(kept, None, None)])
 
     def _put(self, note: Note, path: str, data: bytes) -> bool:
-        """Write a note that is there, and move it if it is to lie elsewhere.
+        """Write an existing note, and move it if its path changes.
 
-        It is one file all the time: a second one would be anybody's if this process were killed before it was recorded.
+        There is one file at all times: a second one would have no owner if this process were killed before recording
+        it.
         """
         now, was = note.header.path, as_bytes(note.text)
         if path != now and self.files.stamp(path) is not None:
@@ -383,9 +384,9 @@ class Notebook:
         return False
 
     def _current(self, key: str) -> Note:
-        """Return the note of an id as it is on disk, after what was done to it by hand is recorded.
+        """Return the note with an id as it is on disk, after recording changes made by hand.
 
-        What is returned is what was recorded, byte for byte: it is about to be replaced, and editors save meanwhile.
+        The result is exactly what was recorded: it is about to be replaced, and an editor may save meanwhile.
         """
         if not is_note_id(key) and "/" not in key:
             raise PromptuaryError(f"{key[:80]!r} cannot be the id of a note")
@@ -426,7 +427,7 @@ class Notebook:
         self._on_change(self.scope, {change.note for change, _, _ in changes})
 
     def _recorded_by_hand(self, paths: Collection[str] | None) -> bool:
-        """Record what was done by hand, with the lock held; return whether there was anything."""
+        """Record changes made by hand, with the lock held; return whether there were any."""
         touched = self._by_hand.record(self._by_hand.differing(paths))
         if touched:
             self._on_change(self.scope, touched)
@@ -451,7 +452,7 @@ def _change(note: Note, draft: NoteDraft, writer: Writer) -> tuple[str, bytes]:
 
 
 def _kind_of(before: NoteHeader, after: NoteHeader) -> ChangeKind:
-    """Return what a change is called in the history."""
+    """Return the name of a change in the history."""
     status = after.status
     if status != before.status:
         return "archive" if status == "archived" else "restore" if before.status == "archived" else "update"
@@ -459,7 +460,7 @@ def _kind_of(before: NoteHeader, after: NoteHeader) -> ChangeKind:
 
 
 def _taken_path(header: NoteHeader) -> str:
-    """Return where a note from elsewhere is put: at the path that it had there, if it could have that here."""
+    """Return the path for an imported note: the one that it had, if that is valid here."""
     _, folder, name = header.path.split("/")
     if folder in KINDS and name.endswith(f"-{header.id}.md"):
         return header.path

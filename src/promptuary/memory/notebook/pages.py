@@ -1,7 +1,7 @@
-"""Keeps the ``MEMORY.md`` of each audience: a list of its notes for a person, beside what the person wrote there.
+"""Maintains the ``MEMORY.md`` of each audience: a list of its notes for a person, beside what the person wrote there.
 
-The list follows what is written, off the path on which a write is acknowledged; after a kill, the next process makes it
-good. Only the list between the marks is ever changed, and never what an editor saved at that moment.
+The list is updated after a write is acknowledged; after a kill, the next process repairs it. Only the list between the
+marks is ever changed, and a version that an editor saves at that moment is never overwritten.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from promptuary.memory.notebook.notebook import Notebook
 from promptuary.memory.recall.visible import MemoryPage
 
 _TRIES: Final = 3
-"""How often the list is made anew because an editor saved the page at the same moment."""
+"""How often the update is retried because an editor saved the page at the same moment."""
 
 
 class MemoryPages:
@@ -31,7 +31,7 @@ class MemoryPages:
         self._notebook, self._owner, self._tracked, self._on_shared = notebook, owner, tracked, on_shared
 
     def refresh(self) -> None:
-        """Make the lists equal to the notes. An audience without notes gets no page, but keeps one that it has."""
+        """Update the lists. An audience without notes gets no page, but an existing one stays."""
         for audience in AUDIENCES:
             with self._notebook.files.locked():
                 self._refresh(audience)
@@ -39,7 +39,7 @@ class MemoryPages:
             self._on_shared()
 
     def read(self) -> list[MemoryPage]:
-        """Return what the person wrote on the pages. What git tracks may be anybody's words: not read if private."""
+        """Return what the person wrote on the pages. Private ones in git are skipped: anybody may have written them."""
         found: list[MemoryPage] = []
         for audience in AUDIENCES:
             path = page_path(audience, self._owner)
@@ -58,12 +58,12 @@ class MemoryPages:
         return tracked is None or path in tracked or not self._notebook.files.is_own(path)
 
     def _is_used(self, path: str) -> bool:
-        """Return whether a page is read and written: a private one that may be a second name of another's is not."""
+        """Return whether a page is used: a private one that may be a hard link to another user's file is not."""
         files = self._notebook.files
         return path.startswith("shared/") or files.is_own(path) or files.stamp(path) is None
 
     def outdated(self) -> list[str]:
-        """Return the pages whose lists are not those of the notes."""
+        """Return the pages whose lists do not match the notes."""
         found = []
         for audience in AUDIENCES:
             path = page_path(audience, self._owner)
@@ -86,7 +86,7 @@ class MemoryPages:
                 return
 
     def _wanted(self, audience: Audience, now: bytes | None) -> bytes | None:
-        """Return a page with the list of the notes that there are; ``None`` for a page that is not needed."""
+        """Return a page with the current list of notes; ``None`` if no page is needed."""
         view = self._notebook.view
         headers = view.headers(NoteFilter(audiences=(audience,), limit=MAX_ENTRIES))
         if now is None and not headers:

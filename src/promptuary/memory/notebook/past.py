@@ -1,4 +1,4 @@
-"""What was known at a time: the notes as the journal has them from then, listed and searched by words."""
+"""What was known at a time: lists and searches notes as the journal recorded them then."""
 
 import math
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ from promptuary.memory.files.note_file import Standing, as_bytes, normal_time, r
 
 
 def moment(text: str) -> str:
-    """Return a time as the journal writes it, ISO 8601 in UTC; a day is its end. Raises ``PromptuaryError``."""
+    """Return a time in the journal's format, ISO 8601 in UTC; a day means its end. Raises ``PromptuaryError``."""
     found = normal_time(text.strip())
     if not found:
-        raise PromptuaryError(f"{text[:40]!r} is no time: write a day (2026-01-31) or a time (2026-01-31T09:30:00Z)")
+        raise PromptuaryError(f"{text[:40]!r} is not a time: write a day (2026-01-31) or a time (2026-01-31T09:30:00Z)")
     if len(found) > len("2026-01-31"):
         return found
     end = datetime.fromisoformat(found).replace(tzinfo=UTC) + timedelta(days=1, seconds=-1)
@@ -25,9 +25,9 @@ def moment(text: str) -> str:
 
 
 def text_before(changes: Sequence[NoteChange]) -> str | None:
-    """Return the text that undoing the last change brings back; ``None`` if it created the note.
+    """Return the text that undoing the last change restores; ``None`` if that change created the note.
 
-    An undo is no change to undo: it brought back what an earlier change had made, so that one is undone next.
+    An undo is not itself undone: it restored the result of an earlier change, so that change is undone next.
     """
     last = len(changes) - 1
     while last > 0 and changes[last].kind == "undo":
@@ -39,7 +39,7 @@ def text_before(changes: Sequence[NoteChange]) -> str | None:
 
 
 def notes_at(view: NoteView, scope: NoteScope, at: str) -> list[Note]:
-    """Return the notes that were active and true at a time, as they were then, the last changed first."""
+    """Return the notes that were active and valid at a time, as they were then, the most recently changed first."""
     found = [
         read_note(as_bytes(change.text), change.path, Standing(scope, id=change.note))
         for change in sorted(view.changed_until(at), key=lambda one: one.at, reverse=True)
@@ -49,7 +49,7 @@ def notes_at(view: NoteView, scope: NoteScope, at: str) -> list[Note]:
 
 
 def found_at(notes: Sequence[Note], query: str, limit: int) -> MemoryResult:
-    """Return those of ``notes`` that have words of ``query``, the ones with the most and rarest first."""
+    """Return those of ``notes`` that contain words of ``query``, those with the most and rarest words first."""
     words = parse(query)
     hits = [(note, matched(words, f"{note.header.title}\n{' '.join(note.header.tags)}\n{note.body}")) for note in notes]
     having = {word: sum(word in found for _, found in hits) for _, found in hits for word in found}

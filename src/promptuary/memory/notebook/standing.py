@@ -1,6 +1,6 @@
-"""Decides what a file on disk is, given what the journal knows: whose it is, and whether its words are trusted. Pure.
+"""Decides the owner and the trust of a file on disk, given what the journal knows. Pure.
 
-The front matter of a file is a claim and nothing more. A note belongs to whom the journal recorded; a file that the
+The front matter of a file is only a claim. A note belongs to the owner that the journal recorded; a file that the
 journal does not know is unadopted, unless it can only be the person's own.
 """
 
@@ -24,13 +24,13 @@ from promptuary.memory.files.note_file import (
 SAME_ID: Final = "another note has its id"
 
 Verdict = Literal["same", "edited", "moved", "taken_over", "external", "unadopted"]
-"""What became of a file: nothing, changed by hand, moved by hand, new and the person's own, new or changed by others
-and seen as external text, or new and seen by nobody."""
+"""The result for a file: unchanged, changed by hand, moved by hand, new and the person's own, new or changed by others
+and visible as external text, or new and not visible."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeenFile:
-    """A file that is new or looks different from what was last seen. ``known`` is what was known at its path."""
+    """A file that is new or differs from its last record. ``known`` is the record at its path."""
 
     path: str
     data: bytes
@@ -39,12 +39,12 @@ class SeenFile:
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """What the decision needs to know about one file. Each may cost something, so each is asked when it matters.
+    """The facts about one file that the decision needs. Each may be expensive, so each is computed on demand.
 
-    ``last_rev`` returns the revision that the journal has last of an id. ``elsewhere`` returns the known file that has
-    an id, and whether it is still there. ``forgotten``: the person had the note of this id forgotten. ``tracked``: git
-    tracks this file, so that a pull may have brought it. ``own``: it is the file of the person on this machine.
-    ``alone``: that person is the only principal there has been.
+    ``last_rev`` returns the last recorded revision of an id. ``elsewhere`` returns the known file with an id, and
+    whether it still exists. ``forgotten``: the note with this id was forgotten. ``tracked``: git tracks this file, so a
+    pull may have changed it. ``own``: it belongs to the local user. ``alone``: the local user is the only principal
+    that ever wrote here.
     """
 
     owner_of: Callable[[str], Owner | None]
@@ -59,7 +59,7 @@ class FileFacts:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a file is: the note, and what became of it. ``before`` is the revision that was known."""
+    """The decision about a file: the note, and what happened to it. ``before`` is the last known revision."""
 
     verdict: Verdict
     note: Note
@@ -67,7 +67,7 @@ class Judged:
 
 
 def judged(seen: SeenFile, scope: NoteScope, owner: Owner, facts: FileFacts, *, taken: Collection[str] = ()) -> Judged:
-    """Return what a file is for the principal ``owner``, who looks; ``taken`` are ids of other files in sight."""
+    """Decide what a file is for the principal ``owner``; ``taken`` are the ids of other files in the same scan."""
     if seen.known is not None and facts.owner_of(seen.known.note) is not None:
         return _changed(seen, scope, seen.known, facts)
     claimed = claimed_id(seen.data, seen.path)
@@ -87,20 +87,20 @@ def judged(seen: SeenFile, scope: NoteScope, owner: Owner, facts: FileFacts, *, 
 
 
 def _changed(seen: SeenFile, scope: NoteScope, known: KnownFile, facts: FileFacts) -> Judged:
-    """Return what a known note is now: as it was, edited by hand, or changed by a pull."""
+    """Decide what happened to a known note: nothing, an edit by hand, or a pull."""
     standing = Standing(scope, facts.owner_of(known.note), id=known.note)
     note = read_note(seen.data, seen.path, standing)
     if note.header.rev == (known.rev if known.recorded else facts.last_rev(known.note)):
         return Judged("same", note, known.rev)
-    # What it was earlier is no less of a change, whether a person put it back or an undo was killed before it was
-    # recorded: the history has to end with what the file is.
+    # Returning to an earlier text is a change, too, whether a person restored it or an undo was killed before it was
+    # recorded: the history must end with the current file.
     if not facts.is_recorded(known.note, note.header.rev) and facts.tracked(seen.path):
         return Judged("external", read_note(seen.data, seen.path, replace(standing, external=True)), known.rev)
     return Judged("edited", note, known.rev)
 
 
 def _moved(seen: SeenFile, standing: Standing, before: str, facts: FileFacts) -> Judged:
-    """Return what a file is whose note was elsewhere and is not there any more, or was deleted."""
+    """Decide what a file is whose note was at another path before, or was deleted."""
     note = read_note(seen.data, seen.path, standing)
     if not facts.is_recorded(note.header.id, note.header.rev) and facts.tracked(seen.path):
         return Judged("external", read_note(seen.data, seen.path, replace(standing, external=True)), before)
@@ -108,7 +108,7 @@ def _moved(seen: SeenFile, standing: Standing, before: str, facts: FileFacts) ->
 
 
 def _is_own(seen: SeenFile, owner: Owner, facts: FileFacts) -> bool:
-    """Return whether a file that nobody recorded can only be the person's own."""
+    """Return whether an unrecorded file can only be the person's own."""
     claimed = claimed_owner(as_text(seen.data))
     if claimed and claimed != owner_label(owner):
         return False

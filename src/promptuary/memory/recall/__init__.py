@@ -1,1 +1,1 @@
-"""Finds the notes that a turn needs: their index, the digest, and what is selected for a message."""
+"""Finds the notes that a turn needs: their index, the digest, and the selection for a message."""

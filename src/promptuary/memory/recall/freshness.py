@@ -1,4 +1,4 @@
-"""How old a note is, by the dates that are stored in it: those of files change when they are copied or cloned. Pure."""
+"""The age of a note, by the dates stored in it: those of files change when they are copied or cloned. Pure."""
 
 from datetime import UTC, datetime
 from typing import Final
@@ -20,7 +20,7 @@ def age_in_days(header: NoteHeader, now: str) -> float | None:
 
 
 def freshness(header: NoteHeader, now: str) -> str:
-    """Return a remark about a note that is older than a day, or whose age is unknown; else nothing."""
+    """Return a remark about a note that is older than a day, or whose age is unknown; else an empty text."""
     age = age_in_days(header, now)
     if age is None:
         return "of unknown age: check it before you rely on it"

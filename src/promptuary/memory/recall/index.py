@@ -1,7 +1,7 @@
-"""The index of notes: what one principal may see, of both roots, in a search index of its own.
+"""The index of notes: a separate search index of what one principal may see, in both roots.
 
-Each scope, audience and kind is a folder of the index and each note a file, so that a search is restricted to some of
-them by what every index can do.
+Each scope, audience and kind is a folder of the index and each note is a file, so the folder filter of any index can
+restrict a search to them.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -19,7 +19,7 @@ from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.service import SearchBackend
 
 RECIPE: Final = "notes 1"
-"""How notes are cut, beside the sizes of chunks: an index of another recipe is rebuilt."""
+"""The version of how notes are split, beside the sizes of chunks: an index with another version is rebuilt."""
 
 _LONGEST_SUMMARY: Final = 200
 
@@ -55,13 +55,13 @@ class NoteIndex(RecordIndex[NoteKey]):
         return folders()
 
     def places(self, keys: Collection[NoteKey]) -> Iterable[tuple[Folder, Sequence[str]]]:
-        """Return the folders and the paths in them where these notes may be: one may have been of another kind."""
+        """Return the folders and the paths in them where these notes may be: a note may have had another kind."""
         for scope in SCOPES:
             if ids := [key.id for key in keys if key.scope == scope]:
                 yield from ((folder, ids) for folder in folders([scope]))
 
     def listed(self, keys: Collection[NoteKey] | None = None) -> Iterable[Listed[NoteKey]]:
-        """Return the notes that belong in the index: those of ``keys``, or all that can be recalled."""
+        """Return the notes that belong in the index: those with ``keys``, or all that can be recalled."""
         some = self.notes.newest() if keys is None else map(self.notes.header, set(keys))
         return (Listed(key_of(one), _folder(one), one.id, one.rev) for one in some if one is not None)
 
@@ -71,7 +71,7 @@ class NoteIndex(RecordIndex[NoteKey]):
         return None if note is None or not self.notes.is_recallable(note.header) else self._made(note)
 
     def _made(self, note: Note) -> RecordEntry:
-        """Return a note as the index has it: without its front matter, whose words are the names of each chunk."""
+        """Return a note as it is indexed: without its front matter, whose words become the names of each chunk."""
         from promptuary.search.chunks.chunker import chunks  # noqa: PLC0415  (most turns find nothing to chunk)
 
         header = note.header

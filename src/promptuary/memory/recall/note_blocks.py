@@ -1,7 +1,7 @@
-"""Notes as blocks: a note with where it is, how old it is and whose words it holds. Pure.
+"""Notes as blocks: a note with its path, its age and whose words it holds. Pure.
 
-The words of other people stand inside a boundary, and so does the title that they chose. Of a note that is too long,
-the lines around those that answer are shown, and the block says so.
+Other people's text stands inside a boundary, and so does the title that they chose. A note that is too long is cut to
+the lines around those that match, and the block says so.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _FEWEST_LINES: Final = 1
 
 
 def note_label(header: NoteHeader) -> str:
-    """Return what a note is called in the prompt and in receipts: its title, unless that is somebody else's words."""
+    """Return the name of a note in the prompt and in receipts: its title, unless somebody else wrote it."""
     return header.address if is_external(header) else header.title
 
 
@@ -49,7 +49,7 @@ def note_source(note: Note, now: str) -> Source:
 def note_block(note: Note, line: int, budget: int, counter: TokenCounter, now: str) -> Block | None:
     """Return a note within ``budget`` tokens: all of it, or the lines around ``line``; ``None`` if that is too little.
 
-    Lines count from one, and zero is the beginning and the end of the note.
+    Lines count from one; zero stands for the beginning and the end of the note.
     """
     source = note_source(note, now)
     full = whole(source, counter)

@@ -1,7 +1,7 @@
-"""Selects notes beside everything else that a turn does: begun when the message arrives, taken when it is assembled.
+"""Selects notes concurrently with the rest of a turn, from when the message arrives until its prompt is built.
 
-The ranking of the search is always there in time. A model gets as long as the policy allows: a turn waits for it, or
-takes the ranking and leaves what the model selects to the next turn, once, as ``RecallPolicy.mode`` says.
+The ranking of the search is always ready in time. A model gets as long as the policy allows: depending on
+``RecallPolicy.mode``, a turn waits for it, or uses the ranking and offers the model's selection to the next turn, once.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from promptuary.memory.recall.visible import key_of
 BY_MODEL: Final = "selected by the model"
 BY_MODEL_LATE: Final = "selected by the model for the message before"
 _LONGEST: Final = 30.0
-"""Seconds after which a model that was too late for its turn is not waited for by the next one either."""
+"""Seconds after which the next turn does not wait for a model that was too late for its turn, either."""
 _GRACE: Final = 0.1
 """Seconds that a turn waits for a model in the mode ``hybrid_async``: most of it runs beside other work."""
 
@@ -33,7 +33,7 @@ class Selected:
 
 @dataclass(slots=True)
 class _Selection:
-    """What is being selected for a message. ``chosen`` asks the model, if there is one; ``taken`` is what was used."""
+    """A selection in progress. ``chosen`` asks the model, if there is one; ``taken`` is what was used."""
 
     words: str
     began: float
@@ -44,7 +44,7 @@ class _Selection:
 
 
 class Prefetch:
-    """The selections of the threads of one principal: one a thread. Used on one event loop."""
+    """The selections of the threads of one principal, one per thread. Used on one event loop."""
 
     def __init__(self, selector: Selector) -> None:
         self._selector = selector
@@ -52,7 +52,7 @@ class Prefetch:
         self._late: dict[str, asyncio.Task[list[NoteHit]]] = {}
 
     def begin(self, thread: str, words: str) -> None:
-        """Begin to select for a message. What was selected too late for the one before is offered to this one."""
+        """Start selecting for a message. A selection that came too late for the previous one is offered to this one."""
         before = self._selections.pop(thread, None)
         _drop(self._late.pop(thread, None))
         if before is not None and before.unused and before.chosen is not None:
@@ -62,7 +62,7 @@ class Prefetch:
         self._selections[thread] = _Selection(words, time.monotonic(), found, chosen)
 
     async def take(self, thread: str, words: str) -> Selected:
-        """Return what is selected for a message by now: the same each time a turn asks."""
+        """Return what is selected for a message so far: the same each time a turn asks."""
         selection = self._selections.get(thread)
         if selection is None or selection.words != words:
             self.begin(thread, words)
@@ -72,7 +72,7 @@ class Prefetch:
         return selection.taken
 
     def cancel(self) -> None:
-        """Stop everything that is being selected."""
+        """Cancel all selections in progress."""
         for selection in self._selections.values():
             _drop(selection.found)
             _drop(selection.chosen)
@@ -109,7 +109,7 @@ class Prefetch:
         policy = self._selector.policy
         if policy.mode == "hybrid_async":
             return _GRACE
-        # The model ends by itself at its timeout; a moment more, so that it can say so.
+        # The model ends at its own timeout; wait a moment longer, so that it can report that.
         return max(0.0, selection.began + policy.timeout - time.monotonic()) + _GRACE
 
     def _with_late(self, thread: str, selected: Selected) -> Selected:
@@ -129,7 +129,7 @@ def _drop(task: "asyncio.Task[MemoryResult] | asyncio.Task[list[NoteHit]] | None
     if not task.done():
         task.cancel()
     elif not task.cancelled():
-        task.exception()  # looked at, so that asyncio does not report it as lost
+        task.exception()  # retrieved, so that asyncio does not report it as never retrieved
 
 
 def _why(hit: NoteHit) -> str:

@@ -1,7 +1,7 @@
 """Chooses the notes that a message needs: by a model that reads their headers, or by the ranking of the search.
 
-The model proposes and code disposes: it sees headers, answers with ids, and only ids that it was shown count. The local
-ranking needs no model, is the default, and takes over whenever the model is absent, wrong or late.
+The model sees headers and answers with ids; only ids that it was shown count. The local ranking needs no model, is the
+default, and takes over whenever the model is missing, wrong or late.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from promptuary.memory.recall.search import NoteQuery, answering
 from promptuary.memory.recall.visible import VisibleNotes
 
 RecallMode = Literal["hybrid_async", "legacy_blocking"]
-"""Whether a turn takes what is selected by the time it is assembled, or waits for the selection."""
+"""Whether a turn uses what is selected by the time its prompt is built, or waits for the selection."""
 
 FindNotes = Callable[[NoteQuery], MemoryResult]
 """Searches the notes of one principal. Blocks."""
@@ -33,7 +33,7 @@ PROMPT: Final = (
 _RANKED: Final = 20
 """How many of the best notes a model may choose from."""
 _NEWEST: Final = 20
-"""How many of the pinned and newest notes it may choose from, too."""
+"""How many of the pinned and newest notes it may choose from in addition."""
 _LONGEST_MESSAGE: Final = 4_000
 _LONGEST_LINE: Final = 300
 _ANSWER_TOKENS: Final = 400
@@ -50,7 +50,7 @@ _SCHEMA: Final[Schema] = {
 class RecallPolicy:
     """How notes are selected, and how much of them is shown.
 
-    ``timeout`` is how many seconds a model may take, ``most`` how many notes are selected for a message at most.
+    ``timeout`` is how many seconds a model may take, ``most`` the most notes that are selected for a message.
     ``prompt`` replaces the instructions of the model. A note takes at most ``note_tokens``, what is new in a turn at
     most ``turn_tokens``, and all that a thread shows at most ``thread_tokens``.
     """
@@ -79,7 +79,7 @@ class Selector:
         return self._model is not None
 
     async def found(self, words: str) -> MemoryResult:
-        """Return what the search finds for ``words``, as far as a model would be shown it."""
+        """Return what the search finds for ``words``, limited to what a model would be shown."""
         limit = max(self.policy.most, _RANKED)
         return await concurrency.run(lambda: self._find(NoteQuery(words, limit)))
 
@@ -104,7 +104,7 @@ class Selector:
 
 
 def question(prompt: str, words: str, headers: Sequence[NoteHeader]) -> list[Message]:
-    """Return what a model is asked: which of these notes help with a message."""
+    """Return the prompt that asks a model which of these notes help with a message."""
     listed = "\n".join(f"{header.id}: {_described(header)}" for header in headers)
     return [
         {"role": "system", "content": prompt},

@@ -1,4 +1,4 @@
-"""The search of notes as a service: the notes that answer, from an index that follows what is written."""
+"""The search of notes as a service, over an index that is updated after writes."""
 
 from collections.abc import Callable
 
@@ -10,12 +10,12 @@ from promptuary.records.service import PATIENCE, RecordSearch
 
 
 class NoteSearch(RecordSearch[NoteKey, NoteIndex]):
-    """The search of the notes of one principal. ``open_index`` is called when there is a note, and not before."""
+    """The search of the notes of one principal. ``open_index`` is not called before there is a note."""
 
     def __init__(self, notes: VisibleNotes, open_index: Callable[[], NoteIndex]) -> None:
         super().__init__(notes.count, open_index, "notes")
 
     def find(self, query: NoteQuery, *, timeout: float = PATIENCE) -> MemoryResult:
-        """Return the notes that answer best; ``timeout`` is how many seconds to wait for those being indexed."""
+        """Return the best matching notes; ``timeout`` is how many seconds to wait for notes that are being indexed."""
         index = self.index_for(timeout)
         return MemoryResult() if index is None else search_notes(query, index)

@@ -1,9 +1,9 @@
 """What a thread has been shown of memory: the state of recall, as JSON. Pure.
 
-What is recalled is not a part of the history, but is treated as if it stood beside the message that it was recalled
-for. It stays in the window as long as that message is in the history, so that nothing is shown twice and nothing that
-the model has seen disappears. When the message is compacted away, or memory takes more than its share, the note leaves
-the window, and may be recalled again.
+Recalled notes are not part of the history, but are treated as if they were attached to the message that they were
+recalled for. They stay in the window as long as that message is in the history, so nothing is shown twice and nothing
+that the model has seen disappears. When the message is compacted away, or memory takes more than its share, the note
+leaves the window, and may be recalled again.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -47,12 +47,12 @@ def standing(state: Any, turns: Collection[str]) -> list[ShownNote]:
 
 
 def prepared(state: Any, notes: Sequence[ShownNote]) -> dict[str, Any]:
-    """Return the state of a turn that shows ``notes``. It counts when the turn has ended; until then it may change."""
+    """Return the state of a turn that shows ``notes``. It is provisional until the turn has ended."""
     return {_SHOWN: _entries(_read(state, _SHOWN)), _PENDING: _entries(notes)}
 
 
 def finished(state: Any, turn: str) -> dict[str, Any]:
-    """Return the state after a turn has ended: it shows what it was prepared with."""
+    """Return the state after a turn has ended: the notes that it was prepared with are shown."""
     notes = [one if one.turn else replace(one, turn=turn) for one in _read(state, _PENDING)]
     return {_SHOWN: _entries(notes), _PENDING: []}
 

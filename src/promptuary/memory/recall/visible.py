@@ -1,6 +1,6 @@
 """The notes that one principal may see, of both roots, as recall reads them.
 
-Who may see a note is decided below, by the views of the journals: nothing here can ask for another's.
+The views of the journals decide who may see a note: nothing here can ask for another owner's.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ ACTIVE: Final = NoteFilter(statuses=("active",))
 
 
 class NoteKey(NamedTuple):
-    """What names a note: an id is unique in its root only."""
+    """The key of a note: an id is unique only within its root."""
 
     scope: NoteScope
     id: str
@@ -25,7 +25,8 @@ class NoteKey(NamedTuple):
 class MemoryPage:
     """What a person wrote in a ``MEMORY.md`` outside of the managed block.
 
-    ``path`` is that of the file in its root. ``external``: it came from elsewhere, and is data until it is adopted.
+    ``path`` is that of the file in its root. ``external``: it came from elsewhere, and is only data until it is
+    adopted.
     """
 
     scope: NoteScope
@@ -51,25 +52,25 @@ class VisibleNotes:
     clock: Callable[[], str] = lambda: datetime.now(UTC).isoformat(timespec="seconds")
 
     def header(self, key: NoteKey) -> NoteHeader | None:
-        """Return the header of a note, ``None`` if it cannot be recalled: it is gone, archived, or not true now."""
+        """Return the header of a note, ``None`` if it cannot be recalled: it is gone, archived, or not valid now."""
         view = self.views.get(key.scope)
         header = view.header(key.id) if view is not None else None
         return header if header is not None and self.is_recallable(header) else None
 
     def is_recallable(self, header: NoteHeader) -> bool:
-        """Return whether a note takes part in recall: it is active, and true now."""
+        """Return whether a note can be recalled: it is active and valid now."""
         bounded = header.valid_from or header.valid_until
         return header.status == "active" and (not bounded or valid_at(header, self.clock()))
 
     def newest(self, limit: int | None = None) -> list[NoteHeader]:
-        """Return the notes that can be recalled, at most ``limit``: first the pinned, then the ones updated last."""
+        """Return the notes that can be recalled, at most ``limit``: the pinned first, then the last updated."""
         return self._looked_at(limit)[0]
 
     def listed(self, limit: int | None = None) -> tuple[list[NoteHeader], int]:
         """Return the same, and how many there are in all.
 
-        Active notes that are not true now are left out of that number as far as they were looked at: those that ended
-        were updated then, so they are among the first. To look at all of them would cost every turn too much.
+        The number leaves out active notes that are not valid now, as far as they were read: notes that expired were
+        updated then, so they are among the first. Reading all of them would cost every turn too much.
         """
         newest, left_out = self._looked_at(limit)
         return newest, self.count() - left_out
@@ -85,10 +86,10 @@ class VisibleNotes:
         return every[:limit], len(seen) - len(every)
 
     def count(self) -> int:
-        """Return how many active notes there are, also those that are not true now."""
+        """Return how many active notes there are, including those that are not valid now."""
         return sum(view.count(ACTIVE) for view in self.views.values())
 
 
 def key_of(header: NoteHeader) -> NoteKey:
-    """Return what names a note."""
+    """Return the key of a note."""
     return NoteKey(header.scope, header.id)

@@ -1,1 +1,1 @@
-"""Brings notes in from other memories, and takes them out as files."""
+"""Imports notes from other memories, and exports notes as files."""

@@ -1,6 +1,6 @@
-"""The notes of other memories: which memory a folder of Markdown files is of, and what its notes say. Pure.
+"""The formats of other memories: recognises which program wrote a folder of Markdown files, and parses its notes. Pure.
 
-Every form is read as its program writes it: Xpert's file memory, the memory folders of Claude Code and Codex,
+Every format is read as its program writes it: Xpert's file memory, the memory folders of Claude Code and Codex,
 basic-memory, our own folders, and plain Markdown. Text that a model wrote there stays text of an agent here.
 """
 
@@ -37,15 +37,15 @@ _ONLY_A_LINK: Final = re.compile(r"\s*[-*+]\s+\[[^\]\n]{0,500}\]\([^)\n]{0,1000}
 _HEADING: Final = re.compile(r"^(#{1,2})[ \t]+(\S[^\n]*)$", re.MULTILINE)
 _LONGEST_SOURCE: Final = 200
 _BY_PATH: Final[tuple[ForeignForm, ...]] = ("claude-code", "codex", "basic-memory", "markdown")
-"""Forms that know a note by its place, which is one within its folder only."""
+"""Formats that identify a note by its path, which is unique only within its folder."""
 _NESTED_TYPE: Final = re.compile(r"[ \t]+type:[ \t]*(\w{1,20})[ \t]*")
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignNote:
-    """A note of another memory: where it is there, what it says, and whose it is said to be.
+    """A note of another memory: its path there, its content, and its claimed owner.
 
-    ``original`` is the note itself if it is one of ours, which can be taken over as it is.
+    ``original`` is the note itself if Promptuary wrote it: then it can be taken over unchanged.
     """
 
     path: str
@@ -56,7 +56,7 @@ class ForeignNote:
 
 @dataclass(frozen=True, slots=True)
 class ForeignMemory:
-    """What a folder holds: its form, the notes, and the files that are no notes, each with the reason."""
+    """What a folder holds: its format, the notes, and the files that are not notes, each with the reason."""
 
     form: ForeignForm
     notes: Sequence[ForeignNote] = ()
@@ -82,7 +82,7 @@ def form_of(files: Mapping[str, str]) -> ForeignForm:
 def read_memory(files: Mapping[str, str], form: ForeignForm | None = None, folder: str = "") -> ForeignMemory:
     """Return the notes in ``files``, which are texts by path, as the program of ``form`` writes them.
 
-    ``folder`` tells their folder from all others: files of the same name in two of them are two notes.
+    ``folder`` identifies their folder: files with the same name in two folders are two notes.
     """
     chosen = form or form_of(files)
     notes: list[ForeignNote] = []
@@ -149,7 +149,7 @@ def _claude_code(path: str, text: str) -> Iterator[ForeignNote]:
 
 
 def _nested_type(document: NoteText) -> str:
-    """Return the type of a note that names it below ``metadata``, as later versions do."""
+    """Return the type of a note that has it below ``metadata``, as later versions do."""
     if (field := document.fields.get("metadata")) is None:
         return ""
     found = (_NESTED_TYPE.fullmatch(line.rstrip("\r\n")) for line in document.lines[field.first + 1 : field.end])
@@ -209,7 +209,7 @@ def _draft(header: NoteHeader, content: str, source: str, trust: NoteTrust) -> N
 
 
 def _sections(path: str, text: str, program: str) -> Iterator[ForeignNote]:
-    """Yield each section of a page as a note: by the headings of the first level, or of the second if that is one."""
+    """Yield each section of a page as a note: by first-level headings, or by second-level ones if there is only one."""
     body = parse(text).body
     headings = list(_HEADING.finditer(body))
     firsts = [one for one in headings if len(one[1]) == 1]

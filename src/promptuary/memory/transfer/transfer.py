@@ -1,7 +1,7 @@
 """Imports the notes of another memory through the one write path, and exports what the principal may see.
 
-Importing twice changes nothing: what was imported before is recognised by where it came from, and texts that are
-there already are not written again.
+Importing twice changes nothing: notes imported before are recognised by where they came from, and existing texts are
+not written again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ from promptuary.memory.secret_texts import refuse_secrets
 from promptuary.memory.transfer.formats import ForeignMemory, ForeignNote
 
 _NO_ID: Final = "-"
-"""The id of a note that a trial would write."""
+"""The placeholder id of a note that a dry run would write."""
 
 
 def import_memory(
@@ -27,7 +27,7 @@ def import_memory(
     *,
     owner: str | None = None,
 ) -> ImportReport:
-    """Have ``write`` write the notes of ``memory``; one that only tells what it would write makes this a trial.
+    """Pass the notes of ``memory`` to ``write``; with a ``write`` that stores nothing, this is a dry run.
 
     Private notes of several owners are not mixed: ``owner`` says whose are wanted.
     """
@@ -54,7 +54,7 @@ def import_memory(
 
 
 def _key(header: NoteHeader, note: ForeignNote) -> str:
-    """Return what tells a note from others: its id, or in a trial what would make it the same as another."""
+    """Return the identity of a note: its id, or in a dry run what would make it equal to another."""
     if header.id != _NO_ID:
         return header.id
     return note.path if note.original else f"{header.scope}/{header.audience}/{header.fingerprint}"
@@ -71,9 +71,9 @@ def _of_owner(notes: Sequence[ForeignNote], owner: str | None) -> list[ForeignNo
 
 
 def preview(note: ForeignNote, draft: NoteDraft, writer: Writer, existing: Sequence[NoteHeader]) -> NoteHeader:
-    """Return what writing a note would return. Raises ``PromptuaryError`` where that would.
+    """Return what writing a note would return, or raise what it would raise.
 
-    A new one has no id yet, and the path that it has where it comes from.
+    A new note has no id yet, and the path that it has in the other memory.
     """
     check_choices(draft)
     made = new_file(draft, new_note_id(), writer)
@@ -89,7 +89,7 @@ def preview(note: ForeignNote, draft: NoteDraft, writer: Writer, existing: Seque
 def exported_files(notes: Sequence[Note]) -> Mapping[str, bytes]:
     """Return the files of an export by path: each note as it is on disk, below the name of its scope.
 
-    One that came from elsewhere and that nobody adopted says so in its file, so that no import makes it trusted.
+    A note from elsewhere that nobody adopted is marked in its file, so that no import makes it trusted.
     """
     return {f"{note.header.scope}/{note.header.path}": _exported(note) for note in notes}
 

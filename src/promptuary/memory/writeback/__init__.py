@@ -1,1 +1,1 @@
-"""What a conversation teaches, written down after a turn: by a model that proposes, and code that decides."""
+"""Writes notes after a turn: a model proposes them, and code decides."""

@@ -1,7 +1,7 @@
-"""The model proposes, this decides: what becomes of each decision of a writeback model. Pure.
+"""Decides what happens to each proposal of a writeback model. Pure.
 
-Whatever a model answers, and however it was talked into it, it can write at most a new private note, or change one that
-a model wrote before, and only as the agent's words. Everything else waits for the person, or is dropped.
+Whatever a model answers, even if manipulated, it can at most write a new private note, or change one that a model wrote
+before, and only labelled as the agent's words. Everything else waits for the person, or is dropped.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ _MOST_TAGS: Final = 12
 _LONGEST_TAG: Final = 60
 
 HasSecret = Callable[[str], bool]
-"""Tells whether a text holds a secret."""
+"""Returns whether a text holds a secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Write a draft; with an id, if the note still has revision ``rev``. ``ends`` is a note that it makes untrue."""
+    """Write a draft; with an id, if the note still has revision ``rev``. ``ends`` is a note that it supersedes."""
 
     draft: NoteDraft
     rev: str = ""
@@ -70,14 +70,14 @@ class Drop:
 
 
 Outcome = Write | Archive | Propose | Drop
-"""What becomes of a decision."""
+"""The outcome of a decision."""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
     """The notes that a decision is about: those that it names, if they are visible, and one that says the same.
 
-    ``by_hand`` are the ids of those that a person edited, whatever their files say of who wrote them.
+    ``by_hand`` are the ids of those that a person edited, whoever their files name as the author.
     """
 
     target: Note | None = None
@@ -86,7 +86,7 @@ class Known:
     by_hand: frozenset[str] = frozenset()
 
     def is_persons(self, note: NoteHeader) -> bool:
-        """Return whether a model may not touch a note."""
+        """Return whether a model must not touch a note."""
         return note.id in self.by_hand or is_persons(note)
 
 
@@ -138,7 +138,7 @@ def _text(given: Mapping[str, Any], name: str) -> str:
 
 
 def dispose(decision: Decision, snapshot: TurnSnapshot, known: Known, *, has_secret: HasSecret, new_id: str) -> Outcome:
-    """Return what becomes of a decision. ``new_id`` names the proposal, if it becomes one."""
+    """Return the outcome of a decision. ``new_id`` returns an id for the proposal, if it becomes one."""
     if decision.action == "noop":
         return Drop("nothing to do")
     if problem := _problem(decision, known, has_secret):
@@ -152,7 +152,7 @@ def dispose(decision: Decision, snapshot: TurnSnapshot, known: Known, *, has_sec
 
 
 def _problem(decision: Decision, known: Known, has_secret: HasSecret) -> str:
-    """Return why nothing may become of a decision; empty if something may."""
+    """Return why a decision is rejected; empty if it is not."""
     draft = decision.draft
     for key, note in ((decision.id, known.target), (decision.supersedes, known.superseded)):
         if key and (not is_note_id(key) or note is None or note.header.status != "active"):
@@ -215,7 +215,7 @@ def _is_spoken(draft: NoteDraft, snapshot: TurnSnapshot) -> bool:
 
 
 def is_persons(note: NoteHeader) -> bool:
-    """Return whether a model may not touch a note: a person wrote, imported, shared, pinned or adopted it."""
+    """Return whether a model must not touch a note: a person wrote, imported, shared, pinned or adopted it."""
     written_by_model = note.trust == "agent" and note.source in {"writeback", "tool"}
     return not written_by_model or note.audience == "shared" or note.pinned or note.external
 
@@ -250,7 +250,7 @@ def _proposed(decision: Decision, draft: NoteDraft, proposal_id: str, *, at: str
 
 
 def proposal_fingerprint(action: ProposalAction, draft: NoteDraft) -> str:
-    """Return what is equal for proposals that would do the same."""
+    """Return a fingerprint that is equal for proposals that would do the same."""
     content = "" if action == "archive" else draft.content or ""
     return fingerprint(action, draft.id or "", content, draft.supersedes or "", draft.audience or "")
 

@@ -1,7 +1,7 @@
-"""Finds what a person states outright and may want to be remembered, without a model. Pure and linear.
+"""Finds explicit statements of a person that may be worth remembering, without a model. Pure and linear.
 
-Only the person's own words are read, sentence by sentence; questions are not statements. What is found is proposed,
-never written. Few patterns that are sure: what a person has to reject teaches them not to look.
+Only the person's own words are read, sentence by sentence; questions are not statements. Matches are proposed, never
+written. The patterns are few and reliable: a person who has to reject many proposals stops reading them.
 """
 
 import re
@@ -15,7 +15,7 @@ from promptuary.memory.writeback.own_words import own_words, sentences
 
 LONGEST_STATEMENT: Final = 300
 _SHORTEST: Final = 3
-"""Words that a statement has at least; characters, where words are not set apart."""
+"""The fewest words of a statement; characters, in scripts without spaces."""
 _MOST: Final = 5
 
 _PATTERNS: Final[Sequence[tuple[NoteKind, Sequence[str]]]] = (
@@ -77,14 +77,14 @@ _NO_SPACES: Final = re.compile(r"[぀-ヿ㐀-鿿]")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """Something that a person stated: as they said it, and what it is about."""
+    """A statement of a person: in their words, and its kind."""
 
     text: str
     kind: NoteKind
 
 
 def statements(message: str) -> list[Statement]:
-    """Return what a person states outright in a message, at most a few."""
+    """Return the explicit statements in a message, at most a few."""
     found: list[Statement] = []
     for sentence in sentences(own_words(message).text):
         one = _statement(sentence)

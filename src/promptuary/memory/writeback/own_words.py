@@ -1,6 +1,6 @@
-"""What of a message the person said themselves: without what they quoted, pasted or put into code. Pure and linear.
+"""The person's own words in a message: without quotations, pastes and code. Pure and linear.
 
-Nobody can tell a pasted sentence from a typed one for sure. What looks like a paste (a fence, a quotation, a mail
+A pasted sentence cannot be told from a typed one with certainty. What looks like a paste (a fence, a quotation, a mail
 header, a long paragraph, a long message) is not taken for the person's words; that errs towards asking.
 """
 
@@ -11,7 +11,7 @@ _LONGEST_MESSAGE: Final = 2_000
 _LONGEST_PARAGRAPH: Final = 600
 _FENCE: Final = re.compile(r"[ \t]*(`{3,}|~{3,})")
 _MAIL: Final = 2
-"""So many lines of a head, one after the other, are that of a mail."""
+"""How many consecutive header lines make a mail header."""
 _QUOTED_LINE: Final = re.compile(
     r"[ \t]*(>|\|)|(from|to|subject|date|sent|von|an|betreff|de|asunto|objet)[ \t]*:", re.IGNORECASE
 )
@@ -20,9 +20,9 @@ _NO_QUOTATION: Final = (
     r"""(@remember:(?:"(?:[^"\\\n]|\\[^\n])*"|'[^'\n]*'|`[^`\n]*`)"""
     r"""|(?<![^\s(:])"[^"\n]{1,11}"(?=[\s.,;:!?)]|$))"""
 )
-"""What is in quotes and yet no quotation: what the person asks to be remembered, and a word or two.
+"""Quoted text that is not a quotation: what the person asks to be remembered, and one or two words.
 
-Where the quotes of a word are not read as a pair, its second one would begin a quotation of what the person says.
+If the quotes around a word were not read as a pair, the second would start a quotation of the person's own words.
 """
 _ASKED: Final = re.compile(f"{_NO_QUOTATION}|{_QUOTED.pattern}", re.IGNORECASE | re.MULTILINE)
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?;])\s+|[\n。！？；]+")
@@ -36,7 +36,7 @@ class OwnWords(NamedTuple):
 
 
 def own_words(message: str) -> OwnWords:
-    """Return what the person said themselves in a message."""
+    """Return the person's own words in a message."""
     if len(message) > _LONGEST_MESSAGE:
         return OwnWords("", foreign=True)
     kept: list[str] = []
@@ -64,7 +64,7 @@ def own_words(message: str) -> OwnWords:
 
 
 def own_beginning(message: str) -> str:
-    """Return what the person says before anything that they quote or paste: what follows a paste may belong to it.
+    """Return the person's words before the first quotation or paste: what follows a paste may belong to it.
 
     A long paragraph counts as a paste; if the message begins with one, its first line does not.
     """

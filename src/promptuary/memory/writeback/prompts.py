@@ -1,7 +1,7 @@
-"""What the writeback model is asked, and the form in which it must answer. Pure.
+"""The prompt of the writeback model, and the schema of its answer. Pure.
 
-The conversation and the notes are data inside boundaries that they cannot forge (the hash of what is inside). Whatever
-the model answers is decided upon in ``decisions``.
+The conversation and the notes are data inside boundaries that they cannot forge (the hash of what is inside).
+``decisions`` decides what happens with the answer.
 """
 
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ Notes of the kinds feedback, project and reference are about the work:
 - project: decisions, goals and facts about the project that its files do not say
 - reference: where something is found outside the conversation
 Write only what will still matter in another conversation next week."""
-"""What is told about notes on the work, unless the person set a text of their own."""
+"""The instructions for notes about the work; a setting can replace them."""
 
 PROFILE_PROMPT: Final = """\
 Notes of the kind user are about the person: who they are, what they know, what they prefer. Write only what the \
 person said of themselves, in their own words as far as possible; guess nothing."""
-"""What is told about notes on the person, unless the person set a text of their own."""
+"""The instructions for notes about the person; a setting can replace them."""
 
 _RULES: Final = """\
 You keep the notes of an assistant. You get the end of a conversation and the notes that may concern it, and decide \
@@ -79,12 +79,12 @@ SCHEMA: Final[dict[str, Any]] = {
     "required": ["decisions"],
     "additionalProperties": False,
 }
-"""The form of an answer. Services that hold a model to it want every key required; ``null`` leaves one out."""
+"""The schema of an answer. Services that enforce it want every key required; ``null`` leaves one out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """What the person wants the model to be told in place of the built-in texts."""
+    """Texts that replace the built-in instructions."""
 
     qa: str = ""
     profile: str = ""

@@ -1,7 +1,7 @@
 """The proposals that wait for the person: listed, accepted, rejected and edited.
 
-What is accepted goes through the same write path as everything else, as the person's own act. A proposal waits for as
-long as it takes; it is never accepted, and never lost, by itself.
+An accepted proposal goes through the same write path as everything else, as the person's own act. A proposal waits
+indefinitely: it is never accepted or dropped automatically.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,18 +16,18 @@ from promptuary.memory.files.note_file import as_bytes, as_text
 from promptuary.memory.writeback.decisions import HasSecret, proposal_fingerprint
 
 MOST_WAITING: Final = 200
-"""More are not added: nobody reads them, and whoever poisons conversations could hide one among thousands."""
+"""The most pending proposals: nobody reads more, and an attacker could hide one among thousands."""
 
 
 class NoteWriter(Protocol):
-    """What writeback needs of a memory: the notes that one principal may see, and the one write path to them."""
+    """What writeback needs from a memory: the notes that one principal may see, and the one write path to them."""
 
     def get(self, key: str) -> Note | None:
-        """Return the note of this id; ``None`` if there is none that the principal may see."""
+        """Return the note with this id; ``None`` if there is none that the principal may see."""
         ...
 
     def put(self, draft: NoteDraft, *, if_rev: str | None = None, reason: str = "") -> Note:
-        """Write a note, or change the one that the draft names; one that it supersedes ends to be true."""
+        """Write a note, or change the one that the draft names; the validity of one that it supersedes ends."""
         ...
 
     def archive(self, key: str, *, reason: str = "") -> Note:
@@ -39,19 +39,19 @@ class NoteWriter(Protocol):
         ...
 
     def similar(self, text: str, limit: int) -> Sequence[str]:
-        """Return the ids of at most so many notes that are about the same as a text, the nearest first."""
+        """Return the ids of notes that are about the same as a text, the nearest first, at most ``limit``."""
         ...
 
 
 MemoryOf = Callable[[str], NoteWriter]
 """Returns the memory of a thread: settings may isolate threads."""
 EditCopy = Callable[[bytes, str], AbstractContextManager[bytes]]
-"""Lets a person edit a copy of a file of that name, and yields what it is then."""
+"""Lets a person edit a copy of a file with that name, and yields the result."""
 _THREAD: Final = "thread:"
 
 
 def thread_reference(thread: str) -> str:
-    """Return how a note names the thread that it stems from."""
+    """Return the name of a thread as the source of a note."""
     return f"{_THREAD}{thread}"
 
 
@@ -72,9 +72,9 @@ class Proposals:
         return len(self._store.all()) < MOST_WAITING and self._store.add(proposal)
 
     def accept(self, proposal: str) -> Note:
-        """Do what a proposal says, as the person's own act, and return the note.
+        """Carry out a proposal as the person's own act, and return the note.
 
-        Raises ``NoteConflictError``, and keeps the proposal, if the note has changed since it was made.
+        Raises ``NoteConflictError``, and leaves the proposal pending, if the note has changed since it was made.
         """
         found = self._found(proposal)
         if found.action == "archive":
@@ -90,7 +90,7 @@ class Proposals:
         self._store.remove(self._found(proposal).id, rejected=True)
 
     def edit(self, proposal: str, **fields: Unpack[ProposalFields]) -> Proposal:
-        """Change what a proposal would write, and return it as it is then. It still waits to be accepted."""
+        """Change what a proposal would write, and return the new proposal. It still waits to be accepted."""
         found = self._found(proposal)
         if found.action == "archive":
             raise PromptuaryError(f"proposal {found.id} archives a note; there is nothing in it to edit")
@@ -105,7 +105,7 @@ class Proposals:
         return edited
 
     def edit_text(self, proposal: str, edited: EditCopy) -> Proposal:
-        """Let a person edit the text that a proposal would write, and return it as it is then."""
+        """Let a person edit the text that a proposal would write, and return the new proposal."""
         found = self._found(proposal)
         text = (found.draft.content or "").strip() + "\n"
         with edited(as_bytes(text), f"{found.id}.md") as data:

@@ -1,8 +1,8 @@
-"""Writes down after a turn what it taught: a queue that survives a crash, and one thread that works it off.
+"""Runs writeback after turns: a queue that survives a crash, and one thread that processes it.
 
-The thread asks the model and does what ``decisions`` says of its answers. A turn that fails is tried again, later each
-time; one that fails too often waits for the person and is never dropped. Without a model it proposes what the person
-stated, as the local extractor finds it, and writes nothing.
+The thread asks the model and carries out what ``decisions`` decides. A turn that fails is retried with increasing
+delays; one that fails too often waits for the person and is never dropped. Without a model, the local extractor
+proposes what the person stated, and nothing is written.
 """
 
 import asyncio
@@ -58,9 +58,9 @@ from promptuary.memory.writeback.snapshot import (
 logger = logging.getLogger(__name__)
 
 SOFT_DRAIN: Final = 1.5
-"""Seconds that a finished turn waits at most for what is written after it."""
+"""The most seconds that a finished turn waits for its writeback."""
 _LEASE: Final = 600.0
-"""Seconds for which a turn is kept from other processes; if this one is killed, another takes it over then."""
+"""Seconds for which a turn is leased; if this process is killed, another takes the turn over after that."""
 _ANSWER_TOKENS: Final = 2_000
 _FIRST_PAUSE: Final = 30.0
 _MOST_TRIES: Final = 7
@@ -68,20 +68,20 @@ _MOST_CANDIDATES: Final = 8
 _LONGEST_ERROR: Final = 300
 
 _FOREIGN: Final = "writeback"
-"""The state in which a thread keeps which of its turns had foreign text in their prompts."""
+"""The state of a thread that records which of its turns had foreign text in their prompts."""
 
 
 TurnReader = Callable[[TurnSnapshot], object]
-"""Reads a finished turn for another purpose than notes. Blocks; if it raises, it is called again, later."""
+"""Reads a finished turn for a purpose other than notes. Blocks; if it raises, it is retried later."""
 
 
 class Writeback:
     """Writeback of one principal. ``record`` belongs into the transaction that stores a finished turn.
 
-    ``threads`` keeps which turns had foreign text in their prompts. ``memory`` returns the memory of a thread.
-    ``own_file`` tells which files of instructions are the person's own. ``model`` of ``None`` leaves the local
-    extractor. ``readers`` read each turn for other purposes than notes, by the name of the purpose. ``timeout`` is how
-    many seconds the model has for one turn. The model is asked on an event loop of its own, in a thread of its own.
+    ``threads`` stores which turns had foreign text in their prompts. ``memory`` returns the memory of a thread.
+    ``own_file`` returns which instruction files are the person's own. If ``model`` is ``None``, the local extractor is
+    used. ``readers`` read each turn for purposes other than notes, by the name of the purpose. ``timeout`` is how many
+    seconds the model has for one turn. The model is asked on a separate event loop, in a separate thread.
     """
 
     name = "writeback"
@@ -115,7 +115,7 @@ class Writeback:
     def record(self, finished: FinishedTurn) -> None:
         """Store what a finished turn said, for writeback.
 
-        If the person or the agent had a note written in the turn, nothing is left to write.
+        If the person or the agent wrote a note in the turn, nothing is stored.
         """
         turn, thread, history, receipt = finished.turn, finished.thread, finished.history, finished.receipt
         own = finished.items
@@ -136,9 +136,9 @@ class Writeback:
         return self._model is not None or any(statements(item.words) for item in own if item.role == "user")
 
     def _foreign_turns(self, turn: str, thread: str, history: Sequence[Item], receipt: Receipt) -> Collection[str]:
-        """Return the turns of a history whose prompts held foreign text, this one too, and keep them.
+        """Return the turns of a history whose prompts held foreign text, including this one, and store them.
 
-        What a layer showed is in no later prompt, but what the model made of it is.
+        The output of a layer is not in later prompts, but what the model made of it is.
         """
         before = foreign_turns(self._threads, thread)
         standing = {item.turn for item in history}
@@ -150,11 +150,11 @@ class Writeback:
         return found
 
     def skip(self, turn: str) -> None:
-        """Leave a turn out: a note was written in it on purpose."""
+        """Skip a turn: a note was written in it explicitly."""
         self._written.add(turn)
 
     def begin(self) -> None:
-        """Work off what waits, in the background, also what an earlier process left behind."""
+        """Process the queue in the background, including what an earlier process left."""
         if self._closed.is_set():
             return
         with self._lock:
@@ -164,18 +164,18 @@ class Writeback:
                 self._worker = concurrency.start_daemon(self._work, name="promptuary-writeback")
 
     async def settle(self) -> None:
-        """Begin the work after a turn was stored; with ``soft_drain``, and without a model, wait for it shortly."""
+        """Start processing after a turn was stored; with ``soft_drain``, or if no model is asked, wait briefly."""
         asks_nobody = self._model is None and not self._readers
         wait = SOFT_DRAIN if self._soft_drain or asks_nobody else 0.0
         await concurrency.run(lambda: self.drain(wait))
 
     def drain(self, timeout: float) -> bool:
-        """Work off what is due, and return whether that was done within ``timeout`` seconds."""
+        """Process what is due, and return whether that finished within ``timeout`` seconds."""
         self.begin()
         return self._idle.wait(timeout)
 
     def close(self) -> None:
-        """Wait shortly for the model's present answer; if it comes later, the next process tries that turn again."""
+        """Wait briefly for the answer in progress; if it comes later, the next process retries that turn."""
         if self._worker is not None and self._worker.is_alive():
             self._idle.wait(SOFT_DRAIN)
         with self._lock:
@@ -185,7 +185,7 @@ class Writeback:
                 self._queue.release(self._taken)
 
     def _extract(self, one: TurnSnapshot) -> list[Outcome]:
-        """Propose what the person stated in the turn itself, which is the last message of theirs."""
+        """Propose what the person stated in the turn itself, that is, in their last message."""
         words = next((part.text for part in reversed(one.said) if part.speaker == "person"), "")
         done: list[Outcome] = []
         memory = self._memory(one.thread)
@@ -199,7 +199,7 @@ class Writeback:
         return done
 
     def _known(self, text: str, memory: NoteWriter) -> bool:
-        """Return whether a note says this already."""
+        """Return whether a note already says this."""
         one = Decision("upsert", NoteDraft(text, title=text))
         nothing = TurnSnapshot("", "", "", (), external=False)
         notes = [note for key in memory.similar(text, 1) if (note := memory.get(key))]
@@ -213,7 +213,7 @@ class Writeback:
                 while not self._closed.is_set() and (turn := self._queue.take(self._clock(), lease=_LEASE)):
                     self._attempt(turn)
                 pause = self._pause()
-                with self._lock:  # what was recorded meanwhile is still to be done
+                with self._lock:  # turns recorded meanwhile are still pending
                     if not self._woken.is_set():
                         self._idle.set()
                 self._woken.wait(pause)
@@ -224,7 +224,7 @@ class Writeback:
             self._idle.set()
 
     def _pause(self) -> float | None:
-        """Return how many seconds nothing is due; ``None`` if nothing waits to be tried again."""
+        """Return the seconds until the next turn is due; ``None`` if no retry is pending."""
         due = [one.due for one in self._queue.waiting() if one.due is not None]
         return max(min(due) - self._clock(), 1.0) if due else None
 
@@ -232,7 +232,7 @@ class Writeback:
         self._taken = turn.id
         failure: Exception | None = None
         try:
-            # The thread may have another name since.
+            # The thread may have been renamed since.
             self._read(replace(from_text(turn.text), thread=turn.thread))
         except Exception as error:  # noqa: BLE001  (the outermost loop: whatever a model or its client raises)
             failure = error
@@ -254,7 +254,7 @@ class Writeback:
             self._readers[one.purpose](one)
 
     def process(self, one: TurnSnapshot) -> list[Outcome]:
-        """Ask the model about a turn and do what may be done of its answer; return what became of each decision.
+        """Ask the model about a turn and carry out what is allowed; return the outcome of each decision.
 
         Without a model, propose what the person stated.
         """
@@ -289,7 +289,7 @@ class Writeback:
                 case _:
                     assert_never(outcome)
         except StorageError:
-            raise  # tried again
+            raise  # retried later
         except PromptuaryError as error:  # the note was changed meanwhile, or the write path refuses it
             return Drop(one_line(str(error)))
         return outcome
@@ -298,7 +298,7 @@ class Writeback:
 def answered(
     model: ChatModel | JsonChatModel, asked: Sequence[Message], schema: Schema, *, timeout: float
 ) -> dict[str, Any]:
-    """Return what a model answers in the form of ``schema``, asked on an event loop of its own. Blocks."""
+    """Return the answer of a model as JSON that fits ``schema``, asked on a separate event loop. Blocks."""
 
     async def ask() -> dict[str, Any]:
         answer = complete_json(model, asked, schema, max_tokens=_ANSWER_TOKENS)
@@ -320,7 +320,7 @@ def _foreign_key(thread: str) -> StateKey:
 def _candidates(one: TurnSnapshot, memory: NoteWriter) -> list[Note]:
     """Return the notes that the conversation may be about: by what was said last, and by what the person said.
 
-    Notes from elsewhere are not among them: the model would do what they ask for, in a conversation that held none.
+    Notes from elsewhere are left out: the model might follow them in a conversation that held no other foreign text.
     """
     last = one.said[-1].text if one.said else ""
     keys = [*memory.similar(one.persons_words[-2_000:], _MOST_CANDIDATES), *memory.similar(last[:2_000], 3)]

@@ -1,6 +1,6 @@
-"""What was said in a finished turn and shortly before, as writeback reads it: bounded, without secrets, with its trust.
+"""What was said in a finished turn and shortly before, as input of writeback: bounded, without secrets, with its trust.
 
-Attached texts are left out: they are not what the conversation says. But they, and all else that is neither the
+Attached texts are left out: they are not part of the conversation. But they, and everything else that is neither the
 person's nor the model's own words, decide how far the snapshot is trusted.
 """
 
@@ -27,16 +27,16 @@ _SPEAKERS: Final[dict[str, Speaker]] = {"user": "person", "assistant": "assistan
 WRITE_TOOL: Final = "write_memory"
 """The tool with which an agent writes a note itself."""
 OWN_PARTS: Final = frozenset({"message", "history", "instructions", "memory_digest", "memory_recall", "tools"})
-"""Parts of a prompt that the person stands behind, or the program, unless a block in them is labelled as external."""
+"""Parts of a prompt that come from the person or the program, unless a block in them is labelled as external."""
 INSTRUCTIONS: Final = "instructions"
-"""The part with ``AGENTS.md`` and its like. Those of a clone are obeyed, but what they say is not the person's."""
+"""The part with ``AGENTS.md`` and similar files. Those of a clone are obeyed, but are not the person's words."""
 
 OwnFile = Callable[[str], bool]
 """Returns whether only the person can have written the file of an address, such as ``file:AGENTS.md``."""
 
 
 def nobodys(_: str) -> bool:
-    """Take no file for the person's own."""
+    """Treat no file as the person's own."""
     return False
 
 
@@ -49,7 +49,7 @@ class Said:
 
 
 NOTES: Final = "notes"
-"""What turns wait for of which notes may be made."""
+"""The purpose of turns that wait for notes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,23 +132,23 @@ def _shortened(text: str, most: int) -> str:
 
 
 def wrote_a_note(items: Sequence[Item]) -> bool:
-    """Return whether the agent wrote a note itself in these messages: then there is nothing left to do after them."""
+    """Return whether the agent wrote a note itself in these messages: then writeback has nothing to do."""
     return any(call.name == WRITE_TOOL for item in items for call in item.tool_calls)
 
 
 def to_text(one: TurnSnapshot) -> str:
-    """Return a snapshot as a queue keeps it."""
+    """Return a snapshot as the queue stores it."""
     said = [[part.speaker, part.text] for part in one.said]
     about = {"turn": one.turn, "thread": one.thread, "at": one.at, "purpose": one.purpose}
     return json.dumps({**about, "said": said, "external": one.external})
 
 
 def from_text(text: str) -> TurnSnapshot:
-    """Return the snapshot that ``to_text`` made a text of. Raises ``StorageError`` if it is none."""
+    """Return the snapshot in the output of ``to_text``. Raises ``StorageError`` if the text is invalid."""
     try:
         stored: dict[str, Any] = json.loads(text)
         said = tuple(Said(speaker, str(words)) for speaker, words in stored["said"])
-        # Whatever is not plainly said to be clean is not.
+        # Anything that is not explicitly clean counts as external.
         external = stored["external"] is not False
         purpose = str(stored.get("purpose", NOTES))
         return TurnSnapshot(str(stored["turn"]), str(stored["thread"]), str(stored["at"]), said, external, purpose)

@@ -1,4 +1,4 @@
-"""Whether two texts say the same, or one says no more than the other. Pure.
+"""Compares texts: whether two say the same, or one says no more than the other. Pure.
 
 Words and their order are compared, not meanings: this decides about merging and trust, where no model's opinion may
 count. Where it errs, two notes stay apart, or the person is asked.
@@ -41,7 +41,7 @@ _NEGATIONS: Final = _words(
     "nunca jamás sin ningún ninguna tampoco",
     "不 别 没 无 非 勿 禁 停",
 )
-"""Words that turn a statement around: texts that differ in these say different things."""
+"""Words that negate a statement: texts that differ in these say different things."""
 
 
 def words_of(text: str) -> list[str]:
@@ -71,7 +71,7 @@ def fingerprint(*parts: str) -> str:
 def says_no_more(text: str, than: str) -> bool:
     """Return whether ``text`` restates ``than`` or a part of it: the same words in the same order, some left out.
 
-    None that turns a statement around may be left out, nor may there be one more.
+    Words that negate a statement must be the same in both.
     """
     said, other = _telling(text), _telling(than)
     return bool(said) and _turning(said) == _turning(other) and _is_within(said, other)
@@ -80,7 +80,7 @@ def says_no_more(text: str, than: str) -> bool:
 def in_the_words_of(text: str, spoken: str) -> bool:
     """Return whether every sentence of ``text`` says no more than some sentence that was spoken.
 
-    Such a text can carry nothing in: no address, name, number or command that nobody spoke.
+    Such a text cannot introduce an address, name, number or command that nobody said.
     """
     said, heard = sentences(text), sentences(spoken)[:_MOST_SENTENCES]
     if not said or len(said) > _MOST_SENTENCES or len(text) > _LONGEST:
