@@ -1,1 +1,1 @@
-"""The file index as a service: folders are cut into chunks, kept in step with the disk, and searched."""
+"""The file index as a service: splits files into chunks, follows changes on disk, and answers searches."""

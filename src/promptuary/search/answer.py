@@ -1,4 +1,4 @@
-"""Answers a query from the index: candidates by words and by meaning, put in one order.
+"""Answers a query from the index: finds candidates by words and by meaning, and ranks them together.
 
 The order of the first hits does not depend on the limit: the candidates are a pool of fixed size, and only a limit
 above that size gets more hits, in the order of the full-text index.
@@ -35,18 +35,18 @@ from promptuary.search.ranking import (
 from promptuary.when.hint import TimeHint, time_hint
 
 POOL: Final = 100
-"""How many candidates the words give, and how many the meaning."""
+"""How many candidates are taken by words, and how many by meaning."""
 LOOKED_AT: Final = 100
-"""Among so many of the best hits copies are found, however few are asked for: so the first hits are always the same."""
+"""Copies are merged among this many of the best hits, whatever the limit: so the first hits are always the same."""
 MOST_COPIES: Final = 20
 _DEFINING: Final = 20
-"""So many chunks are looked at for each way to begin a definition."""
+"""How many chunks are examined for each way to begin a definition."""
 _QUESTION: Final = 3
 """The fewest words of a question about something: "what's up?" has two."""
 
 
 class Answer(NamedTuple):
-    """The hits, the best first; ``hybrid``: meaning was compared, too. See ``SearchResult`` for ``confidence``."""
+    """The hits, the best first; ``hybrid``: meaning was also compared. See ``SearchResult`` for ``confidence``."""
 
     hits: Sequence[Hit] = ()
     hybrid: bool = False
@@ -63,8 +63,8 @@ def answer(
 ) -> Answer:
     """Return the best hits for ``query``; without an ``embedder``, whose ``scale`` is given, by words only.
 
-    A quoted phrase is in every hit. If it is in no chunk, and the query has other words, its words count as separate
-    words: people also quote titles that nobody wrote down. ``workspace`` is the root that places are relative to.
+    Every hit contains a quoted phrase. If no chunk does, and the query has other words, its words count separately:
+    people also quote titles that occur nowhere. ``workspace`` is the root that places are relative to.
     """
     words = index.respelled(language.parse(query.text))
     if not words or query.limit < 1:
@@ -80,7 +80,7 @@ def answer(
 
 
 class _Defined(NamedTuple):
-    """The chunks that define what a query names, and the code that mentions it; ``None`` if nothing else is asked."""
+    """The chunks that define what a query names, and code that mentions it; ``None`` if the query is only a name."""
 
     chunks: frozenset[int] = frozenset()
     mentioning: frozenset[int] | None = None
@@ -102,10 +102,10 @@ class Searching:
         self.now = datetime.now(UTC)
 
     def answer(self, query: SearchQuery, words: Words) -> Answer:
-        """Return the best hits for a query, whose words these are."""
+        """Return the best hits for a query with these words."""
         hint = time_hint(query.text, self.now)
         if hint.event and (others := language.parse(hint.rest)):
-            # What the event is called says nothing about what was before or after it.
+            # The name of the event says nothing about what came before or after it.
             words, query = self.index.respelled(others), replace(query, text=hint.rest)
         defined = self._defined(query.text) if not words.phrases else _Defined()
         candidates = self._with_defined(self.candidates(query.text, words), defined)
@@ -122,7 +122,7 @@ class Searching:
     def candidates(self, text: str, words: Words) -> list[Candidate]:
         """Return the chunks that may answer: a pool of a fixed size by words, and one by meaning."""
         index, embedder = self.index, self.embedder
-        # The model and the full-text index both release the interpreter's lock: they run side by side.
+        # The model and the full-text index both release the interpreter's lock, so they run in parallel.
         embedding = concurrency.begin(lambda: embedder.embed([text], "query")[0]) if embedder else None
         lexical = dict(index.lexical(words, POOL, files=self.files))
         traits = dict(index.traits(list(lexical)))
@@ -151,13 +151,13 @@ class Searching:
         return _Defined(frozenset(chunks), None if is_alone(text) else frozenset(mentioning))
 
     def _with_defined(self, candidates: list[Candidate], defined: "_Defined") -> list[Candidate]:
-        """Return the candidates, and what defines a name in the query and is not among them."""
+        """Return the candidates, plus chunks that define a name in the query and are not among them."""
         known = {one.chunk for one in candidates}
         traits = self.index.traits([one for one in defined.chunks if one not in known])
         return [*candidates, *(Candidate(one, 1.0, traits=each) for one, each in traits.items())]
 
     def _timed(self, ranked: Sequence[Ranked], candidates: Sequence[Candidate], hint: TimeHint) -> Sequence[Ranked]:
-        """Return the same if the query says nothing about time, else in the order that it asks for."""
+        """Return the same hits, reordered by what the query says about time."""
         if not hint:
             return ranked
         dates = {one.chunk: one.traits.date for one in candidates}
@@ -167,7 +167,7 @@ class Searching:
         return by_date(ranked, dates, newest=hint.order == "newest") if hint.order else ranked
 
     def _span_of(self, hint: TimeHint) -> Span | None:
-        """Return the time before or after an event, which is that of what answers best when the event is asked for."""
+        """Return the time before or after an event; the event is dated by the best hit for its name."""
         words = self.index.respelled(language.parse(hint.event))
         candidates = self.candidates(hint.event, words) if words else []
         ranked = fuse(candidates, len(words), scale=self.scale)
@@ -182,12 +182,12 @@ class Searching:
         if not words.phrases:
             nearest = concurrency.begin(lambda: self.index.nearest(vector, POOL, files=self.files)).result
         others = self.index.similarities(vector, lexical)
-        # A chunk that shares no word with the query and is further from it than most is no answer.
+        # A chunk that shares no word with the query and is further from it than most is not an answer.
         near = {one: each for one, each in nearest() if one in others or above_background(each, self.scale) > 0}
         return {**near, **others}
 
     def _hits(self, ranked: Sequence[Ranked], limit: int, words: Words) -> Iterator[Hit]:
-        """Yield the first hits that are still in the index; only as many are read as are needed."""
+        """Yield the first hits that are still in the index; only as many as needed are read."""
         found = 0
         for start in range(0, len(ranked), limit):
             batch = ranked[start : start + limit]
@@ -213,7 +213,7 @@ class Searching:
             yield from (self._hit(chunks[one.chunk], one, words) for one in ranked)
             if len(fresh) < wanted:
                 return
-            # Some may be gone by now: the next ones take their places.
+            # Some may be gone by now: later ones replace them.
             found += len(chunks)
             seen.update(one for one, _ in fresh)
 
@@ -248,7 +248,7 @@ class Distinct(NamedTuple):
 
 
 def needed(limit: int) -> int:
-    """Return how many hits to look at first, if ``limit`` are asked for."""
+    """Return how many hits to read first for a ``limit``."""
     return max(2 * limit, LOOKED_AT)
 
 

@@ -57,7 +57,7 @@ def _joined(root: str, pattern: str) -> str:
     rest = pattern.removeprefix("./")
     while rest == ".." or rest.startswith("../"):
         names, rest = names[:-1], rest[3:]
-    # The names of the root are no patterns: a wildcard in one of them matches any character instead.
+    # The names of the root are not patterns: a wildcard in one of them matches any character instead.
     literal = [_WILD.sub("?", name) for name in names]
     return "/" + "/".join([*literal, rest] if rest else literal)
 

@@ -1,7 +1,7 @@
 """The folders that are indexed for a workspace: adds and removes them, opens them, and takes their snapshots.
 
-A folder may vanish and come back while the program runs: then it is opened again. What may be read is decided by the
-read policy of each opened folder; what is in the index is not known here.
+A folder may vanish and come back while the program runs: then it is reopened. The read policy of each opened folder
+decides what may be read; this module does not know the index.
 """
 
 import os
@@ -22,7 +22,7 @@ from promptuary.workspace.workspace import Workspace
 
 
 class FolderScan(NamedTuple):
-    """How a folder looks now. If it cannot be seen, ``workspace`` is ``None`` and ``unavailable`` tells why.
+    """How a folder looks now. If it is unavailable, ``workspace`` is ``None`` and ``unavailable`` says why.
 
     ``left_out`` is how many files are not in the snapshot because tools hide or write them.
     """
@@ -44,14 +44,14 @@ class IndexedFolders:
         self._last: dict[str, Snapshot] = {}
 
     def all(self) -> Sequence[Folder]:
-        """Return every folder that is to be indexed; what was listed when closed folders were open is not."""
+        """Return every folder to index, without listed folders that are closed now."""
         return [one for one in self._file.all() if not ClosedFolders.of(Path(one.path)).everything]
 
     def add(self, path: Path, label: str) -> tuple[Folder, Sequence[Folder]]:
         """Add the folder ``path``; return the listed folder that contains it, and the folders that it replaces.
 
         A folder inside a listed one is not listed itself; one around others replaces them. Raises ``ConfigError`` if
-        ``path`` is no folder, or a closed one.
+        ``path`` is not a folder, or a closed one.
         """
         try:
             real = path.resolve(strict=True)
@@ -89,13 +89,13 @@ class IndexedFolders:
         """Return how the files of a folder look now."""
         found = self._scanned(folder)
         if found.unavailable and folder.path in self._open:
-            # Perhaps another folder has its name now.
+            # Another folder may have its name now.
             self._shut(folder.path)
             found = self._scanned(folder)
         return found
 
     def scan_paths(self, folder: Folder, paths: Iterable[str]) -> tuple[Workspace | None, Mapping[str, Stamp | None]]:
-        """Return the opened folder and how these paths look now; nothing if the folder cannot be seen."""
+        """Return the opened folder and how these paths look now; nothing if the folder is unavailable."""
         try:
             opened = self._opened(folder)
         except ConfigError:
@@ -107,10 +107,10 @@ class IndexedFolders:
         return opened, {path: None if is_left_out_by_name(path) else stamp for path, stamp in looked.items()}
 
     def as_allowed(self, hit: Hit) -> Hit | None:
-        """Return ``hit`` with its secrets masked or shown as the read policy says now: it may have been indexed before.
+        """Return ``hit`` with its secrets masked or shown by the current read policy, not that of when it was indexed.
 
-        Return ``None`` for a hit in a closed folder. A secret can be shown only while its file is as it was indexed:
-        the index has the mask alone.
+        Return ``None`` for a hit in a closed folder. A secret can be shown only while its file is unchanged: the index
+        stores only the mask.
         """
         if ClosedFolders.of(Path(hit.folder)).holds(hit.path):
             return None
@@ -145,7 +145,7 @@ class IndexedFolders:
         found = snapshot(opened, self._last.get(folder.path))
         if not found.alive:
             return _unavailable(folder, found)
-        # All of it: the names in it need not be checked again.
+        # The whole folder: the names in it need not be checked again.
         self._last[folder.path] = found
         if self.hidden:
             return FolderScan(found, opened)

@@ -1,8 +1,8 @@
 """What a sync has to do: compares the files on disk with the index. Pure: nothing is read or written here.
 
-A file whose stamp is unchanged is not opened. One that is new or looks different is read, and its hash decides: the
-same as before, moved here from a path that is gone, or changed. A folder that is missing or empty deletes nothing: a
-disk that is not mounted must not cost an index.
+A file whose stamp is unchanged is not opened. A file that is new or has another stamp is read, and its hash decides:
+unchanged, moved from a path that is gone, or changed. If a folder is missing or empty, nothing is deleted: an unmounted
+disk must not cost an index.
 """
 
 from collections import Counter, defaultdict
@@ -36,9 +36,9 @@ def plan(
     unavailable: HeldReason | None = None,
     others: bool = False,
 ) -> Plan:
-    """Compare a whole folder. If it cannot be seen, ``unavailable`` is the reason, and ``disk`` is ignored.
+    """Compare a whole folder. ``unavailable`` is why it cannot be listed, if so; then ``disk`` is ignored.
 
-    ``others``: the folder has more files, which are not to be indexed, and so it is not empty.
+    ``others``: the folder has other files that are not indexed, so it is not empty.
     """
     if unavailable is not None:
         return Plan(held=unavailable) if known else Plan()
@@ -59,7 +59,7 @@ def plan_some(looked: Mapping[str, Stamp | None], known: Mapping[str, IndexedFil
 
 
 def clone_minute(disk: Mapping[str, Stamp]) -> int | None:
-    """Return the minute in which most of the files were written: they were copied, and their times say nothing.
+    """Return the minute in which most of the files were written: they were copied, so their times mean nothing.
 
     ``None`` if there is none, or if the files are too few to tell.
     """
@@ -93,7 +93,7 @@ class Moves:
 
 
 def stamp_to_store(stamp: Stamp, read_at: int) -> Stamp:
-    """Return the stamp to store for a file read at ``read_at``; one that is too fresh will compare as different.
+    """Return the stamp to store for a file read at ``read_at``; a too recent one never compares as equal.
 
     A file that changes twice within one tick of the clock has the same stamp both times.
     """

@@ -1,19 +1,17 @@
-"""Ranks candidates: puts what words and what meaning say about each on one scale. Pure.
+"""Ranks candidates: combines the scores by words and by meaning on one scale. Pure.
 
     score = meaning + weight * words * trust - length * log(chunks of the document)
 
 *Meaning* is the cosine against its background: minus the average cosine of this query with all texts, and minus a part
-of what brings this chunk near to every query; stretched to one scale, since the cosines of one model range wider than
-those of another. *Words* is how many of the query's words the chunk explains, each counted
-by its rarity: evidence adds up. Both are absolute: ranks, or shares of the best, would make the best of nothing look
-like the best of something.
+of this chunk's nearness to every query; scaled, since the cosines of one model range wider than those of another.
+*Words* is how many of the query's words the chunk explains, each counted by its rarity: evidence adds up. Both are
+absolute: with ranks, or shares of the best, the best of many bad candidates would look like a good one.
 
-One word that matches where the meaning does not is often chance, so words without agreement are trusted less, the fewer
-they are. Where vectors are blurred, words count for more and need no agreement: in chats, where a chunk is about
-several things at once, and for long queries, which are too. In code they count for less: questions use other words
-than it does. What a query is about is decided by the nearest candidates,
-once for all: a weight for each would favour one kind. A document of a hundred chunks has a hundred chances to look
-near; what it gains by that is taken off.
+A single word that matches while the meaning does not is often chance: the fewer matching words without agreement, the
+less they count. Where vectors are blurred, words count for more and need no agreement: in chats, where a chunk is about
+several things at once, and for long queries, which are too. In code they count for less: questions use other words than
+it does. The nearest candidates decide what a query is about, once for all candidates: a weight for each would favour
+one kind. A document of a hundred chunks has a hundred chances to look near; that advantage is subtracted.
 """
 
 from collections import defaultdict
@@ -30,13 +28,13 @@ from promptuary.core.search import Why
 NEAREST: Final = 10
 """How many of the nearest candidates decide what a query is about."""
 FEWEST: Final = 300
-"""So many chunks count at least: among fewer, luck would be worth nothing."""
+"""The least number of chunks to assume: among fewer, luck would be worth nothing."""
 _NEARLY: Final = 0.7
-"""The share of the best score that an answer has of which the latest or the first is asked for."""
+"""The share of the best score that a candidate needs where the latest or the first answer is asked for."""
 _MOST_DEFINITIONS: Final = 3
-"""So many definitions of a name stand before what uses it: a name that everything has says little."""
+"""The most definitions of a name that are put before its uses: a name defined everywhere says little."""
 _FIRST: Final = 5
-"""How many candidates are looked at for an answer."""
+"""How many candidates are considered for an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +43,16 @@ class Weights:
 
     ``words`` is the weight of one word; ``code``, ``chat`` and ``long`` are those in code, in chats and for long
     queries. ``short_query`` and ``long_query`` are how many words a query has that is not long at all, and that is long
-    altogether. ``spoken`` is what the words of the whole conversation count, relative to those of the chunk. ``hub`` is
-    the part that is taken off of a chunk's nearness to everything, ``length`` what is taken off for each power of e in
-    the chunks of its document. Words need no agreement at a meaning of ``sure``.
+    altogether. ``spoken`` is the weight of the words of the whole conversation, relative to those of the chunk. ``hub``
+    is the part of a chunk's nearness to everything that is subtracted, ``length`` what is subtracted for each power of
+    e in the chunks of its document. Words need no agreement at a meaning of ``sure``.
 
-    ``answer`` and ``chat_answer`` are how much evidence an answer has at least, among a thousand chunks;
-    ``word_evidence`` is what one word adds to its meaning. Where only words are compared, it has ``least_words`` and
-    ``least_share`` of all words. ``luck`` is by which part that grows with each power of e in the number of chunks.
-    ``asked`` is the share of all this that is enough for a question, which is seldom small talk.
-    ``again`` is what a further chunk of the same document loses, ``in_time`` what one gains, as a part of the best
-    score, that is of the time the query names.
+    ``answer`` and ``chat_answer`` are the least evidence of an answer, among a thousand chunks; ``word_evidence`` is
+    what one word adds to its meaning. Where only words are compared, an answer needs ``least_words`` and
+    ``least_share`` of all words. ``luck`` is by which part these grow with each power of e in the number of chunks.
+    ``asked`` is the share of all this that is enough for a question, which is seldom small talk. ``again`` is what a
+    further chunk of the same document loses, and ``in_time`` what a chunk from the time that the query names gains, as
+    a part of the best score.
     """
 
     words: float = 0.06
@@ -87,7 +85,7 @@ class Candidate(NamedTuple):
     """A chunk that may be a hit. ``None``: the words did not find it, or it has no vector.
 
     ``lexical`` is how many of the words it explains; ``spoken`` the same for all that people say in its conversation,
-    ``None`` if it is not in a chat. ``traits`` are what is known of its document.
+    ``None`` if it is not in a chat. ``traits`` describe its document.
     """
 
     chunk: int
@@ -114,7 +112,7 @@ class Ranked(NamedTuple):
 
 
 UNMEASURED: Final = Scale()
-"""Of an embedder that was not measured yet."""
+"""The scale of an embedder that was not measured yet."""
 
 
 class _Blur(NamedTuple):
@@ -161,13 +159,13 @@ def confidence(
     *,
     asked: bool = False,
 ) -> float:
-    """Return how sure it is that the first of ``ranked`` answer the query; below 1 they are probably chance.
+    """Return the confidence that the first of ``ranked`` answer the query; below 1 they are probably chance.
 
-    The more ``chunks`` an index has, the better is the best that chance finds among them. ``asked``: it is a question.
+    The more ``chunks`` an index has, the higher the best score by chance. ``asked``: the query is a question.
     """
     first = ranked[:_FIRST]
     meaning = max((one.meaning for one in first if one.meaning is not None), default=None)
-    # A rare word may count for several: of one word, that is no evidence of more than one.
+    # A rare word may count for several: that is still evidence of only one word.
     words = max(((one.lexical or 0.0) / max(1.0, one.share) for one in first), default=0.0)
     chance = luck(max(FEWEST, chunks), weights) * (weights.asked if asked else 1)
     if meaning is None:
@@ -179,7 +177,7 @@ def confidence(
 
 
 def luck(chunks: int, weights: Weights = WEIGHTS) -> float:
-    """Return how good the best is that chance finds among so many chunks, relative to a thousand."""
+    """Return how good the best score by chance is among so many chunks, relative to a thousand."""
     return 1 + weights.luck * log(chunks / 1_000)
 
 
@@ -200,9 +198,9 @@ class Span(NamedTuple):
 def preferring(
     ranked: Sequence[Ranked], dates: Mapping[int, int], span: Span, weights: Weights = WEIGHTS
 ) -> list[Ranked]:
-    """Return the same with higher scores for what is of the time ``span``, the best first.
+    """Return the same with higher scores for chunks from the time ``span``, the best first.
 
-    A preference and no filter: what a query says about time may be about something else.
+    A preference, not a filter: what a query says about time may refer to something else.
     """
     gain = weights.in_time * max((one.score for one in ranked), default=0.0)
     timed = [one._replace(score=one.score + gain) if dates.get(one.chunk) in span else one for one in ranked]
@@ -210,9 +208,9 @@ def preferring(
 
 
 def by_date(ranked: Sequence[Ranked], dates: Mapping[int, int], *, newest: bool) -> list[Ranked]:
-    """Return the same, those that are nearly as good as the best in the order of their dates, before the others.
+    """Return the same, with those that are nearly as good as the best first, in the order of their dates.
 
-    The scores stay where they are: the first has the best.
+    The scores keep their order: the first hit has the best.
     """
     best = max((one.score for one in ranked), default=0.0)
     good = [one for one in ranked if one.score >= _NEARLY * best]
@@ -222,7 +220,7 @@ def by_date(ranked: Sequence[Ranked], dates: Mapping[int, int], *, newest: bool)
 
 
 def spread(ranked: Sequence[Ranked], documents: Mapping[int, int], loss: float) -> list[Ranked]:
-    """Return the same in an order in which one document does not fill the first places.
+    """Reorder so that one document does not fill the first places.
 
     Each chunk is placed as if its score were lower by ``loss`` for every better one of the same document. The first of
     each document stand in the order they had.

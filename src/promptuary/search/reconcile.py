@@ -1,7 +1,7 @@
-"""Makes the index equal to the indexed folders: scans them, and syncs what is different.
+"""Brings the index up to date with the indexed folders: scans them, and syncs what differs.
 
-The disk decides; watcher events only tell where to look. Blocks, and is called by one thread at a time. When to look,
-and what to do about a damaged index, is decided by the caller.
+The disk decides; watcher events only say where to look. Blocks, and is called by one thread at a time. The caller
+decides when to scan, and what to do about a damaged index.
 """
 
 import os
@@ -32,7 +32,7 @@ from promptuary.workspace.workspace import Workspace
 
 
 class ScannedFolder(NamedTuple):
-    """A folder that was scanned, and the files that were indexed of it then."""
+    """A scanned folder, and its indexed files at that time."""
 
     folder: Folder
     known: Mapping[str, IndexedFile]
@@ -140,7 +140,7 @@ class Reconciler:
         return replace(report, skipped={**report.skipped, **large}, cut_rules=cut, left_out=left_out)
 
     def _carried_over(self, folder: Folder, scan: FolderScan, writer: IndexWriter) -> SyncReport | None:
-        """Copy what is indexed of a folder that cannot be seen into a new index; ``None`` if it can be seen."""
+        """Copy the entries of an unavailable folder into a new index; ``None`` if the folder is available."""
         try:
             before = self._index.files(folder)
             todo = plan(scan.snapshot.files, before, unavailable=scan.unavailable, others=scan.left_out > 0)
@@ -168,7 +168,7 @@ class Reconciler:
 
 
 def _commit_dates(workspace: Workspace, files: Mapping[str, Stamp], todo: Plan) -> Mapping[str, int]:
-    """Return when commits last changed the files to read whose times are those of a clone, in seconds since 1970."""
+    """Return when commits last changed the files to read whose times come from a clone, in seconds since 1970."""
     minute = clone_minute(files)
     copied = [path for path in todo.read if minute_of(files[path]) == minute]
     if not copied:
@@ -179,7 +179,7 @@ def _commit_dates(workspace: Workspace, files: Mapping[str, Stamp], todo: Plan) 
             tracked = set(b"".join(repository.tracked()).split(b"\0"))
     except SourceError:
         return {}  # no repository, or one without its history
-    # What none of these commits changed is older than all of them.
+    # Files that none of these commits changed are older than all of them.
     oldest = min(changes.values(), default=0)
     return {path: changes.get(path, oldest) for path in copied if changes and os.fsencode(path) in tracked}
 

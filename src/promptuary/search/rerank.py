@@ -1,7 +1,7 @@
 """Puts the best hits in the order of a reranker, if one is configured and answers in time.
 
-Whatever goes wrong, the hits are those of words and meaning, in that order, and a note says why. A reranker sees the
-first ``TOP`` hits and never adds or removes one.
+If anything goes wrong, the hits keep the order of words and meaning, and a note says why. A reranker sees the first
+``TOP`` hits and never adds or removes one.
 """
 
 import math
@@ -15,7 +15,7 @@ from promptuary.core.ports.models import Reranker
 from promptuary.core.search import Chunk, Hit, NotReranked, SearchQuery
 
 TOP: Final = 20
-"""How many hits a reranker judges: its time grows with every one."""
+"""How many hits a reranker scores: its time grows with each one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,12 @@ class Reranking:
         return replace(query, limit=max(query.limit, TOP)) if query.limit > 0 else query
 
     def reranked(self, query: SearchQuery, hits: Sequence[Hit]) -> tuple[Sequence[Hit], tuple[NotReranked, ...]]:
-        """Return the first hits of the query in the order of the reranker, or as they are, with a note why."""
+        """Return the first hits of the query in the order of the reranker, or unchanged with a note that says why."""
         judged = hits[:TOP]
         if len(judged) < 2:
             return hits[: query.limit], ()
         texts = [Chunk(hit.start_line, hit.end_line, hit.text, hit.heading).context for hit in judged]
-        # It cannot be stopped: past the time it goes on in its thread, and nobody waits for it.
+        # It cannot be stopped: after the timeout it continues in its thread, and its result is ignored.
         judging = concurrency.begin(lambda: list(self.reranker.rerank(query.text, texts)))
         reason = f"the reranker did not answer within {self.timeout:g} seconds"
         if judging.wait(self.timeout):
@@ -51,8 +51,8 @@ class Reranking:
 def reordered(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
     """Return ``hits``, the first of them in the order of their ``scores``; equal ones stay in the order they had.
 
-    The scores of the hits stay where they are: the first hit has the best, whatever the reranker's own numbers are.
-    Raises ``PromptuaryError`` unless there is one finite score for each of the first ``TOP`` hits.
+    The scores of the hits keep their order: the first hit has the best, whatever the reranker's own numbers are. Raises
+    ``PromptuaryError`` unless there is one finite score for each of the first ``TOP`` hits.
     """
     judged = hits[:TOP]
     if len(scores) != len(judged) or not all(map(math.isfinite, scores)):

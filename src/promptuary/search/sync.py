@@ -1,4 +1,4 @@
-"""Brings the index of one folder up to date: carries out a plan, a file at a time.
+"""Brings the index of one folder up to date: executes a plan, one file at a time.
 
 Each file is written as a whole or not at all, so an interrupted sync can be continued by the next. A file that cannot
 be read is reported with its code and does not stop the others. Knows neither the backend of the index nor the caller.
@@ -35,9 +35,9 @@ FLUSH_EVERY: Final = 3.0
 
 
 class FolderSync:
-    """The sync of one folder into an index. Used once. ``hidden``: also files that say that a tool wrote them.
+    """The sync of one folder into an index. Used once. ``hidden``: include files that are marked as generated.
 
-    ``dates`` are when files were changed whose times on disk say nothing, in seconds since 1970.
+    ``dates`` are the change times, in seconds since 1970, of files whose times on disk mean nothing.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class FolderSync:
         prune: bool = False,
         progress: SyncProgress | None = None,
     ) -> SyncReport:
-        """Carry out ``todo``; ``prune`` deletes files from the index even if the folder is held."""
+        """Execute ``todo``; ``prune`` deletes files from the index even if the folder is held."""
         gone = set(self._really_gone(todo.gone))
         moves = Moves(sorted(gone) if not todo.held or prune else (), known)
         for done, path in enumerate(todo.read):
@@ -140,13 +140,13 @@ class FolderSync:
         self._without_content(path, stamp, known)
 
     def _without_content(self, path: str, stamp: Stamp, known: IndexedFile | None) -> None:
-        """Record a file of which nothing is found, so that it is not opened again before it changes."""
+        """Record a file without content, so that it is not opened again before it changes."""
         self._index.put(self._folder, IndexedFile(path, stamp, UNREAD, kind_of(path), stamp.modified // 10**9), "", ())
         if known is not None and known.sha256 != UNREAD:
             self._removed += 1
 
     def _really_gone(self, paths: Sequence[str]) -> list[str]:
-        """Return the paths whose parent can be listed: one that cannot says nothing about its files."""
+        """Return the paths whose parent can be listed: a folder that cannot be listed says nothing about its files."""
         closed: dict[str, bool] = {}
         for parent in {path.rpartition("/")[0] for path in paths}:
             closed[parent] = self._is_closed(parent)
@@ -187,5 +187,5 @@ class FolderSync:
 
 
 def _name_for_chunks(read: TextFile, path: str) -> str:
-    """Return the name that tells how to cut a file: the transcript of an export is Markdown, whatever its name is."""
+    """Return the name by which a file is split: the transcript of an export is Markdown, whatever its name is."""
     return f"{path}.md" if read.converted else path

@@ -1,6 +1,6 @@
 """Keeps an index up to date while a program runs: waits for changes, syncs them, and embeds in between.
 
-Runs in a daemon thread. A failure is reported and the work is tried again; the thread ends only when it is closed.
+Runs in a daemon thread. A failure is reported and the work is retried; the thread ends only when it is closed.
 """
 
 import logging
@@ -34,7 +34,7 @@ _WAIT: Final = 0.5
 """Seconds to wait for an event, or after a failure, before the next round."""
 
 _EMBED_ROUND: Final = 2.0
-"""Seconds to embed, if nothing changes, before that is reported and what was found meanwhile comes first."""
+"""Seconds of embedding, if nothing changes, before progress is reported and the priorities are updated."""
 
 
 class IndexUpdater:
@@ -100,7 +100,7 @@ class IndexUpdater:
             if due:
                 self._checked = time.monotonic()
             if self._sync(everything=due):
-                # Only now: what failed, or what another process was syncing, is tried again.
+                # Only now: what failed, or what another process was syncing, is retried.
                 self._seen = generation
         elif not self._embed_some(watcher):
             watcher.wait(self._seen, _WAIT)
@@ -118,7 +118,7 @@ class IndexUpdater:
         return True
 
     def _embed_some(self, watcher: "Watcher") -> int:
-        """Embed until a change comes; an embedder that fails is left alone for a while, and for longer each time."""
+        """Embed until a change comes; after a failure, wait before the next attempt, longer each time."""
         now = time.monotonic()
         if now < self._embed_after:
             return 0
@@ -127,7 +127,7 @@ class IndexUpdater:
         def proceed(done: int) -> bool:
             if self._ending.is_set() or watcher.generation > self._seen:
                 return False
-            # However long it takes to begin, a round embeds something.
+            # A round always embeds something, however long it takes to start.
             return done == 0 or time.monotonic() < now + _EMBED_ROUND
 
         done = self._embed(proceed)
@@ -137,7 +137,7 @@ class IndexUpdater:
         return done
 
     def _fail(self, failure: IndexUpdate) -> None:
-        """Report what went wrong, once for as long as it lasts, and wait a moment."""
+        """Report a failure, once while it lasts, and wait a moment."""
         if failure != self._failure:
             self._report(failure)
             self._failure = failure
@@ -147,5 +147,5 @@ class IndexUpdater:
         self._failure = None
         try:
             self._on_update(update)
-        except Exception:  # foreign code: whatever it raises, files still change
+        except Exception:  # foreign code may raise anything, and updating must continue
             logger.exception("the callback of a watched index failed")

@@ -1,1 +1,1 @@
-"""Cuts a file into chunks: whole lines that belong together."""
+"""Splits a file into chunks: whole lines that belong together."""

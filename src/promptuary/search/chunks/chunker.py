@@ -1,8 +1,8 @@
-"""Cuts the text of a file into chunks: whole lines with the headings above them.
+"""Splits the text of a file into chunks: whole lines with the headings above them.
 
-Chats are cut at turns, Markdown and its relatives at headings, code at definitions, everything else at paragraphs and
-lines. The same text under the same name always gives the same chunks, in time proportional to its length; only code
-that takes too long to parse, which depends on the machine, is cut like everything else.
+Chats are split at turns, Markdown and similar formats at headings, code at definitions, everything else at paragraphs
+and lines. The same text under the same name always gives the same chunks, in time proportional to its length; only code
+that takes too long to parse, which depends on the machine, is split like plain text.
 """
 
 from collections.abc import Callable
@@ -64,6 +64,6 @@ def _in_conversations(chunks: list[Chunk]) -> list[Chunk]:
     for _, same in groupby(chunks, key=lambda one: one.heading):
         first, *others = same
         own = "\n".join(filter(None, (one.own for one in (first, *others))))
-        # One in which nobody says anything is a conversation, too.
+        # One in which no person says anything is a conversation, too.
         whole += [replace(first, own=own or "\n"), *(replace(one, own="") for one in others)]
     return whole

@@ -1,7 +1,6 @@
 """The parts of source code: its definitions, each with the comments right above it.
 
-``outline`` finds the definitions. Code that does not parse, or not soon enough, or in a language without a grammar, is
-one part.
+``outline`` finds the definitions. Code that does not parse in time, or is in a language without a grammar, is one part.
 """
 
 import re
@@ -13,7 +12,7 @@ from promptuary.outline import definitions, has_grammar
 from promptuary.search.chunks.lines import Lines, Part
 
 _DEEPEST: Final = 8
-"""Definitions nested deeper than this are no parts of their own."""
+"""Definitions nested deeper than this are not separate parts."""
 
 _TITLE = 120
 _LONE_RETURN = re.compile(r"\r(?!\n)")
@@ -31,7 +30,7 @@ def code_parts(lines: Lines, path: str, on_slow: Callable[[], None]) -> Part:
         while len(open_parts) > 1 and (first >= open_parts[-1][0].end or len(open_parts) > found.depth + 1):
             open_parts.pop()
         around, prefix = open_parts[-1]
-        # A definition on the first line of the one around it is no part of its own.
+        # A definition on the first line of the enclosing one is not a separate part.
         free = around.parts[-1].end if around.parts else around.first + (around is not whole)
         if found.depth >= _DEEPEST or first < free or end > around.end or first >= end:
             continue

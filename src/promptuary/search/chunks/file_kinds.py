@@ -30,7 +30,7 @@ _MOMENT = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
     r"(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.[0-9]{1,9})?)?[ ]?(?:([Zz])|([+-])([0-9]{2}):?([0-9]{2}))?)?"
 )
-# Some note programs cannot have a hyphen in a name, and write an underscore.
+# Some note programs do not allow a hyphen in a name, and write an underscore.
 _DAY = re.compile(r"(?<![0-9])([0-9]{4})([-_])([0-9]{2})\2([0-9]{2})(?![0-9])")
 _HEADING = re.compile(r"\n(?:#{1,6}|\*|=)[ \t]([^\n]{0,400})")
 

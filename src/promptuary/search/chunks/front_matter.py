@@ -1,4 +1,4 @@
-"""The front matter of a note: its fields, and the names that a note goes by.
+"""The front matter of a note: its fields, and the names of the note.
 
 Reads as much of YAML and TOML as notes use: a key with a value, or with a list. Nothing is evaluated, and only the
 beginning of a file is read.
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 START: Final = 8_192
-"""Characters of a file that front matter may have."""
+"""The most characters of front matter."""
 
 _MARKS: Final = ("---", "+++")
 # In YAML an indented line belongs to another key, in TOML it does not.
@@ -80,7 +80,7 @@ def listed(text: str, keys: Sequence[str]) -> list[str]:
 
 
 def speakers(text: str) -> frozenset[str]:
-    """Return the names in lower case that the front matter of ``text`` gives to those who speak in it."""
+    """Return the speakers that the front matter of ``text`` lists, in lower case."""
     return frozenset(name.lower() for name in listed(text, ("speakers",)))
 
 

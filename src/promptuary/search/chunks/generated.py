@@ -1,8 +1,8 @@
-"""Which text was written by a program and not by a person.
+"""Recognises text that was written by a program rather than a person.
 
-What tools hide or write is not indexed unless it is asked for: their folders, lock files, icons, minified code, files
-with a notice that they are generated. What is indexed of such texts, and tables of numbers, get no vector: they cost as
-much to embed as what people write, and nobody asks for their meaning. Pure rules.
+Files that tools hide or write are not indexed by default: their folders, lock files, icons, minified code, files with a
+notice that they are generated. Such texts, if indexed, and tables of numbers get no vector: embedding them costs as
+much as what people write, and nobody searches for their meaning. Pure rules.
 """
 
 import re
@@ -33,7 +33,7 @@ _TOOLS: Final = frozenset(
         *(".next", ".nuxt", ".svelte-kit", ".parcel-cache", ".turbo", ".yarn", ".gradle", ".terraform", ".dart_tool"),
     }
 )
-"""Folders in which programs keep their own files. Others with a dot, such as ``.github``, have what people write."""
+"""Folders in which programs store their own files. People write in others with a dot, such as ``.github``."""
 _PICTURES: Final = (".svg", ".xpm")
 """Icons and drawings whose text is not meant to be read."""
 
@@ -52,13 +52,13 @@ _WORD: Final = re.compile(r"[^\W\d_]{3,}")
 _LETTERS_OF_NUMBERS: Final = 0.15
 """At most this share of the characters are letters of words in a table of numbers."""
 _ENOUGH: Final = 200
-"""A shorter text is embedded whatever it is: it costs little."""
+"""Shorter texts are always embedded: they cost little."""
 _OTHER_LINES: Final = 20
-"""Minified code has at most so many lines that a person could read: a licence."""
+"""The most readable lines of minified code: a licence."""
 
 
 def is_generated(path: str, head: str, text: str) -> bool:
-    """Return whether ``text`` is of a generated file, or itself a text that no person reads.
+    """Return whether ``text`` is from a generated file, or is itself unreadable for people.
 
     ``path`` is that of the file, ``head`` are its first lines.
     """
@@ -66,7 +66,7 @@ def is_generated(path: str, head: str, text: str) -> bool:
 
 
 def is_left_out_by_name(path: str) -> bool:
-    """Return whether the file ``path``, relative to the indexed folder, is one that tools hide, or that they write."""
+    """Return whether tools hide or write the file ``path``, which is relative to the indexed folder."""
     lower = path.lower()
     return lower.endswith(_PICTURES) or not _TOOLS.isdisjoint(lower.split("/")[:-1]) or _has_generated_name(path)
 
@@ -86,7 +86,7 @@ def _has_generated_name(path: str) -> bool:
 
 
 def _has_notice(path: str, head: str) -> bool:
-    """Return whether a comment at the beginning says so. Prose may talk about such notices, and is not asked."""
+    """Return whether a comment at the beginning says so. Prose may mention such notices, so it is not checked."""
     if PurePosixPath(path.lower()).suffix in _PROSE:
         return False
     comments = (line[:_COMMENT_LENGTH] for line in head.split("\n") if _COMMENT.match(line))
@@ -106,7 +106,7 @@ def _is_machine_text(text: str) -> bool:
 
 
 def _is_minified(text: str) -> bool:
-    """Return whether a text is hardly anything but lines that no person could read."""
+    """Return whether a text consists almost only of lines that a person could not read."""
     if len(text) < _LONG_LINE:
         return False
     lines = [line for line in text.split("\n") if line.strip()]

@@ -1,7 +1,7 @@
 """A text as lines, and the parts of a text: the input of the splitter.
 
 Lines count from zero here, and an end is the line after the last. How parts are found, and how large a chunk may be, is
-not known here.
+decided elsewhere.
 """
 
 from bisect import bisect_right
@@ -18,7 +18,7 @@ class Part:
     """Some lines under one title, and the smaller parts within, in order and without overlap.
 
     A part without a title belongs to the part around it. ``alone``: it is not joined with the part before it.
-    ``head`` is of how many lines its heading is, if it begins with one.
+    ``head`` is how many lines its heading has, if it begins with one.
     """
 
     first: int
@@ -29,7 +29,7 @@ class Part:
     head: int = 0
 
     def heads(self) -> int:
-        """Return of how many lines the headings are, with those of the parts within."""
+        """Return how many lines the headings have, including those of the parts within."""
         return self.head + sum(part.heads() for part in self.parts)
 
     def with_gaps(self) -> list["Part"]:
@@ -48,7 +48,7 @@ class Part:
 class Lines:
     """The lines of a text.
 
-    ``blank`` tells for each whether it has only white space, and is true after the last. ``glued`` marks lines that
+    ``blank`` says for each whether it has only white space, and is true after the last. ``glued`` marks lines that
     should stay together with the line before.
     """
 

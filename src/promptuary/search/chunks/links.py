@@ -1,8 +1,8 @@
-"""The links of a note to other files: what others call a note is a name of it. Pure.
+"""The links of a note to other files: the text of a link is a name of its target. Pure.
 
-``[the runbook](ops/deploy.md)`` and ``[[deploy|the runbook]]`` say that ``deploy.md`` is the runbook, which may stand
-nowhere in that file. A link without words of its own (``[[deploy]]``) says nothing that the path does not say. Takes
-time proportional to the text.
+``[the runbook](ops/deploy.md)`` and ``[[deploy|the runbook]]`` say that ``deploy.md`` is the runbook, a word that may
+not occur in that file. A link without its own text (``[[deploy]]``) adds nothing to the path. Takes time proportional
+to the text.
 """
 
 import re
@@ -12,9 +12,9 @@ from typing import Final
 from promptuary.core.search import NoteLink, note_name
 
 MOST_LINKS: Final = 200
-"""Links of one text that count: one with more is a list of files."""
+"""The most links of one text that count: a text with more is a list of files."""
 
-# Bounded, so that brackets without end take no longer than other text. The first is no image and no embedded file.
+# Bounded, so that endless brackets take no longer than other text. The first excludes images and embedded files.
 _WIKI: Final = r"(?<!!)\[\[([^\[\]|\n\\]{1,300})\\?\|([^\[\]\n]{1,200})\]\]"
 _INLINE: Final = (
     r"(?<![!\[])\[([^\[\]\n]{1,200})\]\([ \t]{0,4}(?:<([^<>\n]{1,300})>|([^()<>\s]{1,300}))"
@@ -27,7 +27,7 @@ _MARKS: Final = re.compile(r"[*_`]+")
 
 
 def links_in(text: str) -> tuple[NoteLink, ...]:
-    """Return the links to other files in a text of Markdown, each once, that have words of their own."""
+    """Return the links to other files in a Markdown text that have their own text, each once."""
     if "](" not in text and "[[" not in text:
         return ()
     found: dict[NoteLink, None] = {}
@@ -43,11 +43,11 @@ def _links(text: str) -> Iterator[NoteLink]:
     for match in _LINK.finditer(text):
         wiki, called, inline, bracketed, plain = match.groups()
         target = (wiki or _unescaped(bracketed or plain)).partition("#")[0].strip()
-        # Characters that no path has come from escapes alone.
+        # Characters that cannot be in a path come only from escapes.
         if target and not _ADDRESS.match(target) and "\0" not in target and "\n" not in target:
             yield NoteLink(target, " ".join(_MARKS.sub("", called or inline).split()))
 
 
 def _unescaped(path: str) -> str:
-    """Return a path of which spaces and other characters are written as in an address."""
+    """Return a path whose percent escapes are decoded."""
     return _ESCAPES.sub(lambda match: bytes.fromhex(match[0].replace("%", "")).decode("utf-8", "replace"), path)

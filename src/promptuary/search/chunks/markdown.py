@@ -13,7 +13,7 @@ from promptuary.search.chunks.lines import Lines, Part
 
 
 class Heading(NamedTuple):
-    """A heading: its first line, its level (the highest is one), its words, and of how many lines it is."""
+    """A heading: its first line, its level (the highest is one), its words, and how many lines it has."""
 
     line: int
     level: int
@@ -60,7 +60,7 @@ def _nested(lines: Lines, headings: Iterator[Heading]) -> Part:
 
 
 def _glue_to_text(lines: Lines, heading: Heading) -> None:
-    """Let a heading stay together with the first line below it."""
+    """Glue a heading to the first line below it."""
     below = heading.line + heading.lines
     while below < len(lines) and lines.blank[below]:
         below += 1
@@ -89,7 +89,7 @@ def is_markdown(path: str) -> bool:
 def markdown_headings(lines: Lines, body: int, *, unclosed: bool = True) -> Iterator[Heading]:
     """Yield the headings from the line ``body`` on, and mark fenced code and tables as glued.
 
-    Fenced code that is never closed goes to the end of the text; unless ``unclosed``, it is not marked.
+    Fenced code that is never closed extends to the end of the text; it is marked only with ``unclosed``.
     """
     texts = lines.lines
     marked = [line for line, text in enumerate(texts) if text.lstrip()[:1] in _MARKS]
@@ -122,7 +122,7 @@ def markdown_headings(lines: Lines, body: int, *, unclosed: bool = True) -> Iter
 
 
 def _is_title(lines: Lines, line: int, body: int, heading: int) -> bool:
-    """Return whether an underlined line is a paragraph of its own."""
+    """Return whether an underlined line is a paragraph by itself."""
     if line < body or line == heading or lines.blank[line] or _NOT_A_TITLE.match(lines.lines[line]):
         return False
     return line == body or line - 1 == heading or lines.blank[line - 1]

@@ -10,7 +10,7 @@ from typing import Final
 from promptuary.core.errors import ConfigError
 
 VERSION: Final = 12
-"""The version of the chunker. It grows whenever the same file would be cut or masked differently."""
+"""The version of the chunker. It increases whenever the same file would be split or masked differently."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,6 @@ class Sizes:
 
     @property
     def recipe(self) -> str:
-        """The text that identifies these settings. The extra ``languages`` changes how code is cut."""
+        """The text that identifies these settings. The extra ``languages`` changes how code is split."""
         by = " by grammars" if find_spec("tree_sitter") else ""
         return f"chunks {VERSION} of {self.tokens} tokens, {self.overlap} of them twice{by}"

@@ -4,7 +4,7 @@ Where there is a choice, a chunk ends after the line whose checksum is smallest.
 it and not on the text before, and an edit moves the ends near it but not those far away.
 
 Counting tokens is most of the cost. How many characters may fit is estimated from the chunk before; only candidates for
-a chunk are counted, and every chunk was counted unless it is so short that it fits in any case.
+a chunk are counted, and every chunk is counted unless it is so short that it always fits.
 """
 
 from bisect import bisect_left, bisect_right
@@ -17,14 +17,13 @@ from promptuary.search.chunks.lines import Lines, Part
 from promptuary.search.chunks.sizes import Sizes
 
 _DENSITY = 3.8
-"""Characters per token, before anything was counted."""
+"""The initial estimate of characters per token."""
 
 _THIN = 8.0
 """Text with more characters per token than this counts as too long without being counted."""
 
 _LONG = 4.5
-"""A part with more characters per token of a chunk is split without being counted; if it fits after all, it is one
-window."""
+"""A part with more characters per token of a chunk is split uncounted; if it fits after all, it is one window."""
 
 _SPARE = 0.95
 _FLOOR = 0.5
@@ -62,7 +61,7 @@ class Splitter:
                 index += 1
             elif self._is_heading(parts[index:end]):
                 if end < len(parts):
-                    # What follows is too long to be joined as a whole: the heading goes with its beginning.
+                    # What follows is too long to be joined as a whole: the heading joins its beginning.
                     parts[end].head += sum(each.heads() for each in parts[index:end])
                     parts[end].first = starts[end] = one.first
                 else:
@@ -73,7 +72,7 @@ class Splitter:
                 index = end
 
     def _is_heading(self, parts: Sequence[Part]) -> bool:
-        """Return whether the parts are headings alone."""
+        """Return whether the parts are only headings."""
         heads = sum(part.heads() for part in parts)
         if not heads or not all(part.heads() for part in parts):
             return False
@@ -81,7 +80,7 @@ class Splitter:
         return sum(1 for _ in islice(texts, heads + 1)) == heads
 
     def _append(self, first: int, end: int, heading: tuple[str, ...]) -> None:
-        """Add a heading that nothing follows to the chunk before it, if it fits in there."""
+        """Add a heading without text below it to the chunk before it, if it fits."""
         if self.chunks:
             above = self.chunks[-1]
             if self._is_short(above.start_line - 1, end) or self._count(above.start_line - 1, end) <= self._limit:
@@ -136,9 +135,9 @@ class Splitter:
         return index if end is None else bisect_left(starts, end)
 
     def _fit(self, first: int, least: int, most: int, choose: Callable[[int], int]) -> int | None:
-        """Return the end of a chunk from ``first`` that fits; ``None`` if not even one that ends at ``least`` does.
+        """Return the end of a chunk from ``first`` that fits; ``None`` if even one that ends at ``least`` does not.
 
-        ``choose`` returns where a chunk may end that reaches up to a line.
+        ``choose`` returns where a chunk that may extend to a given line should end.
         """
         if self._is_short(first, most):
             return most
@@ -183,7 +182,7 @@ class Splitter:
     def _with_title(self, line: int, before: int, heading: tuple[str, ...]) -> int:
         """Return where a chunk of one line that is too long begins: with the title, if only that is above it.
 
-        A title alone is no useful chunk, and the line is too long with or without it.
+        A title alone is not a useful chunk, and the line is too long with or without it.
         """
         if not heading or len(self.chunks) != before + 1:
             return line
@@ -194,7 +193,7 @@ class Splitter:
         return self.chunks.pop().start_line - 1
 
     def _window(self, begin: int, position: int, end: int) -> int | None:
-        """Return where the window that adds the lines from ``position`` ends; ``None`` if not one of them fits."""
+        """Return where the window that adds the lines from ``position`` ends; ``None`` if none of them fits."""
         if self._lines.size(begin, position + 1) > self._limit * _THIN:
             return None
 

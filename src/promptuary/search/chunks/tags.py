@@ -1,6 +1,6 @@
 """The tags of a note: those that its front matter lists, and those in its text (``#work/plans``). Pure.
 
-A tag in the text follows white space or an opening bracket, and is not all digits; one in code is none. Takes time
+A tag in the text follows white space or an opening bracket, and is not all digits; tags in code are ignored. Takes time
 proportional to the text.
 """
 
@@ -11,7 +11,7 @@ from promptuary.core.search import FileKind, as_tag
 from promptuary.search.chunks.front_matter import listed
 
 MOST_TAGS: Final = 200
-"""Tags of one file that count."""
+"""The most tags of one file that count."""
 _KEYS: Final = ("tags", "tag")
 _TAG: Final = re.compile(r"(?<![^\s(\[,;])#(?=[0-9/_-]{0,40}[^\W\d_])([\w/-]{1,100})(?![\w/-])")
 _FENCE: Final = re.compile(r"[ \t>]{0,40}(`{3,}|~{3,})")

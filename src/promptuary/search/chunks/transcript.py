@@ -1,10 +1,10 @@
-"""Transcripts: chats of people with assistants or with one another, recognised by what a file holds.
+"""Transcripts: chats of people with assistants or with one another, recognised by the content of a file.
 
 A turn begins with a line that names its speaker: ``user: …``, ``Anna: …``, ``**User:** …``, ``## User``,
 ``[10:32] anna: …``, ``<anna> …``, ``Anna  10:32 AM``. Recognition is cautious, since notes have lines like ``Note: …``
 as well: the names must be roles, or belong to a few speakers who take turns and talk to one another; or the front
-matter lists them (``speakers: [Anna, Ben]``). What a chunk of a
-transcript is, ``turn_parts`` knows; how long it may be, does not matter here.
+matter lists them (``speakers: [Anna, Ben]``). ``turn_parts`` defines the chunks of a transcript; their size is decided
+elsewhere.
 """
 
 import re
@@ -62,7 +62,7 @@ _LABEL_WORDS = """
     serves beispiel frage antwort datum ort remarque exemple réponse nota ejemplo pregunta respuesta pergunta resposta
 """
 _LABELS: Final = frozenset(_LABEL_WORDS.split())
-"""Words before a colon that name no speaker."""
+"""Words before a colon that do not name a speaker."""
 
 _TALK: Final = re.compile(
     r"[?!？！]|\b(?:i|i'm|i've|i'll|i'd|me|my|you|you're|your|we|us|our|ich|mir|mich|du|dir|dich|wir|uns|je|j'ai|moi|tu|toi"
@@ -71,9 +71,9 @@ _TALK: Final = re.compile(
     re.IGNORECASE,
 )
 _PREAMBLE: Final = 12
-"""Lines of prose that may stand before the first turn."""
+"""The most lines of prose before the first turn."""
 _BEFORE: Final = 60
-"""Lines, headings too, that may stand before the first turn."""
+"""The most lines, including headings, before the first turn."""
 _HEADING: Final = re.compile(r" {0,3}#{1,6}[ \t]+\S")
 
 
@@ -104,7 +104,7 @@ class SpokenTurn:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """The turns of a chat in order. ``between_people``: nobody in it is a machine.
+    """The turns of a chat in order. ``between_people``: no speaker is a machine.
 
     ``headings`` are those of the whole text, ``body`` the first line after its front matter.
     """
@@ -115,7 +115,7 @@ class Transcript:
     body: int = 0
 
     def own_words(self, lines: Lines, first: int, end: int) -> str:
-        """Return what people say in these lines; in a chat between people with their names, which tell who."""
+        """Return what people say in these lines; in a chat between people, with the names of the speakers."""
         words: list[str] = []
         for turn in self._turns(first, end):
             start, stop = max(first, turn.first), min(end, turn.end)
@@ -125,7 +125,7 @@ class Transcript:
         return "\n".join(words)
 
     def date(self, first: int, end: int) -> int | None:
-        """Return when the first of these lines was said that has a date."""
+        """Return the date of the first of these lines that has one."""
         return next((turn.date for turn in self._turns(first, end) if turn.date is not None), None)
 
     def _turns(self, first: int, end: int) -> Iterator[SpokenTurn]:
@@ -137,12 +137,12 @@ class Transcript:
 
 
 def transcript(lines: Lines) -> Transcript | None:
-    """Return the turns of a text that is a transcript; ``None`` if it is none.
+    """Return the turns of a transcript; ``None`` if the text is not one.
 
-    Fenced code and tables are marked as glued, and begin no turn.
+    Fenced code and tables are marked as glued, and do not begin a turn.
     """
     body = front_matter_end(lines)
-    # Most files are none, and few lines of them tell.
+    # Most files are not transcripts, and a few lines show that.
     if not any(True for _ in _first_forms(lines, body)):
         return None
     headings = tuple(markdown_headings(lines, body, unclosed=False))
@@ -159,7 +159,7 @@ def transcript(lines: Lines) -> Transcript | None:
 
 
 def _first_forms(lines: Lines, body: int) -> Iterator[str]:
-    """Yield how a turn begins on one of the lines on which the first may stand."""
+    """Yield the forms of turns on the lines on which the first turn may begin."""
     prose = seen = 0
     for line in range(body, len(lines)):
         if lines.blank[line] or lines.glued[line]:
@@ -203,7 +203,7 @@ def _is_machine(speaker: str) -> bool:
 
 
 def _roles(openings: Sequence[_Opening], lines: Lines, body: int, form: str) -> frozenset[str]:
-    """Return the speakers of a chat between a person and an assistant; none if it is no such chat."""
+    """Return the speakers of a chat between a person and an assistant; empty if it is not such a chat."""
     turns = [one for one in openings if _is_role(one.speaker)]
     people = sum(one.speaker in _PEOPLE for one in turns)
     machines = sum(_is_machine(one.speaker) for one in turns)
@@ -212,7 +212,7 @@ def _roles(openings: Sequence[_Opening], lines: Lines, body: int, form: str) -> 
         machines = sum(one.speaker == "model" for one in turns) if _talk(turns, lines) >= 0.5 else 0
     if not people or not machines:
         return frozenset()
-    # A short one must begin at once, and ask or address somebody; otherwise it is an example or a definition.
+    # A short chat must begin at once, and ask or address somebody; otherwise it is an example or a definition.
     asked = [one for one in turns if one.speaker in _PEOPLE]
     if len(turns) < 4 and form == "inline" and not _is_lower(lines, turns) and not _talk(asked, lines):
         return frozenset()
@@ -223,7 +223,7 @@ def _roles(openings: Sequence[_Opening], lines: Lines, body: int, form: str) -> 
 
 
 def _talkers(openings: Sequence[_Opening], lines: Lines, body: int, form: str) -> frozenset[str]:
-    """Return the speakers of a chat between people, or of a person by name with an assistant; none if it is none."""
+    """Return the speakers of a chat between people, or of a named person with an assistant; empty if it is neither."""
     if form not in _FOR_NAMES:
         return frozenset()
     stamped = form != "inline" or sum(bool(one.stamp) for one in openings) * 2 > len(openings)
@@ -250,7 +250,7 @@ def _is_lower(lines: Lines, turns: Sequence[_Opening]) -> bool:
 
 
 def _prose_before(lines: Lines, body: int, first: int) -> int:
-    """Return how many lines of prose stand before the first turn: neither headings nor dates."""
+    """Return how many lines before the first turn are prose: neither headings nor dates."""
     before = (lines.lines[line] for line in range(body, first) if not lines.blank[line])
     return sum(not _HEADING.match(line) and lone_date(line) is None for line in before)
 
@@ -310,8 +310,8 @@ def _above(lines: Lines, least: int, line: int) -> tuple[int, int | None]:
 def turn_parts(lines: Lines, found: Transcript, room: int) -> Part:
     """Return the parts of a transcript: sections, and in them turns, or what a person says with the reply to it.
 
-    A heading inside a turn is part of what is said. A line before which no chunk should end is marked as glued, as long
-    as these are no more than ``room`` characters.
+    A heading inside a turn is part of what is said. Lines before which no chunk should end are marked as glued, up to
+    ``room`` characters.
     """
     whole = Part(0, len(lines))
     open_parts = [(0, whole)]
@@ -351,7 +351,7 @@ def _exchanges(found: Transcript) -> Iterator[SpokenTurn]:
 def _glue_replies(lines: Lines, found: Transcript, room: int) -> None:
     """Keep a speaker's name, and what is above it, with what is said, and that with the beginning of the reply.
 
-    Unless it is longer than ``room``: lines that belong together but do not fit would be cut anywhere.
+    Unless it is longer than ``room``: glued lines that do not fit would be split anywhere.
     """
     ends = [turn.first + 1 for turn in found.turns]
     for number, turn in enumerate(found.turns):

@@ -1,1 +1,1 @@
-"""Vectors for search: making those that are missing, and measuring how wide the cosines of a model range."""
+"""Vectors for search: computes missing ones, and measures the range of a model's cosines."""

@@ -1,8 +1,8 @@
-"""Gives chunks their vectors, a batch at a time, so that it can be stopped and continued anywhere.
+"""Computes the vectors of chunks, one batch at a time, so that it can be interrupted and resumed at any point.
 
-A vector is stored durably by the hash of what was embedded: a text that was embedded once, in whatever file, is not
-embedded again. What a person is likely to ask about comes first: files that were found lately, then the files that
-changed last. Generated text gets no vector: it is found by its words.
+A vector is stored durably by the hash of what was embedded: the same text in any file is embedded only once. What a
+person is likely to ask about comes first: files that were found lately, then the files that changed last. Generated
+text gets no vector: it is found by its words.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -15,13 +15,13 @@ from promptuary.search.chunks.generated import is_generated
 from promptuary.search.vectors.scale import measure
 
 BATCH: Final = 32
-"""How many texts are embedded before it can be stopped."""
+"""How many texts are embedded between two chances to stop."""
 
 _WINDOW: Final = 256
 """How many chunks are sorted by length at a time.
 
 Texts of about the same length keep all threads busy until the end of a batch, and an endpoint pads them less. More
-would be faster by less than a hundredth, and leave the order in which chunks are wanted.
+would be less than one percent faster, and deviate from the order of priority.
 """
 
 _LOOKED_UP: Final = 4_096
@@ -29,9 +29,9 @@ _LOOKED_UP: Final = 4_096
 
 
 def restore(index: SearchIndex, store: VectorStore, embedder: Embedder, *, progress: EmbedProgress) -> int:
-    """Give chunks their stored vectors until ``progress`` returns false; return how many got one. Nothing is embedded.
+    """Restore stored vectors of chunks until ``progress`` returns false; return how many. Nothing is embedded.
 
-    Ends with the first chunks of which none has a stored vector, so that this costs little where nothing is stored.
+    Ends with the first batch in which no chunk has a stored vector, so that it costs little where nothing is stored.
     """
     done, above, space = 0, 0, vector_space_id(embedder)
     while lacking := index.lacking_vectors(above, _LOOKED_UP):

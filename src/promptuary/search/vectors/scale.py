@@ -1,9 +1,9 @@
-"""Measures how wide the cosines of an embedder range, so that one set of constants ranks for every model.
+"""Measures the range of an embedder's cosines, so that one set of constants works for every model.
 
 With one model a question has a cosine of .4 with its answer and .0 with anything else, with another .60 and .45. So
-each embedder reads a few questions and answers once, and the cosines of a search are stretched by what that shows. It
-is the embedder that is measured and not the indexed texts: where these are all about one thing, all cosines are high,
-and they should be. The vectors are stored like those of chunks.
+each embedder embeds a few questions and answers once, and the cosines of searches are scaled by the result. The
+embedder is measured and not the indexed texts: if these are all about one thing, all cosines are high, and they should
+be. The vectors are stored like those of chunks.
 """
 
 import hashlib
@@ -44,21 +44,21 @@ PAIRS: Final = (
     ("what does the cat eat", "Minka gets dry food in the morning and half a tin of tuna in the evening."),
     ("why is the sky blue", "Air scatters short wavelengths of sunlight more than long ones."),
 )
-"""Questions, each with its answer, about nothing that another is about. Others would measure something else."""
+"""Questions with their answers, each pair on a different subject. Changing them would change what is measured."""
 
 _USUAL: Final = 0.1432
-"""The spread of the model whose cosines the constants of the ranking are in."""
+"""The spread of the model for which the constants of the ranking were chosen."""
 _RELATED: Final = 1 / 3
-"""What the distance to an answer counts beside the differences among all other cosines.
+"""The weight of the distance to an answer, beside the differences among all other cosines.
 
-Neither alone foretells what chance reaches in a folder of texts: with this, two models found answers to the same
-questions, and none to the same small talk.
+Neither alone predicts the best cosine by chance in a folder of texts: with this weight, two models answered the same
+questions, and found nothing for the same small talk.
 """
 _LEAST, _MOST = 0.5, 4.0
 
 
 def measure(store: VectorStore, embedder: Embedder) -> None:
-    """Let ``embedder`` read the questions and answers, unless it did so before or knows its scale."""
+    """Embed the questions and answers with ``embedder``, unless that was done before or it knows its scale."""
     if _own(embedder) is not None:
         return
     space = vector_space_id(embedder)
@@ -81,13 +81,13 @@ def measured(store: VectorStore | None, embedder: Embedder | None) -> Scale:
 
 
 def scale_hashes() -> list[str]:
-    """Return what the vectors of questions and answers are stored under."""
+    """Return the key under which the vectors of questions and answers are stored."""
     return [key for texts in _texts().values() for key in texts]
 
 
 @lru_cache(maxsize=8)
 def scale_of(questions: tuple[bytes, ...], answers: tuple[bytes, ...]) -> Scale:
-    """Return the scale that the vectors of questions and of their answers, in the same order, show."""
+    """Return the scale computed from the vectors of questions and of their answers, in the same order."""
     left, right = ([struct.unpack(f"<{len(one) // 4}f", one) for one in every] for every in (questions, answers))
     cosines = [[fsum(map(mul, one, other)) for other in right] for one in left]
     related = _mean([row[place] for place, row in enumerate(cosines)])
@@ -99,7 +99,7 @@ def scale_of(questions: tuple[bytes, ...], answers: tuple[bytes, ...]) -> Scale:
 
 
 def _own(embedder: Embedder) -> Scale | None:
-    """Return the scale that an embedder knows of itself. Plug-ins need not have one."""
+    """Return the ``scale`` attribute of an embedder, if any. Plug-ins need not have one."""
     own = getattr(embedder, "scale", None)
     return own if isinstance(own, Scale) else None
 
