@@ -1,1 +1,1 @@
-"""What stands in the window, turn after turn: one module per layer, and the runner that calls their hooks."""
+"""The layers of the window: one module per layer, and the runner that calls their hooks."""

@@ -1,8 +1,8 @@
 """The layer ``experience``: what worked before for something like the message, and a warning of what failed.
 
-What is shown once stays in the window as long as the message that it was shown for, as recalled notes do
-(``memory.recall.shown``): it is not shown twice unless it changed. Nothing is said when nothing fits. What was found
-for this message has a score in the receipt; by that, its use is counted when the turn ends.
+An experience stays in the window as long as the message that it was shown for, as recalled notes do
+(``memory.recall.shown``), and is not shown again unless it changed. The layer adds nothing if nothing matches.
+Experiences found for this message have a score in the receipt, by which their use is counted when the turn ends.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -32,13 +32,13 @@ HEADING: Final = (
 _EARLIER: Final = "shown earlier in this thread"
 _CHANGED: Final = "shown earlier in this thread, and changed since"
 _MOST_IN_SESSIONS: Final = 200
-"""The same in a session, which may see few of them."""
+"""The same in a session, which may see only a few of them."""
 
 FindExperiences = Callable[[str, int], ExperienceResult]
-"""Returns the experiences of one principal that are like a text, at most so many. Blocks."""
+"""Returns the experiences of one principal that resemble a text, up to a limit. Blocks."""
 
 ReadExperiences = Callable[[Collection[str]], Mapping[str, Experience]]
-"""Returns those of these ids that there are. Blocks."""
+"""Returns the experiences with these ids, skipping unknown ones. Blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class WantedExperience:
 
 
 class ExperienceRecall(Layer):
-    """The experiences of one principal that are like a message, as far as a session lets its thread see them."""
+    """The experiences of one principal that resemble a message, as far as the session of the thread allows."""
 
     id = LAYER
     slot = Slot.PROCEDURAL
@@ -71,7 +71,7 @@ class ExperienceRecall(Layer):
         self.budget = Between(0, most)
 
     async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | None:
-        """Return the experiences that stand in the window already, and those that are like the message."""
+        """Return the experiences that are already in the window, and those that resemble the message."""
         if request.budget < 1:
             return None
         words = unquoted(asked(request.query))
@@ -84,11 +84,11 @@ class ExperienceRecall(Layer):
         return recall if recall.blocks or recall.omitted else None
 
     async def store(self, reply: Reply, context: LayerContext) -> None:
-        """Count what the turn shows as shown: it is in the history now."""
+        """Record what the turn shows as shown: it is in the history now."""
         context.state = shown.finished(context.state, reply.items[0].turn if reply.items else "")
 
     async def complete(self, ending: Ending, context: LayerContext) -> None:
-        """Count nothing of a turn that got no reply."""
+        """Discard the state of a turn that got no reply."""
         if ending != "finished":
             context.state = shown.abandoned(context.state)
 
@@ -107,7 +107,7 @@ class ExperienceRecall(Layer):
         ]
         most = MOST_FOUND if sight is None else _MOST_IN_SESSIONS
         found = self._find(words, most) if words.strip() else ExperienceResult()
-        # Before anything is compared: what a session does not see must not decide what it does see.
+        # Filtered before ranking: what a session does not see must not affect what it does see.
         hits = [hit for hit in found.hits if visible(hit.experience)]
         found = ExperienceResult(hits, found.mode, found.confidence, found.notes)
         there = {one.experience.id for one in still}
@@ -122,7 +122,7 @@ def fitted(
 ) -> tuple[list[ShownNote], Recall]:
     """Return which experiences are shown within ``budget`` tokens, and their blocks; what does not fit is omitted.
 
-    What is new comes first, then what was shown last. They stand in the order in which they were shown.
+    New ones get room first, then those shown last. They are shown in the order in which they were first shown.
     """
     new = [one for one in wanted if not one.since.turn]
     old = [one for one in wanted if one.since.turn]

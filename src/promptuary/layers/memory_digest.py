@@ -1,4 +1,4 @@
-"""The layer ``memory_digest``: which notes there are, before the conversation, the same bytes from turn to turn."""
+"""The layer ``memory_digest``: a list of the notes before the conversation, the same bytes from turn to turn."""
 
 from collections.abc import Callable
 from typing import ClassVar
@@ -9,14 +9,14 @@ from promptuary.memory.recall.digest import Remembered, digest
 
 
 class MemoryDigest(Layer):
-    """The digest of the notes that the principal may see. ``remembered`` returns what it is made of, and may block."""
+    """The digest of the notes that the principal may see. ``remembered`` returns its input, and may block."""
 
     id = "memory_digest"
     slot = (Slot.STATIC + Slot.ENTITY) // 2
     band = "stable"
     scope = "execution"
     most: ClassVar = 2_000
-    """Tokens that a digest has at most."""
+    """The most tokens of a digest."""
 
     def __init__(self, remembered: Callable[[], Remembered], *, most: int = most) -> None:
         self._remembered = remembered

@@ -1,7 +1,7 @@
-"""The layer ``memory_recall``: the notes that help with the message, and those that earlier messages brought in.
+"""The layer ``memory_recall``: the notes that help with the message, and those recalled for earlier messages.
 
-What is recalled once stays in the window as long as the message that it was recalled for: ``memory.recall.shown`` says
-how. How notes are selected is not known here.
+A note stays in the window as long as the message that it was recalled for; see ``memory.recall.shown``. This module
+does not know how notes are selected.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ class MemoryRecall(Layer):
     slot = Slot.SEMANTIC_RECALL - 10
     band = "live"
     scope = "thread"
-    # It bounds itself: how long a model may take is a setting.
+    # It has its own timeout: how long a model may take is a setting.
     timeouts: ClassVar[Mapping[Hook, float]] = {"recall": 0.0}
 
     def __init__(self, selector: Selector, notes: VisibleNotes) -> None:
@@ -71,13 +71,13 @@ class MemoryRecall(Layer):
         self.budget = Between(0, self._policy.thread_tokens)
 
     async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
-        """Begin to select: by the time the turn is assembled, that is mostly done."""
+        """Start selecting: by the time the prompt is built, that is mostly done."""
         if words := _words(message.original):
             self._prefetch.begin(context.scope_key, words)
         return None
 
     async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | None:
-        """Return the notes that stand in the window already, and those that the message needs."""
+        """Return the notes that are already in the window, and those that the message needs."""
         if request.budget < 1:
             return None
         words = _words(request.query)
@@ -93,16 +93,16 @@ class MemoryRecall(Layer):
         return recall if recall.blocks or recall.omitted or recall.notes else None
 
     async def store(self, reply: Reply, context: LayerContext) -> None:
-        """Count what the turn shows as shown: it is in the history now."""
+        """Record what the turn shows as shown: it is in the history now."""
         context.state = shown.finished(context.state, reply.items[0].turn if reply.items else "")
 
     async def complete(self, ending: Ending, context: LayerContext) -> None:
-        """Count nothing of a turn that got no reply."""
+        """Discard the state of a turn that got no reply."""
         if ending != "finished":
             context.state = shown.abandoned(context.state)
 
     async def dispose(self) -> None:
-        """Stop what is being selected."""
+        """Cancel the selection in progress."""
         self._prefetch.cancel()
 
     def _standing(self, notes: Sequence[ShownNote]) -> list[WantedNote]:
@@ -117,7 +117,7 @@ class MemoryRecall(Layer):
         ]
 
     def _new(self, hits: Sequence[tuple[NoteHit, str]], standing: Sequence[ShownNote]) -> list[WantedNote]:
-        """Return the selected notes that are not among those that stand in the window."""
+        """Return the selected notes that are not in the window yet."""
         known = {one.key for one in standing}
         found = ((hit, why, self._read(key_of(hit.header))) for hit, why in hits if key_of(hit.header) not in known)
         return [
@@ -136,7 +136,7 @@ def fitted(
 ) -> tuple[list[ShownNote], Recall]:
     """Return which notes are shown within ``budget`` tokens, and their blocks; what does not fit is omitted.
 
-    What is new comes first, then what was shown last. They stand in the order in which they were shown.
+    New ones get room first, then those shown last. They are shown in the order in which they were first shown.
     """
     new = [one for one in wanted if not one.since.turn]
     old = [one for one in wanted if one.since.turn]
@@ -165,12 +165,12 @@ def _recall(wanted: Sequence[WantedNote], blocks: Mapping[int, Block]) -> Recall
 
 
 def _in_view(request: RecallRequest) -> set[tuple[str, str]]:
-    """Return the addresses and revisions of what stands in the window already."""
+    """Return the addresses and revisions of what is already in the window."""
     attached = {(one.source, one.revision) for item in request.history for one in item.attachments}
     return attached | {(block.source.address, block.source.revision) for block in request.in_view}
 
 
 def _words(message: str) -> str:
-    """Return the words of a message that are searched for; empty if it has none."""
+    """Return the words of a message to search for; empty if it has none."""
     words = unquoted(asked(message))
     return words if words.strip() else ""

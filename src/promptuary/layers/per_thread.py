@@ -1,4 +1,4 @@
-"""A layer that is another object for each thread or session, for what these must not share."""
+"""A layer with a separate instance for each thread or session, for state that these must not share."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
@@ -12,9 +12,9 @@ _MAIN: Final = "main"
 
 
 class PerThread(Layer):
-    """A layer of its own for each session, made by ``make`` for a thread and what its session may see.
+    """A separate layer for each session, created by ``make`` for a thread and what its session may see.
 
-    With ``apart``, each thread without a session has a layer of its own, too; otherwise they share one.
+    With ``apart``, each thread without a session also has a separate layer; otherwise they share one.
     """
 
     def __init__(self, make: Callable[[str, "Sight | None"], Layer], *, apart: bool) -> None:
@@ -23,7 +23,7 @@ class PerThread(Layer):
         pattern = self._made[_MAIN, ()] = make(_MAIN, None)
         self.id, self.slot, self.band, self.scope = pattern.id, pattern.slot, pattern.band, pattern.scope
         self.budget, self.state_version = pattern.budget, pattern.state_version
-        # What is a constant of the class for others is one of the object here.
+        # These are class attributes in other layers, and instance attributes here.
         self.timeouts = pattern.timeouts  # type: ignore[misc]
 
     async def init(self, context: LayerContext) -> None:
@@ -60,7 +60,7 @@ class PerThread(Layer):
         thread = context.thread if self._apart or sight is not None else _MAIN
         key = (thread, sight.key if sight is not None else ())
         if key not in self._made:
-            # Of a session that was pinned again, the layer of before is not needed any more.
+            # When a session was pinned again, its previous layer is no longer needed.
             self._made = {one: layer for one, layer in self._made.items() if one[0] != thread or not one[1]}
             self._made[key] = self._make(thread, sight)
         return self._made[key]

@@ -1,7 +1,7 @@
 """The layer ``semantic_recall``: the lines of indexed files that match the message best, with path and lines.
 
 A hit whose text is already in the window is left out; of a hit that is there in part, only the other lines are shown.
-Without an index the layer adds nothing. How the search works is not known here.
+Without an index the layer adds nothing. This module does not know how the search works.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -41,7 +41,7 @@ SearchWithin = Callable[[SearchQuery, "Sight"], SearchResult]
 HEADING: Final = "# Recalled from indexed files"
 
 _MOST_HITS: Final = 60
-"""How many hits are asked for: more than fit into most budgets."""
+"""How many hits are requested: more than fit into most budgets."""
 
 
 class SemanticRecall(Layer):
@@ -90,7 +90,7 @@ class SemanticRecall(Layer):
                 return self._search(query)
             return SearchResult() if self._within is None else self._within(query, sight)
         except ConfigError as error:
-            # A damaged index must not refuse the turn, as a wrong configuration of a layer would.
+            # A damaged index must not fail the turn, as an invalid configuration of a layer would.
             raise PromptuaryError(str(error)) from error
 
 
@@ -136,7 +136,7 @@ def _bare(hit: Hit) -> str:
 def fitted(hits: Sequence[Hit], budget: int, counter: TokenCounter, home: str) -> Recall | None:
     """Return as many of the hits, the best first, as cost at most ``budget`` together; the others are omitted.
 
-    Neighbouring lines become one block. What was said in chats stands in the order in which it was said.
+    Neighbouring lines become one block. Lines of chats are shown in chronological order.
     """
     if not hits:
         return None
@@ -155,7 +155,7 @@ def fitted(hits: Sequence[Hit], budget: int, counter: TokenCounter, home: str) -
 
 
 def _in_order(hits: Sequence[Hit]) -> Sequence[Hit]:
-    """Return hits in the order of their dates if most of them were said at some time, else as they are."""
+    """Return hits in the order of their dates if most of them are from dated chats, else unchanged."""
     said = [hit for hit in hits if hit.said_at is not None]
     return sorted(hits, key=lambda hit: (hit.date, hit.path, hit.start_line)) if 2 * len(said) > len(hits) else hits
 
@@ -163,7 +163,7 @@ def _in_order(hits: Sequence[Hit]) -> Sequence[Hit]:
 def _headed(hits: Sequence[Hit]) -> Iterator[tuple[Hit, bool]]:
     """Yield each hit, and whether its block names the headings above it: not if they can be read already.
 
-    That is so if its own lines begin with the last of them, or the block before it is of the same place.
+    That is so if its own lines begin with the last heading, or the block before it has the same headings.
     """
     above: tuple[object, ...] = ()
     for hit in hits:
@@ -175,7 +175,7 @@ def _headed(hits: Sequence[Hit]) -> Iterator[tuple[Hit, bool]]:
 
 def _block(hit: Hit, home: str, counter: TokenCounter, *, headed: bool) -> Block:
     source = source_of(hit, home, "recalled")
-    # The label has the lines, the receipt the hash: a block of few lines should not cost more than they do.
+    # The label has the lines and the receipt has the hash: the frame of a few lines should not cost more than they do.
     brief = replace(source, brief=True, facts=source.facts[1:] if headed else ())
     full = whole(brief, counter)
     return replace(without_gap(full, counter), score=round(hit.score, 4), reason=_reason(hit))

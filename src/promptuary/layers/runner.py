@@ -1,7 +1,7 @@
-"""Calls the hooks of layers: each with its timeout, each isolated, each timed.
+"""Calls the hooks of layers, each with a timeout, isolated and timed.
 
-A hook that exceeds its timeout is cancelled. It works on a copy of its layer's state, which is taken over only if the
-hook succeeds, so a failure or a timeout changes nothing. A failure becomes a ``Failure`` and the turn goes on. The
+A hook that exceeds its timeout is cancelled. It works on a copy of its layer's state, which is committed only if the
+hook succeeds, so a failure or a timeout changes nothing. An exception becomes a ``Failure`` and the turn continues. The
 runner knows no layer by name, and neither storage nor budgets.
 """
 
@@ -103,7 +103,7 @@ class Runner:
         self._runs: list[LayerRun] = []
         for layer in sorted(layers, key=lambda layer: layer.slot):
             key = state_key(layer, thread, resource)
-            # Layers are shared by the threads of all principals of a process, and cache by this.
+            # The threads of all principals of a process share layers, which use this as a cache key.
             scope_key = repr((principal.owner, layer.scope, key.name)) if key else ""
             context = LayerContext(thread, scope_key, None, counter, window, principal=principal)
             self._runs.append(LayerRun(layer, context, key))
@@ -125,17 +125,17 @@ class Runner:
         return states
 
     def marks(self) -> dict[str, Json]:
-        """Return what has to be known of the states to take a turn back, by the ids of the layers."""
+        """Return the marks that are needed to undo a turn, by the ids of the layers."""
         kept = [run for run in self.active if run.key is not None and run.key.scope == "thread"]
         return {run.layer.id: mark for run in kept if (mark := run.layer.mark(run.context.state)) is not None}
 
     def look_through(self, sight: "Sight | None") -> None:
-        """Tell every layer what the session of the thread may see, if it has one."""
+        """Set what the session of the thread may see, if it has one, for every layer."""
         for run in self._runs:
             run.context.sight = sight
 
     def look_back(self, earlier: Earlier) -> None:
-        """Tell every layer where to find what was sent before."""
+        """Set the lookup of earlier messages for every layer."""
         for run in self._runs:
             run.context.earlier = earlier
 
@@ -166,7 +166,7 @@ class Runner:
         return message
 
     async def refresh(self, log: HookLog) -> list[LayerRun]:
-        """Let the layers that can look again at what tools may have changed, and return them."""
+        """Call ``refresh`` of the layers that have it: tools may have changed something. Return these layers."""
         runs = [run for run in self.active if _has(run.layer, "refresh")]
         for run in runs:
             await self._call(run, "refresh", log)
@@ -193,11 +193,11 @@ class Runner:
             await self._call(run, "after_model", log, reply)
 
     async def store(self, reply: Reply, log: HookLog) -> None:
-        """Let all layers save what they learnt, concurrently."""
+        """Call ``store`` of all layers concurrently."""
         await asyncio.gather(*(self._call(run, "store", log, reply) for run in self.active))
 
     async def complete(self, ending: Ending, log: HookLog) -> None:
-        """Tell every layer that the turn is over."""
+        """Call ``complete`` of every layer: the turn is over."""
         for run in self.active:
             await self._call(run, "complete", log, ending)
 
@@ -229,7 +229,7 @@ class Runner:
         run.disabled = True
 
     async def _call(self, run: LayerRun, hook: Hook, log: HookLog, *arguments: object) -> object:
-        """Run one hook on a copy of the state; take the copy over only if the hook succeeds."""
+        """Run one hook on a copy of the state; commit the copy only if the hook succeeds."""
         if not _has(run.layer, hook):
             return None
         began = time.perf_counter()
@@ -269,7 +269,7 @@ async def dispose(layers: Sequence[Layer], log: HookLog) -> None:
 
 
 def _has(layer: Layer, hook: Hook) -> bool:
-    """Return whether a layer has a hook of its own."""
+    """Return whether a layer overrides a hook."""
     return getattr(type(layer), hook, None) is not getattr(Layer, hook) or hook in vars(layer)
 
 
@@ -303,7 +303,7 @@ def _is_sound(recall: Recall) -> bool:
 
 
 def _measured(recall: Recall, counter: TokenCounter) -> Recall:
-    """Return ``recall`` with the exact cost of each block; itself if its layer has counted them."""
+    """Return ``recall`` with the exact cost of each block; the same object if its layer has counted them."""
     blocks, updates = (_counted(blocks, counter) for blocks in (recall.blocks, recall.updates))
     if blocks is recall.blocks and updates is recall.updates:
         return recall

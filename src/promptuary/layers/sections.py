@@ -1,9 +1,9 @@
 r"""Texts between tags that they cannot close, cut to what fits. Pure.
 
-A ``Section`` is a source with its tag; ``recall`` shows several as blocks within a budget. The text stands
-as it is, but for the section's own tag: opened or closed inside the text, in any case and spacing, it gets a backslash
-after the ``<`` (one more if there are some already), which is easy to read and which ``unescaped`` takes back.
-Other mark-up in the text, CDATA included, is left alone: a model reads this, not a parser.
+A ``Section`` is a source with its tag; ``recall`` shows several as blocks within a budget. The text is unchanged except
+for the section's own tag: where the text opens or closes it, in any case and spacing, it gets a backslash after the
+``<`` (one more if there are some already), which is easy to read and which ``unescaped`` reverts. Other mark-up in the
+text, CDATA included, is left alone: a model reads this, not a parser.
 
 Render, then measure: what is counted is the text that is sent.
 """
@@ -35,9 +35,9 @@ _LONGEST_CLUSTER = 16
 class Section:
     """A source to be shown between tags.
 
-    Its text is already ``readable``. ``name``, if there is one, stands in the opening tag. ``most`` is how many
-    characters are shown whatever the budget. ``rest`` says where what was cut can be read. Where not all sections fit,
-    those of a lower ``rank`` go first, and of equals the later.
+    Its text is already ``readable``. ``name``, if any, is written in the opening tag. ``most`` is the most characters
+    that are shown, whatever the budget. ``rest`` says where the part that was cut can be read. If not all sections fit,
+    those with a lower ``rank`` are dropped first, and of equals the later.
     """
 
     tag: str
@@ -68,12 +68,12 @@ def readable(text: str) -> str:
 
 
 def escaped(text: str, tag: str) -> str:
-    """Return ``text`` with every opening and closing ``tag`` in it made harmless."""
+    """Return ``text`` with every opening and closing ``tag`` in it escaped."""
     return _own_tag(tag).sub(r"<\\\1", text)
 
 
 def unescaped(text: str, tag: str) -> str:
-    """Return what ``escaped`` made ``text`` of."""
+    """Undo ``escaped``."""
     return _own_tag(tag).sub(lambda match: "<" + match.group(1).removeprefix("\\"), text)
 
 
@@ -92,8 +92,8 @@ def recall(
 ) -> Recall | None:
     """Return ``sections`` in at most ``budget`` tokens, each whole, cut, or left out with a reason.
 
-    What is cut or left out is also a note for the person, after ``notes``. A budget of zero or less means no limit:
-    everything is returned, and the caller decides what to do with it.
+    Sections that are cut or left out also add a note for the person, after ``notes``. A budget of zero or less means no
+    limit: everything is returned, and the caller decides what to do with it.
     """
     shown = _Fitter(counter).fit([section for section in sections if section.text.strip()], budget)
     blocks = [block for _, block in shown if block]
@@ -136,7 +136,7 @@ class _Fitter:
         wholes = [self._shown(section, _most(section)) for section in sections]
         if not budget > 0 or self._cost(wholes) <= budget:
             return list(zip(sections, wholes, strict=True))
-        # The cut must not move with every small change of the budget: providers cache what stays the same.
+        # The cut must not move with every small change of the budget: providers cache unchanged prefixes.
         shown = self._within(sections, wholes, _rounded(budget), budget)
         if not any(shown):
             shown = self._within(sections, wholes, budget, budget)
@@ -188,7 +188,7 @@ def _tokens(block: Block) -> int:
 
 
 def _most(section: Section) -> int:
-    """Return how many characters are shown at most, whatever the budget."""
+    """Return the most characters that are shown, whatever the budget."""
     length = len(section.text)
     return length if section.most is None or section.most >= length else _boundary(section.text, section.most)
 
@@ -240,7 +240,7 @@ def _boundary(text: str, kept: int) -> int:
 
 
 def _whole_character(text: str, kept: int) -> int:
-    """Return ``kept``, or a little less, so that neither a spelled-out character nor one with marks is torn."""
+    """Return ``kept``, or a little less, so that neither a spelled-out character nor a combining one is split."""
     spelled = text.rfind("⟨", max(kept - 10, 0), kept)
     if spelled > 0 and text.find("⟩", spelled, kept) < 0:
         return spelled
@@ -251,5 +251,5 @@ def _whole_character(text: str, kept: int) -> int:
 
 
 def _leans(char: str) -> bool:
-    """Return whether ``char`` is drawn onto the one before it."""
+    """Return whether ``char`` combines with the one before it."""
     return unicodedata.category(char) in {"Mn", "Mc", "Me", "Cf"} or "\U0001f3fb" <= char <= "\U0001f3ff"

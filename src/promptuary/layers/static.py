@@ -1,7 +1,7 @@
 """Text that is in the window on every turn: style guides, conventions, a persona.
 
-The layer calls the function that loads the text, caches the result, and shows it between tags (``sections``). It calls
-nothing while a recall can be answered from its cache.
+The layer calls the function that loads the text, caches the result, and shows it between tags (``sections``). It does
+not call it while a recall can be answered from the cache.
 """
 
 import asyncio
@@ -40,10 +40,10 @@ Revision = Callable[[], object]
 """Returns, or awaits, a cheap value that changes when the text does: a modification time, an ETag."""
 
 Reload = Literal["never", "on_change"] | float
-"""When to load again: never in this process, at every turn on which it changed, or after so many seconds."""
+"""When to reload: never in this process, at every turn on which it changed, or after a number of seconds."""
 
 OnError = Literal["raise", "disable", "stale"]
-"""What to do when a load fails: raise, leave the source out, or show the last good text."""
+"""What to do if loading fails: raise, leave the source out, or show the last good text."""
 
 Result = TypeVar("Result")
 
@@ -63,7 +63,7 @@ class NamedText:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """A text as last loaded; ``problem`` says why it is not there, or not the newest."""
+    """The last loaded text; ``problem`` says why it is missing or stale."""
 
     text: str = ""
     revision: str = ""
@@ -76,16 +76,16 @@ class StaticContent(Layer):
 
     Give one ``load``, or several ``sources``: each of those becomes a block, with its label in the opening tag. The
     text is shown as loaded, except that a byte order mark and Windows line ends are removed, invisible characters are
-    spelled out, and the tag itself cannot be closed from inside. Blank text adds nothing.
+    spelled out, and the tag itself is escaped. Blank text adds nothing.
 
-    Text that is larger than the budget is cut after a line, a word or a character, and says how much is missing. If not
-    even the tags and that remark fit, nothing is shown, and the receipt says so. Both are a warning of the turn. With a
-    budget of zero or less the layer cuts nothing; a turn never asks it for that.
+    Text that exceeds the budget is cut after a line, a word or a character, with a remark about how much is missing. If
+    not even the tags and that remark fit, nothing is shown, and the receipt says so. Both are a warning of the turn.
+    With a budget of zero or less the layer cuts nothing; turns never pass such a budget.
 
-    ``reload`` and ``on_error`` say when to load again and what a failure means. With ``"raise"``, ``init`` or the
-    recall fails; with ``"disable"`` the source is left out until it can be loaded; with ``"stale"`` the last good text
-    stays, across restarts too, and the receipt says why it is old. A load that takes nearly as long as its hook may is
-    cancelled and counts as failed.
+    ``reload`` and ``on_error`` say when to reload and how to handle a failure. With ``"raise"``, ``init`` or the recall
+    fails; with ``"disable"`` the source is left out until it can be loaded; with ``"stale"`` the last good text stays,
+    even across restarts, and the receipt says why it is old. A load that takes nearly as long as the timeout of its
+    hook is cancelled and counts as failed.
     """
 
     band = "stable"
@@ -128,7 +128,7 @@ class StaticContent(Layer):
         self._store(context)
 
     async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | None:
-        """Return the text, loaded again if that is due; byte for byte the same as long as it did not change."""
+        """Return the text, reloaded if that is due; byte for byte the same as long as it did not change."""
         if self._due():
             await self._refresh("recall", context)
         self._fresh = False
@@ -170,7 +170,7 @@ class StaticContent(Layer):
         self._held, self._loaded_at = held, began
 
     def _held_after(self, source: NamedText, result: _Held | SourceError, stored: Mapping[str, _Held]) -> _Held:
-        """Return what to show after a load: its text, or what ``on_error`` says for a failure."""
+        """Return what to show after a load: its text, or the fallback that ``on_error`` specifies."""
         if isinstance(result, _Held):
             return result
         if self._on_error == "raise":
@@ -192,7 +192,7 @@ class StaticContent(Layer):
             return failure
 
     def _store(self, context: LayerContext) -> None:
-        """Store what is held; the texts only if they may have to replace a load that fails."""
+        """Store the revisions, and the texts only if they may have to replace a failed load."""
         texts = self._on_error == "stale"
         context.state = {
             "sources": {
@@ -204,7 +204,7 @@ class StaticContent(Layer):
 
 
 async def _loaded(source: NamedText, known: _Held | None) -> _Held:
-    # Asked for before the text: a change in between is then noticed the next time.
+    # Requested before the text: a change in between is then noticed the next time.
     mark = await _answer(source.revision) if source.revision else None
     if known and not known.problem and mark is not None and mark == known.mark:
         return known

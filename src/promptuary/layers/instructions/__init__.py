@@ -1,1 +1,1 @@
-"""Standing instructions: AGENTS.md and its like, with the files that they import."""
+"""Standing instructions: AGENTS.md and similar files, with the files that they import."""

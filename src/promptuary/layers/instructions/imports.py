@@ -1,8 +1,8 @@
 """The imports (``@path``) of an instruction file, and its text without comments. Pure.
 
-Code spans and fenced code are skipped, since imports and comments in them are examples. The caller finds out whether an
-imported file exists and may be read. Each construct is consumed once and a search that failed is not repeated, so the
-time is linear.
+Code spans and fenced code are skipped, since imports and comments in them are examples. The caller checks whether an
+imported file exists and may be read. Each construct is consumed once and a failed search is not repeated, so the time
+is linear.
 """
 
 import re
@@ -20,7 +20,7 @@ _OPENING = re.compile(
     r"|@(?<![0-9A-Za-z_\u00aa-\u052f/\\@#.+%&$=\-]@)"
     rf"(?:\"(?P<quoted>[^\"\n]{{1,1024}}+)\"|(?P<bare>[^{ENDS_VALUE}]{{1,1024}}+))"
 )
-# A fence may be quoted or stand in a list; one of backticks has no more of them on its line.
+# A fence may be in a quotation or a list; one of backticks has no further backticks on its line.
 _BEFORE_FENCE = re.compile(r"[ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)?")
 _AFTER_TICKS = re.compile(r"[^`\n]*+(?:\n|\Z)")
 _LONGEST_INDENT = 200

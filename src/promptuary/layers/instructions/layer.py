@@ -1,7 +1,7 @@
-"""The layer ``instructions``: ``AGENTS.md`` and its like, from the root of the workspace down to the current folder.
+"""The layer ``instructions``: ``AGENTS.md`` and similar files, from the root of the workspace to the current folder.
 
 The general files come first and the nearest last. They are read again at every turn, through the workspace and under
-its policy, so a change shows at once. Files that they import with ``@path`` follow them.
+its policy, so a change takes effect at once. Files that they import with ``@path`` follow them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -39,10 +39,10 @@ NAMES: tuple[tuple[str, ...], ...] = (
 """The names to look for in each folder, in order; of one group, only the first file that is not blank is used."""
 
 MAX_DEPTH = 5
-"""How many imports deep a file may be."""
+"""The deepest level of nested imports."""
 
 MAX_IMPORTS = 50
-"""How many files are imported in all."""
+"""The most files that are imported in all."""
 
 _KIB = 1024
 _SHOWN_NOTES = 5
@@ -52,9 +52,9 @@ class Instructions(Layer):
     """Shows the instruction files from the root of ``workspace`` down to ``folder``.
 
     Nothing above the workspace is read. ``max_bytes`` limits all files together and ``max_file_bytes`` each of them; if
-    they are larger, small files stay whole and large ones are cut, and say so. Of files with the same content one is
-    shown. A missing file is ignored; one that may not or cannot be read is omitted with its reason. What is cut or
-    omitted because it does not fit or cannot be read is a warning of the turn.
+    they are larger, small files stay whole and large ones are cut, and say so. Of files with the same content, only one
+    is shown. A missing file is ignored; one that may not or cannot be read is omitted with its reason. A file that is
+    cut or omitted because it does not fit or cannot be read becomes a warning of the turn.
     """
 
     band = "stable"
@@ -89,7 +89,7 @@ class Instructions(Layer):
         return sections.recall(shown, request.budget, context.counter, gathered.omitted, _few(gathered.notes))
 
     def _gather(self, sight: "Sight | None") -> "_Gathering":
-        # The files themselves are for every session; what they import is not, unless the session may see it.
+        # Every session sees the files themselves, but their imports only if it may see those files.
         gathering = _Gathering(self._workspace, self._workspace.within(sight), self._tag)
         gathering.run(self._folders, self._names)
         return gathering
@@ -120,7 +120,7 @@ class _Gathering:
     _imported: int = 0
 
     def run(self, folders: Iterable[str], names: Sequence[Sequence[str]]) -> None:
-        # All standing files first: an import must not take one of them from its place.
+        # All instruction files first: an import must not move one of them.
         standing = [
             (level, file)
             for level, folder in enumerate(folders)
@@ -128,7 +128,7 @@ class _Gathering:
             if (file := self._first([f"{folder}/{name}" if folder else name for name in group]))
         ]
         self._paths.update(file.path for _, file in standing)
-        # A link beside a file that is shown is nearly always another name of it.
+        # A link beside a file that is shown is nearly always an alias of it.
         beside = {_folder(file.path) for _, file in standing}
         self.notes += [sections.not_sent(path, reason) for path, reason in self._links if _folder(path) not in beside]
         for level, file in standing:

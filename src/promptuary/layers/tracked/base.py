@@ -1,8 +1,8 @@
-"""The tracked files as they were sent when the stable part of the prompt was last written: its base. Pure.
+"""The base: the tracked files as they were sent when the stable part of the prompt was last written. Pure.
 
 While files change, the base is repeated byte for byte, so that providers' caches hit, and the changes follow the
 history. The state has no copy of the text: it has its hash and where each file stands in it, and the text is taken from
-the ledger. What was forgotten there is not found again, and the files are written anew.
+the ledger. If it was forgotten there, the lookup fails and the files are rewritten.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,9 +18,9 @@ OUTDATED: Final = "outdated: what it is now follows the history"
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A file in the base: where its block stands in the text and, within the block, where its content does.
+    """A file in the base: the position of its block in the text and of its content in the block.
 
-    ``revision`` is empty where a warning stood in the place of the content.
+    ``revision`` is empty if a warning was shown instead of the content.
     """
 
     label: str
@@ -33,11 +33,11 @@ class Shown:
     tokens: int
 
     def text(self, base: str) -> str:
-        """Return the block as it stands in the text of the base."""
+        """Return the block from the text of the base."""
         return base[self.start : self.end]
 
     def content(self, base: str) -> str:
-        """Return what is shown of the file in the text of the base."""
+        """Return the content of the file in the text of the base."""
         first, last = self.body
         return self.text(base)[first:last]
 
@@ -51,8 +51,8 @@ class Shown:
 class Base:
     """What was sent: the hash of the text, its files, and which of them were pinned.
 
-    ``summaries`` is a hash of what had been compacted in the history. ``paid`` is what the changes have cost since, in
-    all requests together.
+    ``summaries`` is a hash of what had been compacted in the history. ``paid`` is what sending the changes has cost
+    since, in all requests together.
     """
 
     revision: str
@@ -68,9 +68,9 @@ class Base:
 
 
 def base_of(recall: Recall, pinned: Iterable[str], history: Sequence[Item]) -> Base | None:
-    """Return what ``recall`` is the base of; nothing if it does not show every file whole.
+    """Return the base for ``recall``; ``None`` if it does not show every file whole.
 
-    What is shortened depends on the room that there is at each turn, so there is nothing to be repeated.
+    Shortened files depend on the room at each turn, so they cannot be repeated.
     """
     if recall.omitted or any(block.detail is not Detail.FULL and block.source.revision for block in recall.blocks):
         return None
@@ -94,12 +94,12 @@ def base_of(recall: Recall, pinned: Iterable[str], history: Sequence[Item]) -> B
 
 
 def summaries_of(history: Sequence[Item]) -> str:
-    """Return a hash of what stands in ``history`` for something else: it changes whenever a history is compacted."""
+    """Return a hash of the summaries in ``history``: it changes whenever a history is compacted."""
     return content_hash("\n".join(item.id for item in history if item.stands_for))
 
 
 def to_json(base: Base | None) -> Json:
-    """Return ``base`` as JSON holds it."""
+    """Return ``base`` as JSON."""
     if base is None:
         return None
     return {
@@ -115,7 +115,7 @@ def to_json(base: Base | None) -> Json:
 
 
 def from_json(value: Json) -> Base | None:
-    """Return the base whose JSON is ``value``; nothing if it is none."""
+    """Return the base from its JSON; ``None`` if that is invalid."""
     match value:
         case {
             "sha256": str(revision),
@@ -126,7 +126,7 @@ def from_json(value: Json) -> Base | None:
         }:
             files = [one for entry in entries if (one := _shown(entry))]
             names = tuple(one for one in pinned if isinstance(one, str))
-            # One that is damaged in any part is no base: the text would not be what it says.
+            # A base with any invalid part is not used: its positions would not match the text.
             return Base(revision, tuple(files), names, summaries, paid) if len(files) == len(entries) else None
         case _:
             return None

@@ -1,8 +1,8 @@
 """Tracked files as blocks that share a budget. Pure.
 
-Every file gets at least its name before any gets more; what is left is shared by water-filling, by the weights of the
-files, and what one leaves is offered to the next by priority. A last line names the files that have no place at all.
-Render, then measure: the whole is counted as it is sent, whatever the parts added up to. Nothing here reads a file or
+Every file gets at least its name before any gets more; the rest is shared by water-filling, by the weights of the
+files, and what one does not use is offered to the next by priority. A last line names the files that do not fit at all.
+Render, then measure: the result is counted as it is sent, whatever the parts added up to. Nothing here reads a file or
 decides on priorities.
 """
 
@@ -116,9 +116,9 @@ def _composed(tracking: Tracking, offered: Sequence[Offer], budget: int, counter
 def _places_beside_notice(
     tracking: Tracking, offered: Sequence[Offer], available: int, counter: TokenCounter
 ) -> tuple[list[Offer], list[Offer], int]:
-    """Return the files that have a place, those that have none, and the tokens reserved for the line that names these.
+    """Return the files that fit, those that do not, and the tokens reserved for the line that names the latter.
 
-    The line gets a quarter of the room at most.
+    The line gets at most a quarter of the room.
     """
     reserved = 0
     while True:
@@ -126,11 +126,11 @@ def _places_beside_notice(
         needed = min(counter.count(_notice(tracking, out)), max(available, 0) // 4)
         if needed <= reserved:
             return placed, out, reserved
-        reserved = needed  # which may cost another file its place, and make the line longer
+        reserved = needed  # this may push out another file, and make the line longer
 
 
 def _places(offered: Sequence[Offer], available: int) -> tuple[list[Offer], list[Offer]]:
-    """Return the files whose least form has a place, and those that have none."""
+    """Return the files whose shortest form fits, and those whose does not."""
     placed, out = [], []
     for one in offered:
         if one.least.tokens <= available:
@@ -157,7 +157,7 @@ def _shared(placed: Sequence[Offer], room: int, counter: TokenCounter) -> list[B
 
 
 def in_place(file: Tracked, block: Block, counter: TokenCounter) -> Block:
-    """Return ``block`` as it stands among the others, with why it does."""
+    """Return ``block`` as it is placed among the others, with the reason."""
     why = "; ".join(filter(None, ("pinned" if file.pinned else "", file.why if file.condition.readable else "")))
     score, reason = float(file.priority), why or file.condition.state
     return replace(without_gap(block, counter), score=score, reason=reason)

@@ -1,7 +1,7 @@
 """What has changed since the base was sent: each file as a diff or as its new text, whichever is smaller. Pure.
 
-The base stays as it is only while that pays: as soon as the changes have cost, in all requests since, what it costs to
-write the files anew, they are written anew. So the two together cost at most twice what the better of them would have.
+The base is repeated only while that pays: as soon as the changes have cost, over all requests since, as much as
+rewriting the files, they are rewritten. So the total cost is at most twice that of the better choice.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,12 +31,12 @@ _GONE: Final = "The text above is outdated."
 _CONTEXT: Final = 3
 """Lines around a change."""
 _COMPARED: Final = 1_000
-"""Lines that are compared one by one; where more are different, they are replaced as a whole."""
+"""The most lines that are compared one by one; if more differ, they are replaced as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepeatedBase:
-    """A base that can be repeated: its text from the ledger, and what the files would be if they were written anew."""
+    """A base that can be repeated: its text from the ledger, and the files as they would be rewritten."""
 
     base: Base
     text: str
@@ -46,10 +46,10 @@ class RepeatedBase:
 def changed_since(
     standing: RepeatedBase, offered: Sequence[Offer], budget: int, history: Sequence[Item], counter: TokenCounter
 ) -> tuple[Recall, int] | None:
-    """Return the base with the changes since, and what these cost; nothing if the files are to be written anew.
+    """Return the base with the changes since, and their cost; ``None`` if the files must be rewritten.
 
-    That is so if they do not fit, if a file was untracked or may no longer be read, if pins or the history changed
-    places, and if it costs no more than the changes would.
+    That is so if they do not fit, if a file was untracked or may no longer be read, if pins or the compaction of the
+    history changed, or if rewriting costs no more than the changes.
     """
     base, files = standing.base, standing.base.by_label
     pinned = tuple(sorted(one.file.label for one in offered if one.file.pinned))
@@ -66,7 +66,7 @@ def changed_since(
 
 
 def _is_refused(one: Offer, files: Mapping[str, Shown]) -> bool:
-    """Return whether the base shows what may no longer be read: it is not to be sent again."""
+    """Return whether the base shows a file that may no longer be read: then it must not be sent again."""
     shown = files.get(one.file.label)
     return one.file.condition.state == "error" and shown is not None and shown.revision != ""
 
@@ -90,7 +90,7 @@ def _split(
 
 
 def _change(one: Offer, before: str, counter: TokenCounter) -> Block:
-    """Return what a file is now, for a model that has seen ``before``."""
+    """Return the current file for a model that has seen ``before``."""
     most = one.most
     if not one.file.condition.readable:
         text = f"{without_gap(most, counter).text}\n{_GONE}\n\n"
@@ -106,7 +106,7 @@ def _change(one: Offer, before: str, counter: TokenCounter) -> Block:
 
 
 def _anew(standing: RepeatedBase, history: Sequence[Item], counter: TokenCounter) -> int:
-    """Return what it costs to write the files anew: all from the first that differs on, and the history behind them."""
+    """Return the cost of rewriting the files: all from the first that differs, and the history after them."""
     same, start, tokens = True, len(standing.anew.heading) + 2, 0
     for block in standing.anew.blocks:
         same = same and standing.text.startswith(block.text, start)
@@ -138,7 +138,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _edits(old: Sequence[str], new: Sequence[str]) -> Iterator[_Edit]:
-    """Yield what is different; quick whatever the lines are, since what is the same around it is left out first."""
+    """Yield the differences; fast for any lines, since equal lines at both ends are removed first."""
     head, most = 0, min(len(old), len(new))
     while head < most and old[head] == new[head]:
         head += 1
@@ -155,7 +155,7 @@ def _edits(old: Sequence[str], new: Sequence[str]) -> Iterator[_Edit]:
 
 
 def _near(edits: Sequence[_Edit]) -> Iterator[list[_Edit]]:
-    """Yield the edits, those together whose context would touch."""
+    """Yield the edits, grouping those whose contexts would touch."""
     group: list[_Edit] = []
     for one in edits:
         if group and one.first - group[-1].last > 2 * _CONTEXT:

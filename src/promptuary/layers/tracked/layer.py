@@ -1,6 +1,6 @@
-"""The layer ``file_reference``: ``#path`` in a message tracks the file for as long as the thread lives.
+"""The layer ``file_reference``: ``#path`` in a message tracks the file in that thread from then on.
 
-With each message the layer reads every tracked file again, and asks for a new recall if one has changed. This module
+For each message the layer rereads every tracked file, and requests a new recall if one has changed. This module
 connects the others: ``reader`` reads, ``state`` decides what a change means, ``scoring`` how relevant a file is,
 ``links`` how the message links to it, and ``blocks`` how it is shown.
 """
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 Cached = TypeVar("Cached")
 
 MAX_FILES = 100
-"""How many files one thread tracks."""
+"""The most files that one thread tracks."""
 
 _CACHED_THREADS = 64
 """For how many threads the state and the last recall are cached."""
@@ -84,7 +84,7 @@ class _Rendered:
     def is_of(self, tracking: Tracking, counter: TokenCounter) -> bool:
         """Return whether the recall was made from this state and with this counter.
 
-        One with changes is made anew each time: what they cost adds up.
+        One with changes is made again each time: their cost adds up.
         """
         if counter is not self.counter or self.recall.updates or tracking.standing != self.tracking.standing:
             return False
@@ -109,19 +109,19 @@ class _StateCache:
         return to_json(self._keep(place, tracking))
 
     def _keep(self, place: str, tracking: Tracking) -> Tracking:
-        # With a JSON value of its own: the caller may change the state.
+        # A separate copy of the JSON: the caller may change the state.
         _remember(self._last, place, (to_json(tracking), tracking))
         return tracking
 
 
 class TrackedFiles(Layer):
-    """Files that the person named with ``#``, each with its current content, the most relevant first.
+    """Shows the files that the person named with ``#``, with their current content, the most relevant first.
 
-    Pass one to ``Promptuary.open(layers=[...])`` in place of the built-in one; it gets the workspace there.
+    Pass one to ``Promptuary.open(layers=[...])`` to replace the built-in one; that also sets its workspace.
 
-    Options that are not given are those of the workspace: ``base_dir`` is its root, ``max_file_size`` is 1 MiB unless
-    configured, ``follow_symlinks`` is off unless configured, ``allowed_extensions`` are all text files. A relative
-    ``base_dir`` is relative to the root and must not leave it.
+    Options that are not given default to those of the workspace: ``base_dir`` is its root, ``max_file_size`` is 1 MiB
+    unless configured, ``follow_symlinks`` is off unless configured, ``allowed_extensions`` are all text files. A
+    relative ``base_dir`` is relative to the root and must not leave it.
     """
 
     id = "file_reference"
@@ -155,7 +155,7 @@ class TrackedFiles(Layer):
         self._known, self._rendered = _StateCache(), dict[str, _Rendered]()
 
     def bind(self, workspace: Workspace) -> None:
-        """Read the files of ``workspace`` from now on; the engine does this with a layer that is passed to it."""
+        """Set the workspace to read from; the engine calls this for a layer that is passed to it."""
         own = opened(
             workspace,
             base_dir=self._base_dir,
@@ -175,7 +175,7 @@ class TrackedFiles(Layer):
         return self._bound
 
     async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
-        """Track what the message names, look at every tracked file again, and link the references."""
+        """Track what the message names, reread every tracked file, and link the references."""
         stored = self._known.read(context.scope_key, context.state)
         before = sent(stored)
         reader = self._reader.within(context.sight)
@@ -188,11 +188,11 @@ class TrackedFiles(Layer):
         return Changed(text, "immediate" if news else None) if news or text is not None else None
 
     async def refresh(self, context: LayerContext) -> None:
-        """Look at every tracked file again: tools may have changed it."""
+        """Reread every tracked file: tools may have changed it."""
         await self.on_message(Incoming("", ""), context)
 
     async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | None:
-        """Return the tracked files by priority, within the budget; the same bytes and what has changed since."""
+        """Return the tracked files by priority, within the budget: the same bytes as before, and the changes since."""
         place, counter = context.scope_key, context.counter
         tracking = self._known.read(place, context.state)
         if not tracking.files and not tracking.turned_away:
@@ -243,7 +243,7 @@ class TrackedFiles(Layer):
         return to_json(pinned(tracking, self._reader.spelling(tracking, path), on=on))
 
     def clear(self, state: Json) -> Json:
-        """Return ``state`` with nothing tracked; links in old messages keep their meaning."""
+        """Return ``state`` with nothing tracked; links in old messages stay valid."""
         return to_json(replace(from_json(state), files=(), turned_away=()))
 
     def mark(self, state: Json) -> Json:
@@ -309,7 +309,7 @@ def _look_again(tracking: Tracking, request: RecallRequest, counter: TokenCounte
 
 
 def _recalled(now: "_Now", text: str, request: RecallRequest, counter: TokenCounter) -> tuple[Tracking, Recall]:
-    """Return the state and the recall: with the base whose ``text`` this is if that pays, else with the files anew."""
+    """Return the state and the recall: the base with this ``text`` if that pays, else the rewritten files."""
     tracking, base = now.tracking, now.tracking.base
     if base and base.revision == content_hash(now.anew.text):
         return replace(tracking, sending=None), now.anew
@@ -325,7 +325,7 @@ def _recalled(now: "_Now", text: str, request: RecallRequest, counter: TokenCoun
 
 @dataclass(frozen=True, slots=True)
 class _Now:
-    """The tracked files as they are: what can be shown of each, and all of them written anew."""
+    """The current tracked files: what can be shown of each, and all of them rewritten."""
 
     tracking: Tracking
     offered: Sequence[Offer]
@@ -333,7 +333,7 @@ class _Now:
 
     @property
     def wanted(self) -> str:
-        """The hash of the base to repeat; empty if there is none, or if it is what the files are."""
+        """The hash of the base to repeat; empty if there is none, or if it equals the current files."""
         base = self.tracking.base
         return base.revision if base and base.revision != content_hash(self.anew.text) else ""
 

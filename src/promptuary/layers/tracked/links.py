@@ -1,7 +1,7 @@
 """Slugs for blocks, and links to them in the person's message. Pure.
 
-A slug belongs to one label for the life of the thread, so that a link in an early message never leads to another block.
-The caller decides which references become links.
+A slug belongs to one label for the life of the thread, so that a link in an earlier message never leads to another
+block. The caller decides which references become links.
 """
 
 import re
@@ -30,7 +30,8 @@ def linked(text: str, links: Iterable[tuple[Reference, str]]) -> str:
     ordered = sorted(links, key=lambda link: link[0].start)
     starts = {reference.start for reference, _ in ordered}
     for reference, target in ordered:
-        # A sigil glued to a reference belongs to its word; after the bracket of a link it would begin another one.
+        # A sigil directly before a reference belongs to its word; after the bracket of a link it would begin another
+        # one.
         glued = text.startswith(("#", "@"), reference.end) and reference.end not in starts
         if glued or _is_linked(text, reference):
             continue
@@ -58,7 +59,7 @@ def _outside_links(text: str) -> Iterator[str]:
     position = searched = 0
     for end in _END_OF_LINK.finditer(text):
         line = text.rfind("\n", searched, end.start()) + 1
-        # Two characters open a link, and one or more name what it leads to.
+        # Two characters open a link, and one or more name its target.
         start = text.find("[#", max(searched, line, end.start() - _LONGEST_TEXT - 2), end.start() - 1)
         if start < 0:
             searched = max(searched, end.start() - 2)

@@ -1,7 +1,7 @@
 """Reads tracked files: finds what a message names, and what each file holds now.
 
 Everything here blocks and may be called from any thread. Each file is read through a ``Workspace``, with a timeout and
-isolated: an error is the observation of that file alone. ``state`` decides what an observation means.
+in isolation: an error affects only that file. ``state`` decides what an observation means.
 """
 
 import copy
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from promptuary.core.sessions import Sight
 
 READ_TIMEOUT = 5.0
-"""Seconds for one file; a disk that hangs fails that file only."""
+"""The timeout for one file in seconds; a disk that hangs fails only that file."""
 
 LOOK_TIMEOUT = 8.0
-"""Seconds for all files together, if all of them hang: the hook has a timeout of its own."""
+"""The timeout for all files together in seconds, if all of them hang: the hook has its own timeout."""
 
 _CACHED_CHARACTERS = 32 * 1024 * 1024
 
@@ -41,7 +41,7 @@ class Reader:
     """A workspace, what may be read of it, and a cache of contents.
 
     ``names`` are the extensions and whole names that may be read; ``None`` allows all that the workspace allows.
-    ``home`` is the folder from which references count, if it is another than that of ``workspace``.
+    ``home`` is the folder to which references are relative, if it is not that of ``workspace``.
     """
 
     def __init__(self, workspace: Workspace, names: frozenset[str] | None = None, home: Path | None = None) -> None:
@@ -51,7 +51,7 @@ class Reader:
         self._cache = _ContentCache()
 
     def within(self, sight: "Sight | None") -> "Reader":
-        """Return a reader of what a session may see, with the same cache. In another folder it sees nothing."""
+        """Return a reader of what a session may see, with the same cache. In another ``base_dir`` it sees nothing."""
         if sight is None:
             return self
         if self.workspace.root.path != self._home:
@@ -70,7 +70,7 @@ class Reader:
         return target(part)
 
     def spelling(self, tracking: Tracking, path: str) -> str:
-        """Return the path that a person means by ``path`` among the tracked ones; as typed if none of them is."""
+        """Return which of the tracked paths a person means by ``path``; as typed if none of them."""
         known = {name for file in tracking.files for name in (file.label, file.path)}
         try:
             readings = self.workspace.standpoint.readings(path, absolute=True)
@@ -103,10 +103,10 @@ class Reader:
         file = self.workspace.read(reading.path)
         label = reference.value + reference.suffix
         if cached := self._cache.same(label, file.sha256):
-            return [cached]  # with the outlines that were made of it
+            return [cached]  # with the outlines that were made from it
         place = self.workspace.root.path / file.path
         inside = place.is_relative_to(self._home)
-        if inside:  # what to read on with, and where it came from, is said as any reference would
+        if inside:  # ``read_on`` and the origin are set as for any other reference
             file = replace(file, path=place.relative_to(self._home).as_posix())
         if reading.selection.symbol and file.text:
             found = part_at_symbol(file, reading.selection.symbol)
@@ -165,7 +165,7 @@ class _ContentCache:
                 total -= len(self._sources.pop(next(iter(self._sources))).text)
 
     def same(self, label: str, revision: str) -> Source | None:
-        """Return the cached content of that name, if it is of that revision."""
+        """Return the cached content with that name, if it has that revision."""
         cached = self._sources.get(label)
         return cached if cached and cached.revision == revision else None
 

@@ -21,7 +21,7 @@ NEUTRAL = 50
 """The score of a file that cannot be judged."""
 
 MOST_AT_ONCE = 8
-"""How many questions a model is asked at the same time."""
+"""How many requests to a model run at the same time."""
 
 _SHOWN_TO_MODEL = 2_000
 _MAX_QUERY = 4_000
@@ -72,14 +72,14 @@ class RelevanceQuestion:
 
 @dataclass(frozen=True, slots=True)
 class _Term:
-    """A word of the message; ``compound`` ones were identifiers of several words, which says more."""
+    """A word of the message; ``compound`` ones were identifiers of several words, which weigh more."""
 
     word: str
     compound: bool = False
 
 
 def judge(question: RelevanceQuestion) -> Score:
-    """Return the score of a file by its words alone; the same for the same question, always."""
+    """Return the score of a file by its words alone; deterministic."""
     terms = _terms(question.query)
     if not terms:
         return Score(NEUTRAL, "the message has no words to compare with")
@@ -113,7 +113,7 @@ class _Place:
             return self.joined.count(term.word)
         if len(term.word) >= 5 or not term.word.isascii():
             return self.text.count(term.word)
-        # A short word is part of too many longer ones: it has to stand at the beginning, or alone.
+        # A short word is part of too many longer ones: it must be at the beginning of one, or alone.
         return sum(1 for _ in islice(_short(term.word).finditer(self.text), 8)) if term.word in self.text else 0
 
 
@@ -133,7 +133,7 @@ class _Places:
         return cls(_Place.of(question.path), _Place.of("\n".join(lines)), _Place.of(text))
 
     def share(self, term: _Term, found: dict[str, list[str]]) -> float:
-        """Return how much of ``term`` there is, 0 to 1; a word that is repeated counts a little more, to a bound."""
+        """Return how strongly ``term`` occurs, 0 to 1; repetitions count a little more, up to a bound."""
         share = 0.0
         if self.path.count(term):
             share += 0.5
@@ -155,7 +155,7 @@ def _short(word: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=64)
 def _terms(query: str) -> tuple[_Term, ...]:
-    """Return the words of ``query`` that can tell files apart, each once."""
+    """Return the words of ``query`` that can distinguish files, each once."""
     terms: dict[_Term, None] = {}
     for word in _WORD.findall(query[:_MAX_QUERY]):
         parts = [part.lower() for part in name_word_pattern(word).findall(word)]

@@ -21,7 +21,7 @@ from promptuary.workspace.disk.root import display_path, normalise
 MAX_ASKED = 500
 """How many characters of the message that named a file are stored."""
 
-# With these codes something exists at the path; the others say nothing about that.
+# These codes mean that something exists at the path; the others leave that open.
 _PROVES_EXISTENCE = frozenset(
     {Code.FILE_TOO_LARGE, Code.SYMLINK, Code.BINARY, Code.NOT_A_FILE, Code.BAD_RANGE, Code.NO_MATCH, Code.OTHER_DEVICE}
 )
@@ -42,7 +42,7 @@ class Gone:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Something is or may be there, and cannot be read."""
+    """Something is or may be there, but cannot be read."""
 
     code: Code
     reason: str
@@ -64,7 +64,7 @@ class Condition:
 
     @property
     def readable(self) -> bool:
-        """Whether there is content to show, be it empty."""
+        """Whether there is content to show, even if empty."""
         return self.state in {"ok", "empty"}
 
 
@@ -91,7 +91,7 @@ def _after(old: Condition, found: Observation) -> Condition:
 class Tracked:
     """A file, or with a ``suffix`` (``:10-20``, ``#Name``) a part of one, that is kept in view.
 
-    ``score`` was given to the revision ``scored``; ``asked`` is the beginning of the message that named the file last.
+    ``score`` belongs to the revision ``scored``; ``asked`` is the beginning of the message that named the file last.
     """
 
     path: str
@@ -105,7 +105,7 @@ class Tracked:
 
     @property
     def label(self) -> str:
-        """The file as it is called in headings and commands."""
+        """The name of the file in headings and commands."""
         return self.path + self.suffix
 
     @property
@@ -115,12 +115,12 @@ class Tracked:
 
     @property
     def weight(self) -> int:
-        """Its part when room is shared: eleven times as much with a score of 100 as with 0, and more with a pin."""
+        """Its weight when room is shared: eleven times as much with a score of 100 as with 0, and more if pinned."""
         return 10 + self.priority + (200 if self.pinned else 0)
 
     @property
     def needs_score(self) -> bool:
-        """Whether the content is not what the score was given to."""
+        """Whether the content has changed since it was scored."""
         return self.condition.state == "ok" and self.scored != self.condition.revision
 
 
@@ -128,10 +128,10 @@ class Tracked:
 class Tracking:
     """All tracked files of a thread, in the order in which they were named.
 
-    ``slugs`` includes files that are no longer tracked: links in old messages must not come to mean another file.
+    ``slugs`` includes files that are no longer tracked: links in old messages must never lead to another file.
     ``turned_away`` are the files that the last message named beyond the limit. ``base`` is what the last request showed
-    of the files, ``sending`` what this one does, if it is another: a recall is asked for several times, and the last
-    one counts.
+    of the files, and ``sending`` what this one shows, if different: recall may be called several times, and the last
+    call counts.
     """
 
     files: tuple[Tracked, ...] = ()
@@ -142,13 +142,13 @@ class Tracking:
 
     @property
     def outlook(self) -> tuple[object, ...]:
-        """Everything that a recall depends on: equal outlooks read the same."""
+        """Everything that a recall depends on: equal outlooks give equal recalls."""
         files = tuple((file.label, file.condition, file.priority, file.pinned) for file in self.files)
         return (files, self.turned_away)
 
     @property
     def standing(self) -> str:
-        """The hash of what is sent of the files, changes apart; empty if it depends on the room."""
+        """The hash of what is sent of the files, without changes; empty if it depends on the room."""
         base = self.sending or self.base
         return base.revision if base else ""
 
@@ -158,7 +158,7 @@ class Tracking:
 
 
 def sent(tracking: Tracking) -> Tracking:
-    """Return ``tracking`` after its request was sent: what was its base then is the base of the next."""
+    """Return ``tracking`` after its request was sent: the base that it sent is that of the next request."""
     return replace(tracking, base=tracking.sending, sending=None) if tracking.sending else tracking
 
 
@@ -207,7 +207,7 @@ def _seen(file: Tracked, found: Observation) -> Tracked:
 
 
 def scored(tracking: Tracking, scores: Mapping[str, tuple[int, str]]) -> Tracking:
-    """Return ``tracking`` with ``scores`` (and why) for the content that its files have now, by label."""
+    """Return ``tracking`` with ``scores`` (and reasons) for the current content of its files, by label."""
 
     def change(file: Tracked) -> Tracked:
         if file.label not in scores:
@@ -225,7 +225,7 @@ def dropped(tracking: Tracking, path: str) -> Tracking:
 
 
 def pinned(tracking: Tracking, path: str, *, on: bool) -> Tracking:
-    """Return ``tracking`` with ``path`` before all others, or no longer; raise ``SourceError`` if it is not tracked."""
+    """Return ``tracking`` with ``path`` pinned or unpinned; raise ``SourceError`` if it is not tracked."""
     meant = _called(tracking, path)
     return _mapped(tracking, lambda file: replace(file, pinned=on) if file.label in meant else file)
 
@@ -245,7 +245,7 @@ def _called(tracking: Tracking, path: str) -> set[str]:
 
 
 def to_json(tracking: Tracking) -> Json:
-    """Return ``tracking`` as JSON holds it."""
+    """Return ``tracking`` as JSON."""
     return {
         "files": [_to_json(file) for file in tracking.files],
         "slugs": dict(tracking.slugs),
@@ -274,7 +274,7 @@ def _to_json(file: Tracked) -> dict[str, object]:
 
 
 def from_json(value: Json) -> Tracking:
-    """Return the state whose JSON is ``value``; invalid entries are ignored."""
+    """Return the state from its JSON; invalid entries are ignored."""
     fields = value if isinstance(value, dict) else {}
     entries = fields.get("files")
     files = {file.label: file for one in (entries if isinstance(entries, list) else ()) if (file := _from_json(one))}
