@@ -1,6 +1,7 @@
 """What the documents promise exists, and what exists is documented."""
 
 import argparse
+import inspect
 import re
 import subprocess
 import sys
@@ -9,12 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from promptuary import Promptuary
 from promptuary.cli.command_table import make_parser
 from promptuary.config.settings import SETTINGS, USER_ONLY, Settings
 from promptuary.context.assemble import Room
 from promptuary.context.history import CompactionPolicy
 from promptuary.core.errors import Code
 from promptuary.core.references import KEYWORDS, KINDS, WRITING_KINDS
+from promptuary.facades.with_async.memory import AsyncMemory
+from promptuary.facades.with_async.search import AsyncSearch
+from promptuary.facades.with_async.sessions import AsyncSessions
+from promptuary.facades.with_async.threads import AsyncThreads
 from promptuary.references.completion.menu import HELP
 from promptuary.references.kinds import KINDS as RESOLVERS
 from promptuary.wiring.threads import compaction_policy
@@ -121,6 +127,24 @@ def test_python_in_the_documents_runs(files: Files, name: str) -> None:
     project = files({"src/app.py": "x = 1\n" * 60, "docs/style.md": "Be brief.\n"})
     for code in re.findall(r"```python\n(.*?)```", page(name), re.DOTALL):
         subprocess.run([sys.executable, "-c", code], cwd=project, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(
+    ("facade", "heading"),
+    [
+        (Promptuary, "Messages"),
+        (AsyncThreads, "Threads"),
+        (AsyncSearch, "Search"),
+        (AsyncMemory, "Memory"),
+        (AsyncSessions, "Sessions"),
+    ],
+)
+def test_every_method_of_the_library_is_documented_and_every_documented_one_exists(facade: type, heading: str) -> None:
+    section = page("docs/library.md").partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    section = section.partition("`p.models` has")[0]
+    methods = {name for name, _ in inspect.getmembers(facade, inspect.isfunction) if not name.startswith("_")}
+
+    assert set(re.findall(r"`(\w+)\(", re.sub(r"```.*?```", "", section, flags=re.DOTALL))) == methods
 
 
 def test_the_map_names_every_module() -> None:
