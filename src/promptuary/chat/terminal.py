@@ -5,7 +5,7 @@ import sys
 from typing import Final, Literal, TextIO
 
 from promptuary.chat.word_wrap import WordWrap
-from promptuary.core.text import VisibleStream, one_line, visible
+from promptuary.core.text import VisibleStream, one_line, visible, with_unix_lines
 
 TextStyle = Literal["bold", "dim", "red", "yellow", "green", "cyan"]
 _USUAL: Final = 80
@@ -47,7 +47,7 @@ class Terminal:
     def text(self, text: str, style: TextStyle | None = None) -> None:
         """Write lines of text."""
         self.break_line()
-        self._write(f"{self._styled(self._wrapped(visible(text)[0]), style)}\n")
+        self._write(f"{self._styled(self._wrapped(visible(with_unix_lines(text))[0]), style)}\n")
 
     def wait(self, sentence: str) -> None:
         """Show a sentence until the next thing is written; what is too long for one row of the terminal is cut."""

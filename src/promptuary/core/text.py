@@ -72,7 +72,8 @@ def visible(text: str) -> tuple[str, int]:
 class VisibleStream:
     """Makes a text visible that arrives piece by piece: a character is judged by those around it, as in ``visible``.
 
-    Hidden characters at the end of a piece are held back until it is known what follows them.
+    Hidden characters at the end of a piece are held back until it is known what follows them; a carriage return before
+    a line feed is none.
     """
 
     def __init__(self) -> None:
@@ -80,7 +81,7 @@ class VisibleStream:
 
     def piece(self, text: str) -> str:
         """Return what to show for the next piece."""
-        text = self._held + text
+        text = with_unix_lines(self._held + text)
         end = len(text)
         while end and len(text) - end <= _LONGEST_LEGITIMATE and _HIDDEN_RUN.match(text, end - 1):
             end -= 1

@@ -43,6 +43,16 @@ def test_an_emoji_that_is_split_at_its_joiner_is_shown_whole(written: io.StringI
     assert written.getvalue() == "\U0001f468\u200d\U0001f469\u200d\U0001f467⟨U+200D⟩\ndone\n"
 
 
+def test_lines_may_end_as_on_windows() -> None:
+    written = io.StringIO()
+    terminal = Terminal(written)
+    terminal.piece("one\r")
+    terminal.piece("\ntwo")
+    terminal.text("three\r\nfour")
+
+    assert written.getvalue() == "one\ntwo\nthree\nfour\n"
+
+
 def test_a_sentence_to_wait_with_needs_no_colour_and_stays_on_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")

@@ -201,6 +201,7 @@ PIECES = [
     "\x1b",
     "\u0628",
     "\u180b",
+    "\r",
     "\n",
 ]
 FLAG = "\U0001f3f4" + "".join(chr(0xE0000 + ord(letter)) for letter in "gbwls") + "\U000e007f"
@@ -212,4 +213,4 @@ def test_a_text_that_arrives_in_pieces_is_shown_as_if_it_came_at_once(parts: lis
     stream = VisibleStream()
     shown = [stream.piece(text[at : at + size]) for at in range(0, len(text), size)]
 
-    assert "".join([*shown, stream.rest()]) == visible(text)[0]
+    assert "".join([*shown, stream.rest()]) == visible(with_unix_lines(text))[0]
