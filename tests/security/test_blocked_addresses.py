@@ -341,7 +341,10 @@ def test_the_reason_says_how_to_open_the_door(attempts: list[str]) -> None:
     ):
         with pytest.raises(SourceError) as caught:
             fetch(url, FetchPolicy(), resolve=lambda _host, _port: ["10.0.0.7"])
-        assert caught.value.reason == f"{name} is not on the public internet. If you trust it: --allow-host {name}"
+        assert caught.value.reason == (
+            f"{name} is not on the public internet. If you trust {name}, allow it by name (--allow-host {name}, or"
+            " allow_hosts in your configuration)."
+        )
     assert attempts == []
 
 

@@ -1,6 +1,5 @@
 """Shows a run in the terminal: what goes along, the answer as it arrives, each call of a tool, and what it took."""
 
-import re
 import time
 from collections.abc import Sequence
 from typing import Final, assert_never
@@ -28,7 +27,6 @@ from promptuary.core.text import counted
 
 _TRACKED: Final = "file_reference"
 """The layer of the files in view."""
-_FLAG: Final = re.compile(r"(--allow-host) (\S+)")
 _MARKS: Final[dict[Status, str]] = {"included": "+", "degraded": "~", "refused": "!", "missing": "?", "failed": "!"}
 
 
@@ -111,7 +109,7 @@ class ContextLines:
         if in_view := sum(entry.tokens for entry in tracked):
             terminal.line(f"[# in view: {in_view:,} tokens]", "cyan")
         for warning in receipt.warnings:
-            terminal.line(f"warning: {_for_chats(warning)}", "yellow")
+            terminal.line(f"warning: {warning}", "yellow")
         for failure in receipt.failures:
             terminal.line(f"warning: {failure.layer} failed: {failure.reason}", "yellow")
 
@@ -135,8 +133,3 @@ def _by_label(entries: Sequence[ReceiptEntry]) -> dict[str, list[ReceiptEntry]]:
     for entry in entries:
         found.setdefault(entry.label, []).append(entry)
     return found
-
-
-def _for_chats(warning: str) -> str:
-    """Return a warning with what to do in a chat: there, no flag can be added to a command."""
-    return _FLAG.sub(r'start the chat again with \1 \2, or add "\2" to allow_hosts in your configuration', warning)

@@ -104,7 +104,7 @@ def _allowed_addresses(
     if not allowed_host and target.port not in policy.ports:
         allowed = ", ".join(map(str, sorted(policy.ports)))
         name = target.authority
-        raise _blocked(f"Port {target.port} is not one of {allowed}. If you trust {name}: --allow-host {name}")
+        raise _blocked(f"Port {target.port} is not one of {allowed}. {_how_to_allow(name)}")
     if not allowed_host and target.local:
         raise _not_public(target)
     literal = target.address
@@ -177,7 +177,11 @@ def _page_date(content: "PageText", modified: str, now: datetime) -> tuple[str, 
 
 def _not_public(target: Target) -> SourceError:
     host = f"[{target.host}]" if ":" in target.host else target.host
-    return _blocked(f"{host} is not on the public internet. If you trust it: --allow-host {host}")
+    return _blocked(f"{host} is not on the public internet. {_how_to_allow(host)}")
+
+
+def _how_to_allow(host: str) -> str:
+    return f"If you trust {host}, allow it by name (--allow-host {host}, or allow_hosts in your configuration)."
 
 
 def _blocked(reason: str) -> SourceError:
