@@ -47,8 +47,12 @@ def _old_client(python: str, workspace: Path) -> None:
         url = re.search(r"http://\S+", server.stderr.readline())
         token = Path(server.stderr.readline().split()[-1]).read_text().strip()
         script = str(Path(__file__).with_name("old_mcp_client.py"))
-        subprocess.run([python, script, str(workspace), url[0] if url else "", token, PROMPTUARY, "mcp"], check=True)
-        server.terminate()
+        try:
+            subprocess.run(
+                [python, script, str(workspace), url[0] if url else "", token, PROMPTUARY, "mcp"], check=True
+            )
+        finally:
+            server.terminate()
 
 
 def _inspector(program: str, workspace: Path) -> None:
