@@ -102,3 +102,54 @@ def test_hostile_references_read_and_tell_nothing(
         configure(server.openai_url, Path(os.environ["HOME"]))
         asyncio.run(run(server))
         assert SECRET not in str(server.asked)
+
+
+@pytest.mark.parametrize("name", ["absolute", "relative"])
+def test_a_document_is_never_a_file_of_this_machine(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client library of Telegram reads a local file if one has the path that the server names."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "documents").mkdir()
+    (tmp_path / "documents" / "file_1.md").write_text(SECRET)
+    path = "documents/file_1.md" if name == "relative" else str(tmp_path / "documents" / "file_1.md")
+
+    async def run() -> list[str]:
+        async with rigged("telegram") as rig:
+            rig.say(42, "What is it?", document=(path, b"They purr.\n"))
+            return await rig.answers(42, 1)
+
+    with ChatServer(lambda asked: Says("I was sent: " + str(asked["messages"]))) as server:
+        configure(server.openai_url, Path(os.environ["HOME"]))
+        (said,) = asyncio.run(run())
+
+    assert SECRET not in said
+    assert ("They purr." if name == "relative" else "could not be downloaded") in said
+
+
+NAMES = [
+    "[x](https://evil.example).md",
+    "`**`.md",
+    "\u202egpj.md",
+    "\u200b.md",
+    "a\x1b[2J.md",
+    "<!channel>.md",
+    "x" * 250,
+]
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_documents_with_hostile_names_are_named_as_they_are(platform: str) -> None:
+    async def run() -> list[str]:
+        async with rigged(platform) as rig:
+            for name in NAMES:
+                rig.say(42, "", document=(name, b"They purr.\n"))
+            await rig.answers(42, len(NAMES))
+            return [one.raw for one in rig.messages(42)]
+
+    with ChatServer(lambda _: Says("Never.")) as server:
+        configure(server.openai_url, Path(os.environ["HOME"]))
+        for name, raw in zip(NAMES, asyncio.run(run()), strict=True):
+            assert raw.startswith(("I have ", "``", "`")), (name, raw)
+            assert not set(raw) & {"\u202e", "\u200b", "\x1b"}, (name, raw)
+            assert "<!channel" not in raw or platform != "slack"
+            assert len(raw) < 300
+        assert server.asked == []

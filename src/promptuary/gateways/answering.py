@@ -150,7 +150,7 @@ async def _chosen(chat: AnsweredChat, text: str) -> str | None:
     found = await chat.inbox.noted(chat.gateway.name, chat.message.place, _FOUND)
     if not isinstance(found, list):
         return None
-    numbers = [int(one) for one in re.findall(r"\d+", text)]
+    numbers = list(dict.fromkeys(int(one) for one in re.findall(r"\d+", text)))
     if not all(1 <= number <= len(found) for number in numbers):
         return (
             f"Reply with a number from 1 to {len(found)}." if len(found) > 1 else "There is one result: reply with 1."
@@ -185,10 +185,10 @@ async def _documents(chat: AnsweredChat) -> list[str]:
             label = await chat.promptuary.threads.attach_document(name, data, thread=chat.thread)
             told.append(f"I have {code(label)}. What shall I do with it?")
         except SourceError as error:
-            chat.notes.append(f"{name} could not be read: {_reason(error)}")
+            chat.notes.append(f"{code(name)} could not be read: {_reason(error)}")
         except PlatformError as error:
             logger.warning("a document could not be downloaded: %s", error)
-            chat.notes.append(f"{name} could not be downloaded; please send it again.")
+            chat.notes.append(f"{code(name)} could not be downloaded; please send it again.")
     return told
 
 
