@@ -1,1 +1,1 @@
-"""Assembles the prompt of a turn: shares the budget, orders the parts, renders them, makes the receipt."""
+"""Assembles the prompt of a turn: allocates the budget, orders the parts, renders them, and writes the receipt."""

@@ -1,8 +1,8 @@
-"""Shares the window among the layers and the history, and assembles the prompt. Pure.
+"""Divides the window among the layers and the history, and assembles the prompt. Pure.
 
 The person's message and its attachments are always sent whole. The rest of the window, less the reserve for the reply,
-is shared: reservations first, then by water-filling among the layers that have something to say and the history. What a
-layer does not use goes to the history.
+is divided: reservations first, then by water-filling among the layers that have content and the history. What a layer
+does not use goes to the history.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from promptuary.core.messages import Item, Message, Prompt, as_message
 class Room:
     """The size of the window, and how much of it is reserved for the reply.
 
-    ``history_share`` is the part of the tokens beyond the layers' reservations that the history gets in any case.
+    ``history_share`` is the part of the tokens beyond the layers' reservations that the history always gets.
     """
 
     window: int
@@ -72,7 +72,7 @@ def recall_cost(recall: Recall, counter: TokenCounter) -> int:
 def without_room(contribution: Contribution, share: int) -> Contribution:
     """Return ``contribution`` of a layer whose ``share`` has no room for a message: everything in it is omitted.
 
-    If it is standing content, the person is told.
+    If it is stable content, a note tells the person.
     """
     recall = contribution.recall
     reason = f"{contribution.tokens:,} tokens, and {share:,} are left for it"
@@ -90,7 +90,7 @@ def shares(
 ) -> dict[str, int]:
     """Return how many tokens each layer may use, envelope included; the history has the rest.
 
-    Instructions and pinned items always stay in the history; their cost is subtracted first.
+    Instructions and pinned items always stay in the history; their cost is deducted first.
     """
     left = max(available - history.fixed, 0)
     # A layer cannot want more than its ceiling, whatever it returned.
@@ -102,7 +102,7 @@ def shares(
 
 
 def speakers(contributions: Sequence[Contribution]) -> tuple[str, ...]:
-    """Return the layer of each message that stands before the history, and then of each after it."""
+    """Return the layer of each message before the history, and then of each after it."""
     bands: Mapping[Band, list[str]] = {"stable": [], "live": []}
     for one in contributions:
         bands[one.band] += [one.layer] if one.recall.text else []

@@ -3,7 +3,7 @@
 Knows items and a counter. It does not know how a history is compacted (``compact`` does), what else is in the window,
 or where histories are stored.
 
-An assistant's message with tool calls and the results right after it are one group, in the history as in any view of
+An assistant's message with tool calls and the results right after it are one group, in the history and in any view of
 it: no provider accepts a call without its result, or a result without its call. A group that lacks a result, and a
 result without a call, stay in the history and are never sent.
 """
@@ -24,7 +24,7 @@ CALL_OVERHEAD = 8
 """Tokens for the envelope of a tool call, around its name and arguments."""
 
 SUMMARY_SHARE = 0.25
-"""Summaries within this part of the room are sent even if not all messages after them are."""
+"""Summaries up to this part of the room are sent even if not all messages after them fit."""
 
 _CACHED_CHARACTERS = 16 * 1024 * 1024
 _EACH = 128
@@ -34,8 +34,8 @@ _EACH = 128
 class CachingCounter:
     """A counter that caches the counts of texts, up to a total number of characters. Safe to share between threads.
 
-    Nearly all of a prompt was in the last one too, and most of it as the same string objects, whose hash Python has
-    already computed.
+    Nearly all of a prompt was also in the last one, mostly as the same string objects, whose hash Python has already
+    computed.
     """
 
     __slots__ = ("_counter", "_seen", "_size")
@@ -94,7 +94,7 @@ class CompactionPolicy:
             raise ConfigError("compaction needs model_seconds above 0")
 
     def within(self, room: int, window: int) -> "CompactionPolicy":
-        """Return the policy for a history that has only ``room`` of its ``window`` this time.
+        """Return the policy for a history that currently has only ``room`` of its ``window``.
 
         The goal stays the same number of tokens if that leaves space for new messages, and is smaller otherwise.
         """
@@ -106,7 +106,7 @@ DEFAULT_POLICY = CompactionPolicy()
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Items that stay or go together, from index ``start`` on. ``sendable`` are those that a provider accepts."""
+    """Items that are kept or removed together, from index ``start``. ``sendable`` are those that a provider accepts."""
 
     start: int
     items: tuple[Item, ...]
@@ -132,7 +132,7 @@ class Group:
 
 
 def item_cost(item: Item, counter: TokenCounter) -> int:
-    """Return what ``item`` costs when it is sent: content, tool calls with names and arguments, envelopes."""
+    """Return the cost of ``item`` when it is sent: content, tool calls with names and arguments, envelopes."""
     tokens = MESSAGE_OVERHEAD + counter.count(item.content)
     if item.images:
         tokens += sum(image["tokens"] for image in item.images)
@@ -209,7 +209,7 @@ class PricedHistory:
 
     ``priced`` has each group that can be sent and what it costs; ``sent`` is the sum. ``strays`` are the groups of
     which some items are never sent. ``tokens`` is what all items cost, the strays included. ``unspoken`` counts the
-    items of other roles than a conversation has, which are not read at all: a history gives no instructions.
+    items with roles that a conversation does not have, which are ignored: a history must not give instructions.
     """
 
     items: Sequence[Item]
@@ -221,7 +221,7 @@ class PricedHistory:
 
     @classmethod
     def of(cls, items: Sequence[Item], counter: TokenCounter) -> "PricedHistory":
-        """Return what was said of ``items``, grouped and priced."""
+        """Return the conversation in ``items``, grouped and priced."""
         said = spoken(items)
         every = groups(said)
         priced = [(group, cost(group.sendable, counter)) for group in every if group.sendable]
@@ -238,9 +238,9 @@ class PricedHistory:
     def newest(self, budget: int) -> tuple[Item, ...]:
         """Return the items to send for at most ``budget`` tokens: whole groups, in order.
 
-        Pinned items are always among them, even above the budget. Then come
-        summaries, which stand for much at a low price, as long as they take a small part of the room; then the newest
-        groups, up to the first that does not fit. If something is left out, the rest begins with a message of the user.
+        Pinned items are always included, even above the budget. Then come summaries, which stand for much at a low
+        cost, as long as they take a small part of the room; then the newest groups, up to the first that does not fit.
+        If something is left out, the rest begins with a message of the user.
         """
         taken = None if self.sent <= budget else _taken(self.priced, budget)
         return tuple(
@@ -274,7 +274,7 @@ def _taken(priced: Sequence[tuple[Group, int]], budget: int) -> set[int]:
 def _before_the_first_user(priced: Sequence[tuple[Group, int]], taken: set[int]) -> set[int]:
     """Return the starts of the taken groups before the first message of the user: an answer without its question.
 
-    Some providers refuse a conversation that the assistant begins. A fixed group stays where it is.
+    Some providers refuse a conversation that begins with the assistant. A fixed group stays.
     """
     early = set()
     for group, _ in priced:
@@ -321,8 +321,8 @@ def is_due(items: Sequence[Item], tokens: int, window: int, counter: TokenCounte
 def kept(items: Sequence[Item], window: int, counter: TokenCounter, policy: CompactionPolicy) -> int:
     """Return how many of the newest items a compaction leaves as they are: whole groups, and ``keep_last`` at most.
 
-    They cost at most the goal; the last message of the user and what answers it, at most the threshold. Both are shares
-    of what the fixed groups leave of the window.
+    They cost at most the goal; the last message of the user with its answers may cost up to the threshold. Both are
+    shares of what the fixed groups leave of the window.
     """
     every = groups(items)
     free = max(window - sum(cost(group.items, counter) for group in every if group.is_fixed), 0)

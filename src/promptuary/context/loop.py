@@ -1,7 +1,7 @@
-"""The tool loop of a turn, as much of it as fits: older results are shortened first, then the newest. Pure.
+"""Fits the tool loop of a turn into its budget: older results are shortened first, then the newest. Pure.
 
-What was shortened stays so: a message that changes from request to request is one that no cache can reuse. So more is
-cut than is necessary at the moment.
+A shortened result stays shortened: no cache can reuse a message that changes from request to request. So more is cut
+than is necessary at the moment.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,17 +21,17 @@ from promptuary.core.text import one_line
 from promptuary.core.texts.excerpt import excerpt
 
 LAYER = "loop"
-"""What receipts call it."""
+"""The name of the loop in receipts."""
 
 _SLACK = 5
-"""When something is cut, a fifth of the room is made free: the next results find it."""
+"""When something is cut, a fifth of the room is freed for the next results."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """What was said since the message, as it is sent; the last ``new`` items are the newest.
+    """The items since the message, as they are sent; the last ``new`` items are the newest.
 
-    ``said`` is the same as it was received.
+    ``said`` are the same items as they were received.
     """
 
     items: tuple[Item, ...]
@@ -39,7 +39,7 @@ class Loop:
     said: Sequence[Item]
 
     def cost(self, counter: TokenCounter) -> int:
-        """Return what it costs."""
+        """Return its cost."""
         return cost(self.items, counter)
 
     async def shortened(self, room: int, counter: TokenCounter, policy: CompactionPolicy) -> "Loop":
@@ -47,7 +47,7 @@ class Loop:
         if self.cost(counter) <= room:
             return self
         over, whole = policy.shorten_to + policy.shorten_to // 2, {item.id: item for item in self.said}
-        # What had to be cut when it was new is cut again, from all of it, now that it is old.
+        # A result that was cut when it was new is cut again from its full text, now that it is old.
         items = [
             whole.get(item.stands_for[0], item) if item.stands_for and counter.count(item.content) > over else item
             for item in self.items
@@ -57,7 +57,7 @@ class Loop:
         return replace(self, items=tuple(short))
 
     async def fitted(self, room: int, counter: TokenCounter) -> "Loop":
-        """Return the loop within ``room``: the oldest calls go, and the newest results are shortened."""
+        """Return the loop within ``room``: the oldest calls are dropped, and the newest results are shortened."""
         if self.cost(counter) <= room:
             return self
         first = len(self.items) - self.new
@@ -74,7 +74,7 @@ def _pairs(items: Sequence[Item], loop: Loop) -> Iterable[tuple[Item, Item]]:
 
 
 def checked(items: Sequence[Item]) -> Sequence[Item]:
-    """Return what extends a turn; raise ``PromptuaryError`` unless every call in it has its result."""
+    """Return the items that extend a turn; raise ``PromptuaryError`` unless every call in them has its result."""
     for group in groups(items):
         answers = {item.tool_call_id for item in group.items[1:]}
         open_calls = [call for call in group.items[0].tool_calls if call.id not in answers]
@@ -91,7 +91,7 @@ def checked(items: Sequence[Item]) -> Sequence[Item]:
 
 
 def part(loop: Loop, counter: TokenCounter) -> PromptPart:
-    """Return the part of the prompt that the loop is: a block for each message."""
+    """Return the loop as a part of the prompt: one block per message."""
     names = {call.id: call.name for item in loop.said for call in item.tool_calls}
     return PromptPart(LAYER, [_block(item, names, counter) for item in loop.items])
 
@@ -108,7 +108,7 @@ def _block(item: Item, names: dict[str, str], counter: TokenCounter) -> Block:
 
 
 def _least(items: Sequence[Item], counter: TokenCounter) -> int:
-    """Return what the items cost without what tools answered."""
+    """Return the cost of the items without the results of tools."""
     return sum(item_cost(replace(item, content="") if item.role == "tool" else item, counter) for item in items)
 
 

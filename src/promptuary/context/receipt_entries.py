@@ -1,7 +1,7 @@
 """The parts of a prompt as blocks, and the entries of its receipt. Pure.
 
 Layers, references, the history and the message are all parts: blocks, and what was left out. One function turns a block
-into an entry, whichever part it is of.
+of any part into an entry.
 """
 
 import json
@@ -21,9 +21,9 @@ from promptuary.core.receipts import ReceiptEntry
 from promptuary.core.text import one_line
 
 TOOLS: Final = "tools"
-"""What receipts call the descriptions of tools."""
+"""The name of the tool descriptions in receipts."""
 _TOOL_OVERHEAD: Final = 12
-"""The tokens that services add around the description of a tool, about."""
+"""About how many tokens services add around the description of a tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +95,9 @@ def _with_text(blocks: Sequence[Block]) -> list[Block]:
 
 
 def of_history(sent: Sequence[Item], history: PricedHistory, tokens: int) -> PromptPart:
-    """Return the part that the history is: one block for the messages that are ``sent``, which cost ``tokens``.
+    """Return the history as a part: one block for the messages that are ``sent``, which cost ``tokens``.
 
-    The messages themselves stand in the prompt; the block has no text of its own.
+    The messages themselves are in the prompt; the block has no text.
     """
     if not history.items and not history.unspoken:
         return PromptPart("history")
@@ -110,14 +110,14 @@ def of_history(sent: Sequence[Item], history: PricedHistory, tokens: int) -> Pro
     label, reason = f"{len(sent)} of {every} messages", "; ".join(reasons) or "what was said before"
     if not sent:
         return PromptPart("history", omitted=[Omitted(label, reason)])
-    # Items never change, so their ids tell one state of a history from another.
+    # Items never change, so their ids identify a state of a history.
     source = Source("history", label, "history", "", content_hash("\n".join(item.id for item in sent)))
     detail = Detail.EXCERPT if reasons else Detail.FULL
     return PromptPart("history", [Block(source, detail, "", tokens, reason=reason)])
 
 
 def unsent_warnings(sent: Sequence[Item], history: PricedHistory) -> tuple[str, ...]:
-    """Return what the person should know of messages that are not sent."""
+    """Return warnings about messages that are not sent."""
     missing, unspoken = _missing(sent, history), history.unspoken
     warnings = [f"{_messages(missing)} of the history {_is(missing)} not sent: no room is left"] if missing else []
     if unspoken:
@@ -139,7 +139,7 @@ def _missing(sent: Sequence[Item], history: PricedHistory) -> int:
 
 
 def _unsent(strays: Sequence[Group]) -> list[str]:
-    """Say which tool calls and results are not sent because they lack each other."""
+    """Return how many tool calls and results are not sent because their counterpart is missing."""
     calls = sum(group.items[0].role == "assistant" and not group.sendable for group in strays)
     results = len(strays) - calls
     reasons = [f"{calls} unanswered tool call{'s are' if calls > 1 else ' is'} not sent"] if calls else []
@@ -148,9 +148,9 @@ def _unsent(strays: Sequence[Group]) -> list[str]:
 
 
 def of_tools(tools: Sequence[ToolSpec], counter: TokenCounter) -> PromptPart:
-    """Return the part that the descriptions of tools are: each service words them in its own way, at about this cost.
+    """Return the tool descriptions as a part: each service formats them in its own way, at about this cost.
 
-    They are no messages: the block has no text of its own.
+    They are not messages: the block has no text.
     """
     if not tools:
         return PromptPart(TOOLS)
@@ -163,13 +163,13 @@ def of_tools(tools: Sequence[ToolSpec], counter: TokenCounter) -> PromptPart:
 
 
 def of_references(expansion: Expansion) -> PromptPart:
-    """Return the part that the message attaches: its blocks, and the references that have none."""
+    """Return the attachments of the message as a part: its blocks, and the references without one."""
     failed = [one for one in expansion.outcomes if one.code]
     absent = [Omitted(one.reference.raw, f"{one.code}: {one.reason}") for one in failed]
     return PromptPart("references", expansion.blocks, absent)
 
 
 def of_message(words: str, tokens: int) -> PromptPart:
-    """Return the part that the person's own words are, which are always sent whole."""
+    """Return the person's own words as a part; they are always sent whole."""
     block = Block.of(words, "the message", source="message", tokens=tokens, reason="always whole")
     return PromptPart("message", [block])

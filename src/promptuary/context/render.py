@@ -1,7 +1,7 @@
 """Renders a prompt for a provider. Pure.
 
-Roles are mapped to those that the provider knows. Where the provider accepts cache marks, they are set at the end of
-the stable part, of the history, and of what tools answered.
+Roles are mapped to those that the provider knows. If the provider accepts cache marks, they are set at the end of the
+stable part, of the history, and of the results of tools.
 """
 
 import json
@@ -12,7 +12,7 @@ from promptuary.core.messages import EMPTY, Message, Prompt, WireImage
 from promptuary.core.text import one_line
 
 Provider = Literal["openai", "openai-responses", "anthropic", "text"]
-"""The forms a prompt can be rendered in."""
+"""The formats in which a prompt can be rendered."""
 
 _CACHE_MARK = {"type": "ephemeral"}
 _BEGINNING = {"role": "user", "content": [{"type": "text", "text": "(The conversation begins here.)"}]}
@@ -39,7 +39,7 @@ def _chat_message(message: Message) -> dict[str, Any]:
 
 
 def _image(image: WireImage, shown: Callable[[str], dict[str, Any]], text: str) -> dict[str, Any]:
-    """Return an image as a part of a message, made by ``shown`` of its data; else a part that says that it is gone."""
+    """Return an image as a part of a message, made by ``shown`` from its data; without data, a remark."""
     if "data" not in image:
         return {"type": text, "text": _absent(image, "is not kept; attach it again to show it")}
     return shown(f"data:{image['media_type']};base64,{image['data']}")
@@ -86,7 +86,7 @@ def anthropic(prompt: Prompt) -> dict[str, Any]:
     if prompt.loop:
         loop[-1]["content"][-1] = {**loop[-1]["content"][-1], "cache_control": _CACHE_MARK}
     messages = _joined(_joined(history, loop), _merged(now[behind:]))
-    # Anthropic refuses a conversation that the assistant begins: a greeting, a pinned answer.
+    # Anthropic refuses a conversation that begins with the assistant: a greeting, a pinned answer.
     first = [] if messages[0]["role"] == "user" else [_BEGINNING]
     return {"system": system, "messages": [*first, *messages]}
 
@@ -138,7 +138,7 @@ def _arguments(text: str) -> Any:
 
 
 def plain_text(prompt: Prompt) -> str:
-    """Return the prompt as one text, for models that take no roles."""
+    """Return the prompt as one text, for models without roles."""
     return "\n\n".join(f"[{message['role']}]\n{_plain(message)}" for message in prompt.messages) + "\n"
 
 

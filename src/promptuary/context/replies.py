@@ -1,8 +1,8 @@
-"""Reads what models answer, and what tools answered them, as messages of a thread. Pure.
+"""Parses the answers of models and the results of tools into messages of a thread. Pure.
 
-It takes the shapes of OpenAI's chat completions and responses and of Anthropic's messages, as objects of their clients
-or as dicts, whole or in parts, and everything that ``render`` writes. No client is imported: an object that has
-``model_dump`` is asked for its fields. What a provider did by itself (reasoning, searches that it ran) is left out.
+It accepts OpenAI's chat completions and responses and Anthropic's messages, as objects of their clients or as dicts,
+whole or in parts, and everything that ``render`` writes. No client is imported: the fields of an object come from its
+``model_dump``. What a provider did internally (reasoning, searches that it ran) is left out.
 """
 
 import json
@@ -22,10 +22,10 @@ _TAKEN: Final = (
 _ROLES: Final = "a reply is made of messages of the assistant and of tools"
 _CALL: Final = "a tool call has an id, a name and arguments (text or an object)"
 _DEEPEST: Final = 4
-"""Lists in lists that are looked into: a list of answers that are lists of blocks themselves, and some more."""
+"""The deepest nesting of lists that is read: a list of answers that are lists of blocks, and some more."""
 
 _TEXTS: Final = {"text": "text", "output_text": "text", "input_text": "text", "refusal": "refusal"}
-"""The parts of a message that are words, and where these are in it."""
+"""The parts of a message that hold words, and the field that has them."""
 _CALLS: Final = {
     "tool_use": ("id", "input"),
     "function_call": ("call_id", "arguments"),
@@ -48,18 +48,18 @@ _OWN: Final = frozenset(
         *("text_editor_code_execution_tool_result", "tool_search_tool_result"),
     }
 )
-"""What a provider thinks and runs by itself: what came of it is in the words."""
+"""Reasoning and tools that a provider runs internally: their outcome is in the words."""
 _MEDIA: Final = frozenset({"image", "input_image", "image_url", "document", "input_file", "file"})
-"""What a tool may return beside words: a history keeps words alone, and says what else there was."""
+"""What a tool may return beside words: a history stores only words, and mentions the rest."""
 
 
 def reply_items(reply: Answer, turn: str) -> list[Item]:
-    """Return what came back from a model as entries of the history; what is no reply is refused."""
+    """Return the reply of a model as entries of the history; anything else is refused."""
     return [_item(message, turn) for message in reply_messages(reply)]
 
 
 def reply_messages(reply: Answer) -> list[Message]:
-    """Return what came back from a model, and what tools answered it, as messages; what is no reply is refused."""
+    """Return the reply of a model and the results of tools as messages; anything else is refused."""
     if isinstance(reply, str):
         return [{"role": "assistant", "content": reply}]
     reading = _Reading()
@@ -84,8 +84,8 @@ def _item(message: Message, turn: str) -> Item:
 class _Said:
     """A message of the assistant while its parts are read.
 
-    Words that follow each other belong together: a provider cuts them where it cites. Words with a call or a thought
-    between them are paragraphs.
+    Adjacent words are joined: a provider splits them where it cites. Words with a call or a thought between them become
+    paragraphs.
     """
 
     texts: list[str] = field(default_factory=list)
@@ -125,7 +125,7 @@ class _Said:
 
 @dataclass(slots=True)
 class _Reading:
-    """The messages read so far, and that of the assistant which parts that stand alone join."""
+    """The messages read so far, and the open message of the assistant, to which standalone parts are added."""
 
     messages: list[Message] = field(default_factory=list)
     open: _Said | None = None
@@ -172,7 +172,7 @@ class _Reading:
         self._many(output, depth)
 
     def _message(self, value: object) -> None:
-        """Read a message that says who speaks."""
+        """Read a message with a role."""
         message = _fields(value)
         if not isinstance(message, Mapping):
             raise PromptuaryError(f"{_TAKEN}; a message is not {_described(message)}")
@@ -204,7 +204,7 @@ class _Reading:
         said.calls += map(_call, calls)
 
     def _part(self, part: Mapping[str, Any]) -> None:
-        """Read a part that stands alone."""
+        """Read a standalone part."""
         kind = _kind(part)
         if kind in _RESULTS:
             call, result = _RESULTS[kind]
@@ -218,7 +218,7 @@ class _Reading:
             self.open.adjacent = False
 
     def _result(self, call: object, content: object, failed: object) -> None:
-        """Read what a tool answered."""
+        """Read the result of a tool."""
         self.close()
         if failed is not None and not isinstance(failed, bool):
             raise PromptuaryError(f"is_error of a tool's message is true or false, not {_described(failed)}")
@@ -232,7 +232,7 @@ class _Reading:
 
 
 def _fields(value: object) -> Any:
-    """Return an object of a client as its fields; everything else as it is."""
+    """Return the fields of a client's object; everything else unchanged."""
     dump = None if isinstance(value, type | Mapping) else getattr(value, "model_dump", None)
     return dump() if callable(dump) else value
 
@@ -254,7 +254,7 @@ def _parts(content: object) -> list[Mapping[str, Any]]:
 
 
 def _only_results(content: object) -> Sequence[Mapping[str, Any]]:
-    """Return the results of tools that a message of the user is made of; nothing if there is anything else in it."""
+    """Return the tool results of a message of the user; empty if it contains anything else."""
     parts = _parts(content) if isinstance(content, list | tuple) else []
     return parts if all(_kind(part) in _RESULTS for part in parts) else []
 
@@ -308,7 +308,7 @@ def _labelled(key: object, name: object, arguments: object) -> Iterable[tuple[st
 
 
 def _written(arguments: Mapping[str, Any]) -> str:
-    """Return arguments as models write them."""
+    """Return arguments as JSON text, as models write them."""
     try:
         return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:

@@ -5,7 +5,7 @@ tool calls. It quotes and never rephrases. Digesting a digest keeps its entries,
 The same items give the same digest, byte for byte.
 
 Decisions, questions and facts come from persons and assistants only. Of a tool's result, which anybody may have
-written, at most one line is quoted, beside the call it answers.
+written, at most one line is quoted, next to its call.
 """
 
 import re
@@ -162,7 +162,7 @@ def _code(entry: str) -> str:
 
 
 def _fold(found: dict[str, _Section], summary: str, longest: int) -> None:
-    """Add the entries of an earlier summary; what is in none of our sections becomes a note."""
+    """Add the entries of an earlier summary; text outside the known sections becomes a note."""
     title = "Notes"
     for line in summary.split("\n"):
         if heading := _HEADING.match(line):
@@ -187,7 +187,7 @@ def _once(found: dict[str, _Section]) -> None:
 
 
 def _clip(text: str, longest: int) -> str:
-    """Return ``text`` on one line that hides nothing, its middle left out if it is longer than ``longest``."""
+    """Return ``text`` on one line without hidden characters, with its middle left out if longer than ``longest``."""
     line = one_line(" ".join(text.split()))
     if len(line) <= longest:
         return line
@@ -197,7 +197,7 @@ def _clip(text: str, longest: int) -> str:
 
 
 def _around_figure(sentence: str, longest: int) -> str:
-    """Return ``sentence`` like ``_clip``, but so that its first figure is in what is shown."""
+    """Return ``sentence`` like ``_clip``, but so that its first figure stays visible."""
     line = one_line(" ".join(sentence.split()))
     figure = next(place for place, char in enumerate(line) if char.isdigit())
     if len(line) <= longest or figure < longest // 2:
@@ -233,7 +233,7 @@ def _is_inside(line: str, place: int) -> bool:
 
 
 def _key(entry: str) -> str:
-    """Return what makes two entries the same: their words, without the speaker and the final punctuation."""
+    """Return the identity of an entry: its words, without the speaker and the final punctuation."""
     return _SAID_BY.sub("", entry, count=1).casefold().rstrip(_LAST_MARKS) or entry
 
 
@@ -253,7 +253,7 @@ def _choose(sections: Sequence[_Section], budget: int, counter: TokenCounter) ->
 
 
 class _Choice:
-    """The entries of a section that are chosen so far, and what they cost."""
+    """The entries of a section that are chosen so far, and their cost."""
 
     def __init__(self, section: _Section, budget: int, counter: TokenCounter) -> None:
         self.title = section.title
@@ -262,13 +262,13 @@ class _Choice:
         self._heading = self.wanted = counter.count(f"\n## {section.title}\n- {_LEFT_OUT} 1,000 more left out\n")
         self._prices: dict[str, int] = {}
         for key in section.by_priority():
-            if self.wanted > 2 * budget:  # the rest has no chance, and counting is most of the work
+            if self.wanted > 2 * budget:  # the rest cannot fit, and counting is most of the work
                 break
             self._prices[key] = counter.count(f"- {section.entries[key]}\n")
             self.wanted += self._prices[key]
 
     def extend(self, room: int) -> None:
-        """Choose as many more entries as fit into ``room``, what is spent included."""
+        """Choose as many more entries as fit into ``room``, including what is spent already."""
         for key, bare in self._prices.items():
             price = bare + (0 if self.keys else self._heading)
             if key not in self.keys and self.spent + price <= room:

@@ -1,4 +1,4 @@
-"""The items that stand for earlier messages: summaries and markers, and what their introduction says. Pure.
+"""The items that stand for earlier messages: summaries and markers, with their introductions. Pure.
 
 Summaries and markers are messages of the role ``user``. Every provider accepts that role anywhere in a conversation;
 some refuse or move ``system`` and ``developer`` messages, and these roles would turn text from anywhere into

@@ -79,7 +79,7 @@ def links(text: str) -> list[str]:
 
 
 def _without_punctuation(link: str, before: str) -> str:
-    """Return ``link`` without what follows it in a sentence: punctuation, and brackets that it does not open."""
+    """Return ``link`` without trailing punctuation of the sentence, and brackets that it does not open."""
     trailing = _TRAILING + ("_" if before == "_" else "")
     closing = {mark: link.count(mark) - link.count(opening) for mark, opening in _BRACKETS.items()}
     end = len(link)
@@ -115,7 +115,7 @@ def _is_path(word: str) -> bool:
 
 
 def names(text: str) -> list[str]:
-    """Return identifiers: code spans that are no paths or links, and words spelled as only identifiers are."""
+    """Return identifiers: code spans that are not paths or links, and words spelled like identifiers."""
     spans = [span.strip() for span in _CODE_SPAN.findall(text)]
     marked = [span for span in spans if span and not _URL.search(span) and not paths(span)]
     rest = _WORD.sub(_unless_path, _URL.sub(" ", _CODE_SPAN.sub(" ", text)))

@@ -79,6 +79,6 @@ async def compact(
 
 
 def _combined(items: tuple[Item, ...], replacements: Sequence[Replacement]) -> tuple[Item, ...]:
-    """Return ``items`` with those that several steps replaced as the combined ``replacements`` have them."""
+    """Return ``items`` with those that several steps replaced taken from the combined ``replacements``."""
     final = {replacement.item.id: replacement.item for replacement in replacements}
     return tuple(final.get(item.id, item) for item in items)

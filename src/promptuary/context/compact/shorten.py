@@ -1,7 +1,7 @@
 """Cuts long tool results and attachments of older messages to their beginning and end.
 
-The first strategy to be tried, because it loses the least: the words of persons and assistants are never cut, and the
-gap names the item of the ledger that has everything. A shortened item is a new item that stands for the old one.
+This strategy is tried first because it loses the least: the words of people and assistants are never cut, and the gap
+names the item of the ledger that has the full text. A shortened item is a new item that stands for the old one.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ class Shorten:
         return Compacted("shorten", put_in_place(items, replacements), tuple(replacements))
 
     def _shortened(self, item: Item, counter: TokenCounter) -> Item | None:
-        """Return ``item`` with less content; nothing if it has nothing that is too long."""
+        """Return ``item`` with less content; ``None`` if nothing in it is too long."""
         if item.kind == "summary" or item.stands_for:  # it has been shortened before
             return None
         where = f"item {one_line(item.id)} of the ledger has all of it"

@@ -1,9 +1,9 @@
 """Replaces everything older by one summary: written by a model if there is one, by ``digest`` if not.
 
-The model's answer is used only if it is text, within its budget, and no copy of what it was given. Otherwise (a
-timeout, an error, nonsense) the local digest is used and the remark says why.
+The model's answer is used only if it is text, within its budget, and not a copy of its input. Otherwise (a timeout, an
+error, nonsense) the local digest is used and the remark says why.
 
-To the model, the conversation is data: lines of JSON, so that no message can end its line or speak in another's name,
+The model gets the conversation as data: lines of JSON, so that no message can end its line or impersonate another,
 between two tags with a boundary that is a hash of the lines, which no text can contain.
 """
 
@@ -97,7 +97,7 @@ class Summary:
 async def _ask(model: ChatModel, lines: str, old: Sequence[Item], room: int, seconds: float) -> Item | str:
     """Return the summary that ``model`` writes of ``lines``, or the reason why there is none."""
     boundary = _boundary(lines)
-    # A task of its own, which is abandoned after the timeout even if it ignores its cancellation.
+    # A separate task, which is abandoned after the timeout even if it ignores its cancellation.
     task = asyncio.create_task(_answer(model, _prompt(lines, boundary, room), room))
     try:
         await asyncio.wait({task}, timeout=seconds)
@@ -113,7 +113,7 @@ async def _ask(model: ChatModel, lines: str, old: Sequence[Item], room: int, sec
 
 
 async def _answer(model: ChatModel, prompt: Sequence[Message], room: int) -> object:
-    """Return whatever ``model`` returns. In a coroutine, errors before its first await belong to the task too."""
+    """Return whatever ``model`` returns. A coroutine, so that errors before its first await belong to the task too."""
     return await model.complete(prompt, max_tokens=room)
 
 
@@ -143,7 +143,7 @@ def _line(item: Item, share: int, counter: TokenCounter) -> str:
 
 
 def _shorter(item: Item, share: int, counter: TokenCounter) -> str:
-    """Return ``item`` within ``share`` tokens: what is attached is cut before any of the words are."""
+    """Return ``item`` within ``share`` tokens: attachments are cut before any of the words."""
     before, words = item.content[: item.words_start], item.words
     # One token less: texts may cost more together than apart.
     room = share - counter.count(words) - 1 if before else 0

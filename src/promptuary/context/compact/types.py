@@ -26,7 +26,7 @@ class Compacted:
 
 
 class Strategy(Protocol):
-    """Makes a history smaller. It replaces whole groups only, and neither fixed groups nor the newest items."""
+    """Makes a history smaller. It replaces only whole groups, and neither fixed groups nor the newest items."""
 
     async def compact(self, items: Sequence[Item], goal_tokens: int, counter: TokenCounter) -> Compacted:
         """Bring ``items`` down towards ``goal_tokens``; each replacement costs less than what it replaces."""
