@@ -1,1 +1,1 @@
-"""Experiences: what worked before and what went wrong, found again when something like it is wanted."""
+"""Experiences: what worked before and what went wrong, found again for similar requests."""

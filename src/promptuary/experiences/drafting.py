@@ -1,7 +1,7 @@
-"""Makes an experience of what somebody gives: checks it, takes secrets out, says when it is the same as another. Pure.
+"""Creates an experience from given values: validates them, removes secrets, and computes its fingerprint. Pure.
 
-Whatever is wrong raises ``ConfigError``, which names the field and what it may be. What reaches a store is plain JSON
-of bounded size in valid Unicode.
+An invalid value raises ``ConfigError``, which names the field and what it may be. What reaches a store is plain JSON of
+bounded size in valid Unicode.
 """
 
 import json
@@ -34,7 +34,7 @@ from promptuary.experiences.scrub import scrubbed, scrubbed_value
 LONGEST_INTENT: Final = 2_000
 LONGEST_PROBLEM: Final = 4_000
 LONGEST_SOLUTION: Final = 64_000
-"""Characters of a solution as JSON."""
+"""The most characters of a solution as JSON."""
 DEEPEST: Final = 40
 MOST_TAGS: Final = 32
 LONGEST_TAG: Final = 100
@@ -47,7 +47,7 @@ _PLUGIN_TYPE: Final = re.compile(r"[a-z][a-z0-9_]{0,39}\.[a-z][a-z0-9_]{0,39}", 
 def draft(
     type_: str, intent: str, solution: Json, fields: ExperienceFields, *, now: str, trust: NoteTrust = "person"
 ) -> Experience:
-    """Return a new experience. Raises ``ConfigError`` if anything that is given is wrong."""
+    """Return a new experience. Raises ``ConfigError`` if a value is invalid."""
     outcome = checked_outcome(fields.get("outcome", "success"))
     said = scrubbed(_text("intent", intent, LONGEST_INTENT, empty=False))
     known = checked_type(type_)
@@ -84,7 +84,7 @@ def preference(
 ) -> Experience:
     """Return a preference: ``value`` of a ``category``, such as "tabs" of "indentation".
 
-    ``said`` is the sentence in which somebody said so; it is what is searched and shown.
+    ``said`` is the sentence in which somebody stated it; that is what is searched and shown.
     """
     kind = scrubbed(_text("category", category, LONGEST_TAG, empty=False))
     liked = scrubbed(_text("value", value, LONGEST_INTENT - LONGEST_TAG - 2, empty=False))
@@ -95,7 +95,7 @@ def preference(
 
 
 def checked_type(name: str) -> str:
-    """Return the name of a type: one of ours, or that of a plug-in, ``package.name``."""
+    """Return a valid type: a built-in one, or that of a plug-in, ``package.name``."""
     if name in TYPES or _PLUGIN_TYPE.fullmatch(str(name)):
         return name
     near = get_close_matches(str(name)[:80], TYPES, 1)
@@ -107,14 +107,14 @@ def checked_type(name: str) -> str:
 
 
 def checked_outcome(outcome: str) -> ExperienceOutcome:
-    """Return an outcome."""
+    """Return a valid outcome."""
     if outcome not in OUTCOMES:
         raise ConfigError(f"outcome is {' or '.join(OUTCOMES)}, not {str(outcome)[:80]!r}")
     return outcome
 
 
 def checked_feedback(feedback: str) -> Feedback:
-    """Return a judgement."""
+    """Return a valid judgement."""
     if feedback not in FEEDBACK:
         raise ConfigError(f"feedback is {', '.join(FEEDBACK)}, not {str(feedback)[:80]!r}")
     return feedback
@@ -174,7 +174,7 @@ def _text(name: str, value: str, longest: int, *, empty: bool = True) -> str:
 
 
 def _value(solution: Json) -> Json:
-    """Return a copy of a solution as JSON has it; raise an error if it is not JSON, or too large."""
+    """Return a copy of a solution via JSON; raise an error if it is not JSON, or too large."""
     _check_depth(solution)
     try:
         text = json.dumps(solution, ensure_ascii=False, allow_nan=False)
@@ -190,7 +190,7 @@ def _value(solution: Json) -> Json:
 
 
 def _check_depth(value: Json) -> None:
-    """Raise an error for values in values in values: without recursion, so that any depth can be refused."""
+    """Raise an error for values nested too deeply: without recursion, so that any depth can be refused."""
     level, depth = [value], 0
     while level:
         depth += 1

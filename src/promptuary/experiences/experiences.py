@@ -1,6 +1,6 @@
 """``Experiences``: the experience store of one principal, as the facades offer it.
 
-What is given is checked and scrubbed before it reaches the store. Every method may be called from any thread.
+Values are validated and scrubbed before they reach the store. Every method may be called from any thread.
 """
 
 from collections import Counter
@@ -48,14 +48,14 @@ from promptuary.experiences.showing.selection import MOST_FOUND, selected
 _EVERY: Final = ExperienceFilter()
 _NAMED: Final = 5
 _BATCH: Final = 500
-"""Experiences that are changed in one transaction where all are."""
+"""How many experiences are changed per transaction when all are changed."""
 
 
 class Experiences:
-    """The experiences of one principal over ``store``, which tells ``search`` what changed.
+    """The experiences of one principal in ``store``, which notifies ``search`` of changes.
 
-    ``ledger`` takes what is forgotten out of stored prompts. ``clock`` returns the time, ISO 8601 in UTC. ``counter``
-    counts the tokens of what is shown.
+    ``ledger`` removes forgotten experiences from stored prompts. ``clock`` returns the time, ISO 8601 in UTC.
+    ``counter`` counts the tokens of blocks.
     """
 
     def __init__(
@@ -79,9 +79,9 @@ class Experiences:
         trust: NoteTrust = "person",
         **fields: Unpack[ExperienceFields],
     ) -> Experience:
-        """Store what was learnt, without secrets, and return it as it is stored: the same as before is reinforced.
+        """Store an experience without secrets and return it as stored; an equal one is reinforced instead.
 
-        Within a transaction of the database it is a part of that. Raises ``ConfigError`` if anything is wrong.
+        Joins an open transaction of the database. Raises ``ConfigError`` if a value is invalid.
         """
         return self._store.add(draft(type, intent, solution, fields, now=self._clock(), trust=trust))
 
@@ -94,9 +94,9 @@ class Experiences:
         trust: NoteTrust = "person",
         **fields: Unpack[ExperienceFields],
     ) -> Experience:
-        """Store that ``value`` is preferred where it is about ``category``; other values become less sure.
+        """Store that ``value`` is preferred for ``category``; other values lose confidence.
 
-        ``said`` is the sentence that says so, if there is one.
+        ``said`` is the sentence that stated it, if there is one.
         """
         return self._store.add(preference(category, value, fields, said=said, now=self._clock(), trust=trust))
 
@@ -118,7 +118,7 @@ class Experiences:
         outcome: ExperienceOutcome | None = None,
         limit: int | None = None,
     ) -> ExperienceList:
-        """Return experiences, the ones used last first; each has every one of ``tags``."""
+        """Return experiences that have all of ``tags``, the most recently used first."""
         wanted = ExperienceFilter(
             [checked_type(type)] if type else (),
             [checked_outcome(outcome)] if outcome else (),
@@ -138,10 +138,10 @@ class Experiences:
         strict_tags: bool = False,
         lexical_only: bool = False,
     ) -> ExperienceResult:
-        """Return the experiences that are like ``query``, by words and meaning: relevance first, then all else.
+        """Return the experiences that resemble ``query``, by words and meaning, mainly ordered by relevance.
 
-        Strength, success and shared ``tags`` are preferred; with ``strict_tags``, what shares none is not returned.
-        What is weaker than ``PRUNE_BELOW`` is not found.
+        Strength, success and shared ``tags`` add to the score; with ``strict_tags``, every result shares a tag.
+        Experiences weaker than ``PRUNE_BELOW`` are not found.
         """
         if not isinstance(query, str):
             raise ConfigError(f"query is a text, not {query.__class__.__name__}")
@@ -160,46 +160,46 @@ class Experiences:
         )
 
     def similar_now(self, query: ExperienceQuery) -> ExperienceResult:
-        """Return the same for a turn, which does not wait until anything is embedded."""
+        """Return the same for a turn, without waiting for embeddings."""
         return self._search.find(query)
 
     def some(self, ids: Collection[str]) -> Mapping[str, Experience]:
-        """Return those of these ids that there are."""
+        """Return the experiences with these ids; unknown ids are skipped."""
         return self._store.some(ids)
 
     def for_message(self, message: str, *, lexical_only: bool = False) -> Sequence[Block]:
-        """Return what is shown to a turn with ``message``, as blocks: nothing if nothing is about it."""
+        """Return what a turn with ``message`` is shown, as blocks; empty if nothing is relevant."""
         found = self.find_similar(unquoted(message), limit=MOST_FOUND, lexical_only=lexical_only)
         return [experience_block(hit.experience, self._counter, self._clock()) for hit in selected(found).shown]
 
     def mark_used(self, key: str) -> Experience:
-        """Count a use: the strength of an experience is its base weight again."""
+        """Count a use: it resets the strength of an experience to its base weight."""
         return self._changed(key, partial(used, now=self._clock()))
 
     def mark_all_used(self, ids: Sequence[str]) -> None:
-        """Count a use of each of these; those that are gone do not count."""
+        """Count a use of each of these; missing ones are ignored."""
         if ids:
             self._store.change(ids, partial(used, now=self._clock()))
 
     def feedback(self, key: str, feedback: Feedback) -> Experience:
-        """Say whether an experience helped, is wrong, or is stale."""
+        """Record that an experience helped, is wrong, or is stale."""
         said = checked_feedback(feedback)
         return self._changed(key, partial(judged, feedback=said, now=self._clock()))
 
     def apply_decay(self, half_life_days: float = HALF_LIFE) -> int:
-        """Store what everything is worth now if it halves in ``half_life_days`` without use; return how many changed.
+        """Store the current weights, which halve in ``half_life_days`` without use; return how many changed.
 
         Applied daily or once, the result is the same.
         """
         days, now = checked_days("half_life_days", half_life_days), self._clock()
         ids = list(self._store.revisions(now, 0.0))
-        # In turns, so that others can write in between: whatever a kill leaves undone is done by the next time.
+        # In batches, so that others can write in between: what a kill leaves undone is done next time.
         batches = (ids[start : start + _BATCH] for start in range(0, len(ids), _BATCH))
         change = partial(decayed, now=now, half_life_days=days)
         return sum(len(self._store.change(batch, change)) for batch in batches)
 
     def prune_expired(self, min_weight: float = PRUNE_BELOW, *, dry_run: bool = False) -> PruneReport:
-        """Remove what is worth less than ``min_weight`` by now; with ``dry_run``, only say what that is."""
+        """Remove experiences whose strength is below ``min_weight``; ``dry_run`` only reports them."""
         least, now = checked_share("min_weight", min_weight), self._clock()
         strong = self._store.revisions(now, least)
         weak = self._store.some([one for one in self._store.revisions(now, 0.0) if one not in strong])
@@ -208,15 +208,15 @@ class Experiences:
         return PruneReport(least, list(weak.values()), done=not dry_run)
 
     def forget(self, key: str) -> Experience:
-        """Remove an experience so that no byte of it is left, and return what it was."""
+        """Erase an experience completely, and return what it was."""
         found = self._known(key)
         hashes = self._search.hashes(found.id)
-        # Before it goes: only the index knows the hashes, and it follows the store after a kill.
+        # Before it is removed: only the index knows the hashes, and after a kill it follows the store.
         self._search.remove_vectors(hashes)
         self._store.remove([found.id])
         self._ledger.redact_note(found.address, [found.intent, found.problem])
         self._store.purge()
-        # Last: it fails while another process writes the index, which drops what is gone from the store by itself.
+        # Last: it fails while another process writes the index, and that process drops what is gone from the store.
         self._search.forget(hashes)
         return found
 
@@ -232,15 +232,15 @@ class Experiences:
         )
 
     def strength(self, experience: Experience) -> float:
-        """Return what an experience is worth now."""
+        """Return the current strength of an experience."""
         return strength(experience, self._clock())
 
     def settle(self) -> None:
-        """Wait until everything that was added can be found."""
+        """Wait until everything that was added is indexed."""
         self._search.settle()
 
     def close(self) -> None:
-        """Index what was added last, and close the index."""
+        """Index pending additions, and close the index."""
         self._search.close()
 
     def _known(self, key: str) -> Experience:

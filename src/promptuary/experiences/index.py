@@ -1,6 +1,6 @@
 """The index of experiences: those of one principal that are strong enough to be found.
 
-What is searched is the intent; tags and what went wrong are names of it, which words find and meaning does not see.
+The intent is searched; tags and the problem are indexed as names, which are found by words but not by meaning.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -15,7 +15,7 @@ from promptuary.records.index import Listed, RecordEntry, RecordIndex
 from promptuary.search.service import SearchBackend
 
 RECIPE: Final = "experiences 1"
-"""How experiences are indexed: an index of another recipe is rebuilt."""
+"""The version of how experiences are indexed: an index with another version is rebuilt."""
 
 _FOLDER: Final = Folder("/experiences")
 _LONGEST_PROBLEM: Final = 300
@@ -37,7 +37,7 @@ class ExperienceIndex(RecordIndex[str]):
         return [(_FOLDER, list(keys))]
 
     def listed(self, keys: Collection[str] | None = None) -> Iterable[Listed[str]]:
-        """Return what belongs in the index: what is strong enough, of ``keys`` or of all."""
+        """Return what belongs in the index: the experiences that are strong enough, of ``keys`` or of all."""
         if keys is None:
             found = self.store.revisions(self.clock(), PRUNE_BELOW)
         else:

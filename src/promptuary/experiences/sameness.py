@@ -1,7 +1,7 @@
-"""When two experiences are one: the same intent in nearly the same words, with a solution of the same shape. Pure.
+"""Decides when two experiences are equal: nearly the same words of intent, and the same shape of solution. Pure.
 
 The order of words counts and small words do not: "fix the failing tests" is "Fix failing tests!", and "json to yaml" is
-not "yaml to json". What only the arguments of tools tell apart is the same solution.
+not "yaml to json". Solutions that differ only in the arguments of tools are the same.
 """
 
 import json
@@ -13,22 +13,22 @@ from promptuary.core.layers import Json
 from promptuary.memory.writeback.wording import telling_wording, wording
 
 _ARGUMENTS: Final = frozenset({"arguments", "args", "input", "parameters", "result", "output"})
-"""Fields whose values differ from one time to the next; which fields they have counts, and what they say does not."""
+"""Fields whose values differ between runs: only the names of their fields are compared."""
 
 
 def fingerprint(type_: str, outcome: str, intent: str, solution: Json) -> str:
-    """Return a hash that is equal for experiences that are one."""
+    """Return a hash that is the same for equal experiences."""
     said = telling_wording(intent) or wording(intent) or intent.strip()
     return _hash(type_, outcome, said, json.dumps(_shape(solution), ensure_ascii=False, sort_keys=True))
 
 
 def preference_fingerprint(category: str, value: str) -> str:
-    """Return the same for a preference: what is preferred, of what."""
+    """Return the same for a preference, from its category and value."""
     return _hash("preference", topic(category), wording(value) or value.strip())
 
 
 def topic(category: str) -> str:
-    """Return a hash that is equal for preferences of one category."""
+    """Return a hash that is the same for preferences of one category."""
     return _hash("topic", wording(category) or category.strip())
 
 

@@ -1,8 +1,8 @@
-"""Takes secrets out of what is about to be stored as an experience. Pure and linear.
+"""Removes secrets from what is about to be stored as an experience. Pure and linear.
 
-What looks like a key or is spoken as a password is known from notes. The arguments of tools have more: a field whose
-name says that it is a secret, an option of a command, a header, a password in a URL. Here a mark takes the place of the
-value, since an experience is still worth keeping without it.
+Keys and passwords in sentences are recognised as in notes. The arguments of tools have more forms: a field whose name
+says that it is a secret, an option of a command, a header, a password in a URL. A mark replaces the value, since an
+experience is useful without it.
 """
 
 import re
@@ -34,11 +34,11 @@ _PLACEHOLDER: Final = r"\*+|x+|\.+|…|\$\{?\w+\}?|%\w+%|⟨.*⟩|true|false|nul
 
 
 def scrubbed(text: str) -> str:
-    """Return a text with a mark in the place of everything in it that looks like a secret."""
+    """Return a text in which everything that looks like a secret is masked."""
     if text.replace("_", "").isalpha() and len(text) <= _NAME_LENGTH:  # a name, as most texts in a solution are
         return text
     text = without_secrets(text)
-    # Most texts have nothing that a pattern needs; other letters than ASCII may be taken for its own.
+    # Most texts have nothing that a pattern needs; case-insensitive patterns also match some letters beyond ASCII.
     folded = text.lower() if text.isascii() else None
     for pattern, needed in _patterns():
         if folded is None or any(one in folded for one in needed):
@@ -73,7 +73,7 @@ def _scrubbed_fields(fields: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _hidden(value: Json) -> Json:
-    """Return what is left of the value of a secret field: whether there was one, and of what shape."""
+    """Return what replaces the value of a secret field: it shows whether there was one, and its shape."""
     match value:
         case bool() | None:
             return value
@@ -102,8 +102,8 @@ def _names_secret(name: str) -> bool:
 
 @cache
 def _patterns() -> tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]:
-    """Return the patterns, each with texts of which every match has one."""
-    # A header before what is assigned: "Authorization: Bearer abc" has two words after the colon.
+    """Return the patterns, each with texts of which every match contains one."""
+    # Headers before assignments: "Authorization: Bearer abc" has two words after the colon.
     every = (
         (_SCHEME, ("bearer", "basic")),
         (_URL, ("://",)),

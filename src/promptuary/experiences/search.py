@@ -1,7 +1,7 @@
-"""Searches experiences: the relevant ones first, and among these the strong, the successful, those of the same tags.
+"""Searches experiences: by relevance, then by strength, success and shared tags.
 
-Relevance is what the ranking of files says. What else counts is bounded: experiences whose scores differ by more than a
-part of the best keep their order. The order of the first hits does not depend on how many are asked for.
+Relevance is computed as in the ranking of files. The rest is bounded: experiences whose scores differ by more than a
+part of the best keep their order. The order of the first hits does not depend on the limit.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,21 +23,21 @@ from promptuary.records.answer import answered
 from promptuary.records.service import PATIENCE, RecordSearch
 
 MOST: Final = 20
-"""How many hits are ranked with what is known of them. More are found if more are asked for, in plain order."""
+"""How many hits are ranked with what is known about them. Further hits keep the order of the search."""
 DEEP: Final = 200
-"""How many are looked at where only some are wanted: of a type, an outcome, or with tags."""
+"""How many are examined if a type, an outcome or tags are required."""
 
 STRENGTH: Final = 0.05
 SUCCESS: Final = 0.05
 TAGS: Final = 0.15
-"""What strength, success and shared tags are worth at most, each as a share of the best score."""
+"""The most that strength, success and shared tags can add, each as a share of the best score."""
 
 _EVERY: Final = ExperienceFilter()
 
 
 @dataclass(frozen=True, slots=True)
 class ExperienceQuery:
-    """What is wanted, in any words. ``tags`` are preferred; with ``strict_tags``, every hit has one of them."""
+    """A query, in any words. ``tags`` are preferred; with ``strict_tags``, every hit has one of them."""
 
     text: str
     tags: Sequence[str] = ()
@@ -62,19 +62,19 @@ class ExperienceQuery:
 
 
 class ExperienceSearch(RecordSearch[str, ExperienceIndex]):
-    """The search of the experiences in ``store``. ``open_index`` is called when there is one, and not before."""
+    """The search of the experiences in ``store``. ``open_index`` is not called before there is one."""
 
     def __init__(self, store: ExperienceStore, open_index: Callable[[], ExperienceIndex]) -> None:
         super().__init__(lambda: store.count(_EVERY), open_index, "experiences")
 
     def find(self, query: ExperienceQuery, *, timeout: float = PATIENCE) -> ExperienceResult:
-        """Return the experiences that are like what is wanted; waits ``timeout`` seconds for those being indexed."""
+        """Return the experiences that match; waits up to ``timeout`` seconds for those being indexed."""
         index = self.index_for(timeout)
         return ExperienceResult() if index is None else search_experiences(query, index)
 
 
 def search_experiences(query: ExperienceQuery, index: ExperienceIndex) -> ExperienceResult:
-    """Return the experiences that are like what is wanted, as far as they are indexed. A damaged index is rebuilt."""
+    """Return the experiences that match, as far as they are indexed. A damaged index is rebuilt."""
     limit = max(query.limit, query.depth) if query.limit > 0 else 0
     answer = answered(SearchQuery(query.text, limit, lexical_only=query.lexical_only), index, "experiences")
     now, found = index.clock(), index.store.some([hit.path for hit in answer.found.hits])
@@ -91,7 +91,7 @@ def search_experiences(query: ExperienceQuery, index: ExperienceIndex) -> Experi
 
 
 def _rated(one: Experience, hit: Hit, query: ExperienceQuery, now: str, best: float) -> ExperienceHit:
-    """Return a hit with what is known of its experience, which adds a part of the ``best`` score at most."""
+    """Return a hit with its experience, whose bonus is bounded by a part of the ``best`` score."""
     worth = strength(one, now)
     shared = tuple(tag for tag in query.tags if tag in one.tags)
     tagged = len(shared) / len(query.tags) if query.tags else 0.0

@@ -1,1 +1,1 @@
-"""What finished turns teach: from calls of tools and their results, from what the person says, from a model."""
+"""Learns from finished turns: from tool calls and their results, from what the person says, from a model."""

@@ -1,7 +1,7 @@
-"""What a stated preference chooses from, so that another can contradict it: "tabs over spaces", "never force-push".
+"""The alternatives of a stated preference, so that another can contradict it: "tabs over spaces", "never force-push".
 
-Without a model, in a few languages. Pure; every pattern is bounded. What is not clearly a choice is none: then two
-preferences that contradict each other are just two.
+Without a model, in a few languages. Pure; every pattern is bounded. Only clear choices count: otherwise two
+contradicting preferences are just two preferences.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from promptuary.memory.writeback.wording import telling_wording, words_of
 
 _LONGEST: Final = 80
-"""Characters of what is chosen from, as words."""
+"""The most characters of an alternative, as words."""
 _THING: Final = r"(\S.{0,40}?)"
 _END: Final = (
     r"(?= for | when | because | if | since | in | für | wenn | weil | pour | quand | para | cuando |[,.;:!(，。！]|$)"
@@ -29,18 +29,18 @@ _OVER: Final[Sequence[str]] = (
 _ALWAYS: Final = r"\b(?:always|immer|toujours|siempre)\b|总是|總是|始终|始終|一律"
 _NEVER: Final = r"\b(?:(?:do not|don['’]t) ever|never|niemals|nie|jamais|nunca)\b|永[远遠]不要|[从從]不|绝对?不要?"
 _LEFT_OVER: Final = frozenset({"ne", "n"})
-"""What stays of a negation in two parts."""
+"""The rest of a two-part negation."""
 
 
 class PreferenceChoice(NamedTuple):
-    """What is chosen from, the same for every choice among it, and what was chosen."""
+    """The alternatives, equal for every choice among them, and the one that was chosen."""
 
     topic: str
     value: str
 
 
 def choice(sentence: str) -> PreferenceChoice | None:
-    """Return what a preference chooses and from what, in words that are the same however it is said."""
+    """Return what a preference chooses and from which alternatives, in a normal form of the words."""
     found = _between(sentence) or _whether(sentence)
     return found if found is not None and len(found.topic) <= _LONGEST else None
 
@@ -50,7 +50,7 @@ def _between(sentence: str) -> PreferenceChoice | None:
     sides = [telling_wording(one) for one in match.groups() if one] if match else []
     if match is None or len(sides) != 2 or not all(sides) or sides[0] == sides[1]:
         return None
-    # Where or when counts: who prefers one thing for scripts and the other in containers contradicts nothing.
+    # The context counts: preferring one thing for scripts and another in containers is not a contradiction.
     where = telling_wording(sentence[match.end() :])
     return PreferenceChoice(" ".join(filter(None, (" or ".join(sorted(sides)), where))), sides[0])
 

@@ -1,8 +1,7 @@
-"""Learns from finished turns: stores what they teach, in the transaction of the turn, and counts what was used.
+"""Learns from finished turns: stores lessons in the transaction of the turn, and counts which experiences were used.
 
-What a turn teaches is decided by ``recording`` (from calls of tools) and ``stated`` (from what the person said). Text
-from outside makes a turn foreign: what is learnt from it is kept and marked, and shown to nobody before somebody
-confirmed it.
+``recording`` (from tool calls) and ``stated`` (from what the person said) extract the lessons. Text from outside makes
+a turn foreign: its lessons are stored with a mark, and not shown before somebody confirms them.
 """
 
 from collections.abc import Sequence
@@ -23,11 +22,11 @@ LAYER: Final = "experience"
 _SCHEME: Final = "experience:"
 _WEB: Final = "url:"
 _MOST_ITEMS: Final = 200
-"""So many of the last messages of a history are looked at for text from outside."""
+"""How many of the last messages of a history are checked for text from outside."""
 
 
 class ExperienceLearner:
-    """What learns for one principal: from calls of tools and, if ``reads_words``, from what the person states."""
+    """Learns for one principal: from tool calls and, if ``reads_words``, from what the person states."""
 
     name = "experiences"
 
@@ -36,9 +35,9 @@ class ExperienceLearner:
         self._recorded: set[str] = set()
 
     def record(self, finished: FinishedTurn) -> None:
-        """Store what a finished turn teaches, and count the experiences that its prompt showed for it as used.
+        """Store the lessons of a finished turn, and count the experiences that its prompt showed as used.
 
-        What it taught again counts once.
+        An experience that is both shown and learnt again counts once.
         """
         again: set[str] = set()
         if finished.turn not in self._recorded:
@@ -48,14 +47,14 @@ class ExperienceLearner:
         self._experiences.mark_all_used([one for one in shown_for(finished.receipt) if one not in again])
 
     def record_now(self, turn: str, thread: str, history: Sequence[Item], receipt: Receipt | None) -> list[Experience]:
-        """Store what a turn teaches that is not finished yet, and return it; when it is finished, nothing is added."""
+        """Store and return the lessons of a turn that is not finished yet; when it finishes, nothing is added."""
         foreign = held_foreign_text(history, receipt)
         self._recorded.add(turn)
         own = [item for item in history if item.turn == turn]
         return self.store(self._lessons(own, foreign=foreign), thread, turn)
 
     async def settle(self) -> None:
-        """Do nothing: what was recorded is indexed in the background."""
+        """Do nothing: recorded experiences are indexed in the background."""
 
     def store(self, taught: Sequence[Lesson], thread: str = "", turn: str = "") -> list[Experience]:
         """Store lessons, and return them as they are stored."""
@@ -75,13 +74,13 @@ class ExperienceLearner:
 
 
 def lessons(items: Sequence[Item], *, foreign: bool) -> list[Lesson]:
-    """Return what the messages of a turn teach."""
+    """Return the lessons in the messages of a turn."""
     asked = next((item for item in items if item.role == "user" and item.kind == "message"), None)
     return [*learnt(items, foreign=foreign), *(stated(asked.words) if asked is not None else ())]
 
 
 def shown_for(receipt: Receipt) -> list[str]:
-    """Return the ids of the experiences that a prompt showed because they are like its message."""
+    """Return the ids of the experiences that a prompt showed because they resemble its message."""
     return [
         entry.source.removeprefix(_SCHEME)
         for entry in receipt.entries
@@ -90,7 +89,7 @@ def shown_for(receipt: Receipt) -> list[str]:
 
 
 def held_foreign_text(history: Sequence[Item], receipt: Receipt | None) -> bool:
-    """Return whether a turn saw text from outside: in its prompt, or by what was attached or called shortly before.
+    """Return whether a turn saw text from outside: in its prompt, or in recent attachments or tool results.
 
     Experiences themselves do not count: what is shown of them was confirmed.
     """

@@ -1,4 +1,4 @@
-"""What a turn teaches, before it is checked and stored as an experience."""
+"""A lesson of a turn, before it is validated and stored as an experience."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,11 +9,11 @@ from promptuary.core.notes import NoteTrust
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """Something to be stored: what was wanted, what was done about it, and what else is known of it.
+    """Something to store: what was wanted, what was done about it, and further fields.
 
-    ``trust`` says whose words it holds. External ones are shown to nobody before they were confirmed. ``topic`` is what
-    a preference is about: another value of the same topic contradicts it. ``value`` is what is preferred of the topic,
-    if ``intent`` says that in a sentence.
+    ``trust`` says whose words it holds. External ones are not shown before they are confirmed. ``topic`` is what a
+    preference is about: another value of the same topic contradicts it. ``value`` is what is preferred of the topic, if
+    ``intent`` says that in a sentence.
     """
 
     type: str

@@ -1,10 +1,10 @@
-"""What a finished turn with tools taught: how the work was done, and what helped where it failed. Pure and linear.
+"""Extracts lessons from the tool calls of a finished turn: how the work was done, and how failures were fixed. Linear.
 
-A turn becomes one ``tool_chain``; each call that failed and was made good becomes an ``error_recovery``. What is stored
-is what a person said in brief, the names of tools and the forms of their arguments with short values; no whole message,
-no result, no secret, no address. Text that came from elsewhere does not become a value: what a call repeats of an
-earlier result or of an attachment is replaced by its form, and turns that reached out of the machine are marked
-``external``, so that nothing of them is shown before somebody confirmed it.
+A turn becomes one ``tool_chain``; each failed call that a later one fixed becomes an ``error_recovery``. Stored are a
+short form of what the person said, the names of tools and the types of their arguments with short values; no whole
+message, no result, no secret, no address. Text from elsewhere does not become a value: what a call repeats of an
+earlier result or of an attachment is replaced by a description, and turns that used the network are marked
+``external``, so that nothing of them is shown before somebody confirms it. Pure.
 """
 
 import json
@@ -25,7 +25,7 @@ from promptuary.memory.writeback.own_words import own_beginning, sentences
 
 LONGEST_INTENT: Final = 200
 _MOST_CALLS: Final = 60
-"""Calls of a turn that are looked at: the last ones."""
+"""How many calls of a turn are examined, counted from the last."""
 _MOST_STEPS: Final = 12
 _MOST_HELP: Final = 6
 _MOST_RECOVERIES: Final = 3
@@ -36,18 +36,18 @@ _LONGEST_VALUE: Final = 80
 _LONGEST_NAME: Final = 40
 _LARGEST: Final = 10**15
 _COPIED: Final = 12
-"""Letters that a text has at least for it to count as copied; half as many where a word is few characters."""
+"""The fewest letters of a text that counts as copied; half as many in scripts with short words."""
 _MOST_READ: Final = 20_000
-"""Characters of each attachment and result in which copied texts are looked for."""
+"""How many characters of each attachment and result are searched for copied texts."""
 _ALIKE: Final = 0.4
-"""Two calls of one tool with so much in common were made for the same purpose; calls of two tools need more."""
+"""The similarity from which two calls of one tool have the same purpose; calls of two tools need more."""
 _ALIKE_ACROSS: Final = 0.5
 _COMPARED: Final = 400
 _SHORT: Final = 40
 _NEAR: Final = 3
-"""A call of another tool is for the same purpose only if it is among the next few."""
+"""How many of the next calls may have the same purpose, if they use another tool."""
 _OWN_TOOLS: Final = frozenset({"write_memory", "search_recall_memories"})
-"""Our own tools: that notes were read or written teaches nothing."""
+"""Promptuary's own tools: reading or writing notes teaches nothing."""
 _WORD: Final = re.compile("[a-z]+")
 _SPACE: Final = re.compile(r"\s")
 _NO_LETTERS: Final = {code: None for code in range(128) if not chr(code).isalnum()}
@@ -58,23 +58,23 @@ _AWAY: Final = frozenset(
         "notion issue issues ticket tickets comment comments gh"
     )
 )
-"""Words in the name of a tool with which text comes in that anybody may have written."""
+"""Words in the names of tools that bring in text that anybody may have written."""
 _COMMANDS: Final = frozenset({"curl", "wget", "gh", "www", "ssh", "lynx", "telnet"})
-"""The same in what a tool is given."""
+"""The same in the arguments of a tool."""
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What came in from outside in a turn until a call was made: the first ``end`` characters of ``letters``.
+    """The text from outside in a turn before a call: the first ``end`` characters of ``letters``.
 
-    Only letters and digits are compared, so that neither spacing nor hidden characters make a copy look like none.
+    Only letters and digits are compared, so that neither spacing nor hidden characters disguise a copy.
     """
 
     letters: str
     end: int
 
     def has(self, text: str) -> bool:
-        """Return whether a text of some length stands in it; a name or a path is no text."""
+        """Return whether it contains a text, if that is long enough; names and paths do not count."""
         if text.isascii() and not _SPACE.search(text):
             return False
         copied = _letters(text)
@@ -85,9 +85,9 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a tool that was answered: what it was given, what had been read before, and what came of it.
+    """An answered tool call: its arguments, what had been read before, and its outcome.
 
-    ``values`` is the beginning of its arguments as a text, by which calls are compared.
+    ``values`` is the beginning of its arguments as text, by which calls are compared.
     """
 
     tool: str
@@ -99,7 +99,7 @@ class Call:
 
 
 def answered_calls(items: Sequence[Item]) -> list[Call]:
-    """Return the calls in the messages of a turn that were answered, in order; those of our own tools are left out."""
+    """Return the answered calls in the messages of a turn, in order, without those of Promptuary's own tools."""
     answers: dict[str, list[Item]] = {}
     for item in items:
         if item.role == "tool":
@@ -118,7 +118,7 @@ def answered_calls(items: Sequence[Item]) -> list[Call]:
 
 
 def learnt(items: Sequence[Item], *, foreign: bool = False) -> list[Lesson]:
-    """Return what the messages of a finished turn teach; ``items`` begin with the person's.
+    """Return the lessons in the messages of a finished turn; ``items`` begin with the person's.
 
     ``foreign`` says that the prompt held text from outside the workspace.
     """
@@ -179,9 +179,9 @@ def _recovery(intent: str, calls: Sequence[Call], failed: int, helped: int, trus
 
 
 def _recoveries(calls: Sequence[Call]) -> list[tuple[int, int]]:
-    """Return which failed calls were made good, each with the call that made it good; the last of them.
+    """Return the failed calls that a later call fixed, each with that call; at most the last few.
 
-    Several failures that one call made good are one recovery, from the first of them.
+    Several failures fixed by one call are one recovery, from the first of them.
     """
     found: dict[int, int] = {}
     pieces = cache(lambda at: _pieces(calls[at].values))  # few calls are compared
@@ -203,12 +203,12 @@ def _made_good(calls: Sequence[Call], pieces: Callable[[int], frozenset[str]], f
 
 
 def _likeness(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return how much of the values of two calls is the same, from 0 to 1."""
+    """Return the similarity of the values of two calls, from 0 to 1."""
     return 1.0 if one == other else 2 * len(one & other) / (len(one) + len(other))
 
 
 def _pieces(text: str) -> frozenset[str]:
-    """Return the pairs of letters of a text, and of a longer one its triples: in that, most pairs occur."""
+    """Return the pairs of letters of a short text, or the triples of a long one, in which most pairs occur."""
     return frozenset(text[at : at + 3] for at in range(len(text) - 2)) | frozenset(
         text[at : at + 2] for at in range(min(len(text), _SHORT) - 1)
     )
@@ -228,7 +228,7 @@ def reaches_out(call: ToolCall) -> bool:
 
 
 def _arguments(text: str) -> Mapping[str, Any]:
-    """Return the arguments of a call; what is no JSON object is one argument without a name."""
+    """Return the arguments of a call; anything but a JSON object is one argument without a name."""
     if len(text) > _LONGEST_ARGUMENTS:
         return {"": text}
     try:
@@ -251,9 +251,9 @@ def _leaves(value: Any, most: int) -> Iterator[str]:
 
 
 def _shown(value: Any, read: Read) -> Any:
-    """Return a value as it is stored: itself if it is short and nobody else's words, or else its form.
+    """Return a value as it is stored: itself if it is short and not text from elsewhere, else a description.
 
-    Secrets are taken out of whole values when it is stored, as they are of everything.
+    Secrets are removed from whole values when it is stored, as from everything.
     """
     match value:
         case None | bool():
@@ -283,7 +283,7 @@ def _shown_text(value: str, read: Read) -> str:
 
 
 def _steps(calls: Sequence[Call], most: int) -> list[dict[str, Any]]:
-    """Return calls as they are stored: the first and the last, if there are too many, and how many are left out."""
+    """Return calls as they are stored: if there are too many, the first and the last, and how many are left out."""
     if len(calls) <= most:
         return [_step(call) for call in calls]
     half = most // 2
@@ -302,7 +302,7 @@ def _tags(calls: Sequence[Call], *also: str) -> tuple[str, ...]:
 
 
 def _named(name: object) -> str:
-    """Return the name of a tool or an argument without anything that no name has."""
+    """Return the name of a tool or an argument without characters that are invalid in names."""
     return _no_name().sub("_", str(name)[:_LONGEST_NAME])
 
 

@@ -1,10 +1,10 @@
 """Whether a call of a tool failed, and what it said went wrong. Pure and linear.
 
-What a tool returns has no common form. The strongest sign decides: whoever called the tool said so (``is_error``);
-then the fields of a JSON answer (ok, exit_code, status, error); then the forms that programs give a
-failure in any language: a traceback, a panic, an exit code, a status line of HTTP, the name of an error. Only then a
-few words that begin the first line, such as "error:", in the languages of ``_WORDS``. A text that merely speaks of
-errors is none: a log that was read is a success.
+Results of tools have no common format. The strongest sign decides: first the caller's ``is_error``; then the fields of
+a JSON answer (ok, exit_code, status, error); then the formats in which programs report a failure in any language: a
+traceback, a panic, an exit code, a status line of HTTP, the name of an error. Last come a few words at the start of the
+first line, such as "error:", in the languages of ``_WORDS``. A text that merely mentions errors is not a failure:
+reading a log is a success.
 """
 
 import errno
@@ -20,12 +20,12 @@ from promptuary.core.messages import Item
 LONGEST_PROBLEM: Final = 160
 _LONGEST_JSON: Final = 64_000
 _EDGE: Final = 4_000
-"""Characters at the beginning and at the end of a result in which signs are looked for."""
+"""How many characters at the beginning and at the end of a result are searched for signs."""
 _EDGE_LINES: Final = 6
 _LONGEST_EXIT: Final = 100
 
 _FLAGS: Final = {"iserror": True, "failed": True, "timedout": True, "ok": False, "success": False, "succeeded": False}
-"""Fields that are true or false, and which of the two says that a call failed."""
+"""Boolean fields, and which value means that a call failed."""
 _EXITS: Final = frozenset({"exitcode", "exitstatus", "returncode", "rc"})
 _STATES: Final = frozenset({"status", "statuscode", "httpstatus", "httpcode"})
 _FAILED: Final = frozenset({"error", "failed", "failure", "fail", "exception", "timeout"})
@@ -49,24 +49,24 @@ _SHAPES: Final = (
     rf"(?:[^\s:]{{1,200}}: ){{0,3}}(?:{'|'.join(sorted(errno.errorcode.values()))})(?:: |$)",
     r"</?(?:tool_use_)?error>",
 )
-"""How a failure begins that a program reports, whatever language it speaks."""
+"""How a program's report of a failure begins, in any language."""
 _WORDS: Final = (
     r"(?:fatal|error|failed|fehler|erreur|échec|fallo|errore|erro|ошибка|错误|錯誤|失败|失敗|エラー|오류)"
     r"\s?[:：](?!\s?0\b)"
 )
-"""Words that say so where nothing else does, at the beginning of the first line only."""
+"""Words that mean a failure if nothing else does, only at the beginning of the first line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of a call: whether it failed and, if so, one line of what the tool said of it."""
+    """The outcome of a call: whether it failed and, if so, one line of the tool's message."""
 
     failed: bool
     problem: str = ""
 
 
 def result_of(item: Item) -> Result:
-    """Return what came of the call that ``item``, the message of a tool, answers."""
+    """Return the outcome of the call that ``item``, the message of a tool, answers."""
     answer = _object(item.content)
     failed = item.is_error
     if failed is None and answer is not None:
@@ -83,7 +83,7 @@ def error_name(problem: str) -> str:
 
 
 def _object(text: str) -> Mapping[str, Any] | None:
-    """Return the JSON object that a text is, with its names folded; ``None`` if it is none or too long to look."""
+    """Parse a text as a JSON object with folded names; ``None`` if it is not one, or too long to parse."""
     if len(text) > _LONGEST_JSON or not text[:_EDGE].lstrip().startswith("{"):
         return None
     try:
@@ -98,9 +98,9 @@ def _folded(name: str) -> str:
 
 
 def _says_failed(answer: Mapping[str, Any]) -> bool | None:
-    """Return whether an answer says in its fields that the call failed; ``None`` if it says neither."""
+    """Return whether the fields of an answer say that the call failed; ``None`` if they say neither."""
     said = [verdict for name, value in answer.items() if (verdict := _verdict(name, value)) is not None]
-    # A program that failed may still have answered "ok": true to whoever asked for its output.
+    # A wrapper may answer "ok": true for a program that failed: its output was fetched.
     return any(said) if said else None
 
 
@@ -133,7 +133,7 @@ def _looks_failed(text: str) -> bool:
 
 
 def _ends_in_stack(lines: list[str]) -> bool:
-    """Return whether the last lines are a stack with the name of an error; one further up was read from somewhere."""
+    """Return whether the last lines are a stack trace with the name of an error; one further up is quoted text."""
     if lines and _call_site().match(lines[-1]):
         return any(_shape().match(line) for line in lines)
     return any(_frame().match(line) for line in lines[-3:-1]) and bool(_shape().match(lines[-1]))
@@ -147,7 +147,7 @@ def _edges(text: str) -> tuple[list[str], list[str]]:
 
 
 def _problem(text: str, answer: Mapping[str, Any] | None) -> str:
-    """Return the line that says what went wrong, as the tool has it."""
+    """Return the line that says what went wrong, in the tool's words."""
     told = _told(answer) if answer is not None else text
     first, last = _edges(told)
     spoken = [line for line in (*first, *last) if not _exit_code(line) and not _mark().fullmatch(line)]
@@ -157,7 +157,7 @@ def _problem(text: str, answer: Mapping[str, Any] | None) -> str:
 
 
 def _told(answer: Mapping[str, Any]) -> str:
-    """Return what an answer says in words of what went wrong."""
+    """Return the error message in an answer."""
     for name in _MESSAGES:
         value = answer.get(name)
         if isinstance(value, list) and value:
@@ -171,7 +171,7 @@ def _told(answer: Mapping[str, Any]) -> str:
 
 
 def _exit_code(line: str) -> re.Match[str] | None:
-    """Return the match of a line that says with which code a program ended; its first group is the code."""
+    """Return the match of a line with the exit code of a program; its first group is the code."""
     said = line[:_LONGEST_EXIT].casefold()
     return _exit().fullmatch(line) if len(line) <= _LONGEST_EXIT and ("code" in said or "status" in said) else None
 

@@ -1,7 +1,7 @@
-"""Finds what a person says outright that they learnt: what fixed an error, what was decided, what they prefer.
+"""Finds explicit statements of what a person learnt: what fixed an error, what was decided, what they prefer.
 
 Without a model, in a few languages. Pure and linear. Only the person's own words are read, sentence by sentence, and
-only a sentence is stored, never a message. Few patterns that are sure; what they find is a candidate of little weight,
+only a sentence is stored, never a message. The patterns are few and reliable; a match is a candidate of little weight,
 which gains by repetition.
 """
 
@@ -18,10 +18,10 @@ from promptuary.memory.writeback.own_words import own_beginning, sentences
 
 _MOST: Final = 5
 _SHORTEST: Final = 8
-"""Characters that a cause or a fix has at least."""
+"""The fewest characters of a cause or a fix."""
 CANDIDATE_WEIGHT: Final = 0.4
 _STATED_CONFIDENCE: Final = 0.6
-"""How sure a fix or a decision is that the person stated once."""
+"""The confidence of a fix or a decision that the person stated once."""
 
 _CAUSES: Final[Sequence[str]] = (
     r"(?:the |our )?(?:problem|issue|cause|root cause|reason|culprit|bug|error)(?: was| is|:)(?: that)?,? ",
@@ -42,12 +42,12 @@ _FIXES: Final[Sequence[str]] = (
     r"(?:解决办法|解决方法|解決辦法|解決方法|解法|修复方法|修復方法)(?:是|[:：])",
 )
 _BECAUSE: Final = 3
-"""A cause and its fix are at most so many sentences apart."""
+"""The most sentences between a cause and its fix."""
 _PREFERS: Final = r".{0,24}(?:prefer|bevorzug|préfér|préfère|prefier|喜[欢歡]|偏好)"
 
 
 def stated(message: str) -> list[Lesson]:
-    """Return what a person states in a message that they learnt, at most a few."""
+    """Return the lessons that a person states in a message, at most a few."""
     words = own_beginning(message)
     return [*_fixes(words), *_decisions_and_preferences(words)][:_MOST]
 
@@ -66,7 +66,7 @@ def _fixes(words: str) -> Iterator[Lesson]:
 
 
 def _clauses(sentence: str) -> list[str]:
-    """Return a sentence in two parts if its second one states a fix: "the cause was …, and the fix was …"."""
+    """Split a sentence in two if its second part states a fix: "the cause was …, and the fix was …"."""
     found = _later_fix().search(sentence)
     return [sentence[: found.start()], sentence[found.start("fix") :]] if found else [sentence]
 
@@ -82,7 +82,7 @@ def _decisions_and_preferences(words: str) -> Iterator[Lesson]:
 
 
 def _is_preference(one: Statement) -> bool:
-    """Return whether a statement says how to work; what a person only asks to be remembered is for a note."""
+    """Return whether a statement says how to work; what a person only asks to remember belongs in a note."""
     if one.kind == "feedback":
         return bool(statements(one.text))
     return bool(_prefers().match(one.text))

@@ -1,8 +1,8 @@
-"""What a turn tells in words, as a model reads it: decisions, preferences, errors and what fixed them. Pure.
+"""Lets a model extract lessons from what was said: decisions, preferences, errors and what fixed them. Pure.
 
-The model proposes and code disposes. The conversation is data inside a boundary that it cannot forge. An answer counts
-only if it quotes the person: what nobody said is dropped, and what the model says in words of its own is no more than a
-candidate. Nothing is stored but short texts, of little weight.
+The model proposes and code decides. The conversation is data inside a boundary that it cannot forge. An answer counts
+only if it quotes the person: what nobody said is dropped, and the model's own words are only a candidate. Only short
+texts are stored, with little weight.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ from promptuary.memory.writeback.snapshot import TurnSnapshot
 from promptuary.memory.writeback.wording import in_the_words_of
 
 PURPOSE: Final = "experiences"
-"""What turns wait for in the queue of writeback that are read here."""
+"""The purpose, in the queue of writeback, of turns that are read here."""
 _RULES: Final = """\
 You keep the experiences of an assistant: what was learnt in a conversation that will help with another one. You get \
 the end of a conversation and answer with what the person told in it. Usually nothing is worth it: then answer with an \
@@ -60,17 +60,17 @@ SCHEMA: Final[dict[str, Any]] = {
     "required": ["experiences"],
     "additionalProperties": False,
 }
-"""The form of an answer; ``null`` leaves a text out."""
+"""The schema of an answer; ``null`` leaves a text out."""
 
 
 def question(snapshot: TurnSnapshot) -> list[Message]:
-    """Return the messages that ask a model what a turn told."""
+    """Return the messages that ask a model for the lessons of a turn."""
     content = f"The conversation was at {snapshot.at}.\n\n{bounded('conversation', spoken(snapshot))}"
     return [{"role": "system", "content": _RULES}, {"role": "user", "content": content}]
 
 
 def told(answer: Mapping[str, Any], snapshot: TurnSnapshot) -> list[Lesson]:
-    """Return what of a model's answer is stored."""
+    """Return the lessons of a model's answer that may be stored."""
     words = snapshot.persons_words
     return [lesson for one in answer["experiences"][:MOST_TOLD] for lesson in _lesson(one, snapshot, words)]
 

@@ -1,1 +1,1 @@
-"""What of the experiences is shown to a turn, and how it looks."""
+"""Selects and renders the experiences that a turn shows."""

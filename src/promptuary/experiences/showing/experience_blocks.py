@@ -1,7 +1,7 @@
 """Experiences as blocks: what was wanted, what was done, what went wrong and what helped, in a few lines. Pure.
 
-Each stands in a fence that it cannot leave. One that holds what a tool said stands inside a boundary as external text:
-it is data, and gives no instructions.
+Each is inside a fence that it cannot close. One that holds the output of a tool is inside a boundary as external text:
+it is data, not instructions.
 """
 
 import json
@@ -27,7 +27,7 @@ _STATED: Final = ("fix", "decision", "preference", "value")
 
 
 def experience_label(experience: Experience) -> str:
-    """Return what an experience is called in the prompt and in receipts, without any words of its own."""
+    """Return the name of an experience in the prompt and in receipts, without any of its own words."""
     name = _WARNING if experience.outcome == "failure" else _NAMES.get(experience.type, experience.type)
     return f"{name} ({experience.id[:8]})"
 
@@ -48,7 +48,7 @@ def experience_block(experience: Experience, counter: TokenCounter, now: str) ->
 
 
 def _holds_results(experience: Experience) -> bool:
-    """Return whether it has words that a tool returned: what went wrong, unless the person said it."""
+    """Return whether it contains the output of a tool: the problem, unless the person stated it."""
     return experience.trust != "person" and bool(experience.problem)
 
 
@@ -56,7 +56,7 @@ def _facts(experience: Experience, now: str) -> tuple[str, ...]:
     days = int(days_between(experience.last_used_at, now))
     age = "today" if days == 0 else "yesterday" if days == 1 else f"{days:,} days ago"
     times = "once" if experience.use_count == 1 else f"{experience.use_count:,} times"
-    # Its address, by which it is found in stored prompts when it is forgotten.
+    # Its address, by which stored prompts are searched when it is forgotten.
     return (experience.address, f"seen {times}", f"last {age}")
 
 
@@ -87,7 +87,7 @@ def _line(name: str, text: str) -> str:
 
 
 def _steps(steps: list[Any]) -> str:
-    """Return calls in a line, the last ones if they are many: these made the difference."""
+    """Return calls on one line, only the last ones if there are many: these made the difference."""
     worked = [step for step in steps if isinstance(step, Mapping) and step.get("ok", True)]
     shown = worked[-_MOST_STEPS:] or steps[-_MOST_STEPS:]
     return ("… → " if len(shown) < len(worked) else "") + " → ".join(map(_step, shown))

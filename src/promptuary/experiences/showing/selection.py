@@ -1,7 +1,7 @@
-"""Which of the experiences that were found are shown for a message, and why the others are not. Pure.
+"""Selects which of the experiences that were found are shown for a message, and why the others are not. Pure.
 
-Few are worth their tokens: those that are like the message, strong by now, and worked. One failure that is like it is a
-warning. What stems from text of other people is left out until somebody confirmed it.
+Few are worth their tokens: those that resemble the message, are still strong, and worked. One similar failure is shown
+as a warning. Experiences from other people's text are left out until somebody confirms them.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from typing import Final
 from promptuary.core.experiences import LEAST_CONFIDENCE, Experience, ExperienceHit, ExperienceResult
 
 MOST_FOUND: Final = 20
-"""How many are looked at."""
+"""How many are considered."""
 MOST_SHOWN: Final = 3
 MOST_WARNINGS: Final = 1
 LEAST_STRENGTH: Final = 0.1
@@ -27,7 +27,7 @@ class SelectedExperiences:
 
 
 def selected(found: ExperienceResult) -> SelectedExperiences:
-    """Return what is shown of what was found: nothing unless the best of it is probably about the message."""
+    """Return which of the hits are shown: none unless the best one is probably about the message."""
     helpful: list[ExperienceHit] = []
     warnings: list[ExperienceHit] = []
     left_out: list[tuple[ExperienceHit, str]] = []
