@@ -1,7 +1,7 @@
 """A source in as much detail as a budget allows: whole, outline, excerpt, or its name. Pure.
 
-Render, then measure: a block is never larger than the budget it was made for, because its cost is counted
-on the very text that is sent. What is shortened fills the budget: an outline that leaves much of it is followed by the
+Render, then measure: a block is never larger than the budget it was made for, because its cost is counted on exactly
+the text that is sent. A shortened source fills the budget: an outline that leaves much room is followed by the
 beginning of the text.
 """
 
@@ -32,9 +32,9 @@ def whole(source: Source, counter: TokenCounter) -> Block:
 
 
 def name_only(source: Source, counter: TokenCounter, full_cost: int | None = None) -> Block:
-    """Return the block that only says that ``source`` is there, what it would cost and how to read on.
+    """Return the block that only names ``source``, what it would cost and how to read on.
 
-    Its notes are left out: they may be long, and the person is told them anyway.
+    Its notes are left out: they may be long, and the person sees them anyway.
     """
     cost = f"{full_cost:,} tokens did not fit" if full_cost is not None else "did not fit"
     named = render(replace(source, notes=()), Detail.PATH, None, counter, _remark(cost, source.read_on))
@@ -42,7 +42,7 @@ def name_only(source: Source, counter: TokenCounter, full_cost: int | None = Non
 
 
 def best_within(source: Source, budget: int, counter: TokenCounter, full: Block) -> Block | None:
-    """Return the richest block of ``source`` that costs at most ``budget``; nothing if not even its name fits."""
+    """Return the richest block of ``source`` that costs at most ``budget``; ``None`` if not even its name fits."""
     if full.tokens <= budget:
         return full
     name = name_only(source, counter, full.tokens)
@@ -57,7 +57,7 @@ def _remark(cost: str, read_on: str) -> str:
 
 
 def _outline(source: Source, budget: int, counter: TokenCounter, cost: str) -> Block | None:
-    """Return the richest of the shorter forms that fits and, where it leaves room, the beginning of the text, too."""
+    """Return the richest of the shorter forms that fits, plus the beginning of the text if there is room."""
     forms = source.outlines()
 
     def show(text: str) -> Block:
@@ -102,7 +102,7 @@ def _excerpt(source: Source, budget: int, counter: TokenCounter, cost: str) -> B
 
 
 def _read_on(source: Source, gap: tuple[int, int]) -> str:
-    """Return what brings the first of the lines that are left out."""
+    """Return the reference to the first of the lines that are left out."""
     if not source.path or source.first_line is None:
         return source.read_on
     first, last = gap

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _BRING_ALONG = frozenset({"glob", "folder"})
 _DETAILS = tuple(Detail)
 _ABSENT_TOKENS = 400
-"""The most that is spent on telling the model what it does not get."""
+"""The most tokens for telling the model what it does not get."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def expand(
 def _resolved(
     references: Sequence[Reference], context: ResolveContext, kinds: Mapping[str, Kind], limits: Limits
 ) -> list[Resolution]:
-    """Return what became of each reference, in order. What is to be remembered is written when all else is known."""
+    """Return the result of each reference, in order. ``@remember:`` writes after all others are resolved."""
     pointing = [one for one in references if one.kind not in WRITING_KINDS]
     found = iter(resolve(pointing, context, kinds, timeout=limits.timeout))
     return [remember(one, context) if one.kind in WRITING_KINDS else next(found) for one in references]
@@ -112,7 +112,7 @@ def _resolved(
 def _examined(
     scanned: Scanned, resolutions: list[Resolution], unread: Sequence[Reference], workspace: Workspace
 ) -> tuple[list[Resolution], list[Slip]]:
-    """Return the resolutions, those that failed with what was probably meant, and the slips of the message."""
+    """Return the resolutions, with suggestions for those that failed, and the slips of the message."""
     missing = {n for n, one in enumerate(resolutions) if one.error and one.error.code is Code.NOT_FOUND}
     absolute = any(f"{sigil}{workspace.root.path}/" in scanned.text for sigil in "@#")
     if not (missing or unread or absolute or scanned.valueless):
@@ -120,7 +120,7 @@ def _examined(
     from promptuary.references.slips import KnownPaths, slips, with_blanks  # noqa: PLC0415  (most messages have none)
 
     paths = KnownPaths(workspace, blind=workspace.policy.reach is not None)
-    # The current folder is left behind in a reference that was located; the one that was typed has the text's words.
+    # A located reference no longer depends on the current folder; the typed one has the words of the text.
     typed = {one.start: one for one in scanned.references}
     for n in missing:
         one = resolutions[n]
@@ -134,7 +134,7 @@ def _examined(
 
 
 def _few_images(resolutions: list[Resolution]) -> list[Resolution]:
-    """Return the resolutions; of more images than a request can have, the first, and an error for each other one."""
+    """Return the resolutions; images beyond what a request can have become errors."""
     if not any(source.picture for one in resolutions for source in one.sources):
         return resolutions
     kept, seen, together = [], set[str](), 0
@@ -151,7 +151,7 @@ def _few_images(resolutions: list[Resolution]) -> list[Resolution]:
 
 
 def _message(content: str, blocks: Sequence[Block]) -> "Message":
-    """Return what is sent: the text, and the images of its blocks in their order."""
+    """Return the message: the text, and the images of its blocks in order."""
     message: Message = {"role": "user", "content": content}
     pictures = [(block.source, block.picture) for block in blocks if block.picture is not None]
     if pictures:
@@ -187,7 +187,7 @@ def _fitted(
     allowance = min(max(room, 0) // 4, _ABSENT_TOKENS)
     absent = _within(failed, allowance, context)
     if not absent:
-        # What fits whole beside the most that the frame may cost need not wait for its count.
+        # If everything fits even with the largest possible frame, the frame need not be counted first.
         blocks = fit(sources.candidates, room - most_tokens(preamble([""])), context.counter)
         if all(block is not None and block.detail is Detail.FULL for block in blocks):
             return blocks, absent
@@ -199,13 +199,13 @@ def _fitted(
     gone = [one.source.label for one, block in zip(sources.candidates, blocks, strict=True) if block is None]
     left_out = absent + _within([f"{label}: {Code.BUDGET_EXCEEDED}" for label in gone], allowance, context)
     frame = context.counter.count(preamble([""], left_out))
-    better = fit(sources.candidates, room - frame, context.counter)  # with what the lines leave of the allowance
+    better = fit(sources.candidates, room - frame, context.counter)  # with the allowance that the lines left unused
     same = [block is None for block in better] == [block is None for block in blocks]
     return better if same else blocks, left_out
 
 
 def _within(lines: list[str], allowance: int, context: ResolveContext) -> list[str]:
-    """Return as many of the lines as fit, and how many more there are; nothing if not even that fits."""
+    """Return as many of the lines as fit, and how many more there are; empty if not even that fits."""
 
     def some(count: int) -> list[str]:
         more = len(lines) - count
@@ -236,7 +236,7 @@ class _SourceSet:
     owners: dict[str, Reference]
 
     def named(self) -> list[str]:
-        """Return the paths that were named outright."""
+        """Return the paths that were named explicitly."""
         return [one.source.path for one in self.candidates if one.rank == 0 and one.source.path]
 
     @classmethod
@@ -254,7 +254,7 @@ class _SourceSet:
         if place is None:
             self.places[source.key] = len(self.candidates)
             self.owners[source.key] = owner
-            # Every attempt to fit a source asks for its shorter forms, and parsing is what costs most.
+            # Every attempt to fit a source needs its shorter forms, and parsing is the most expensive part.
             once = replace(source, anchor=links.get(source.key, ""), outlines=cache(source.outlines))
             self.candidates.append(RankedSource(once, rank))
         elif rank < self.candidates[place].rank:
@@ -293,7 +293,7 @@ def _joined(*reasons: str | None) -> str | None:
 
 
 def _reason(blocks: Sequence[Block | None], sources: Sequence[Source]) -> str | None:
-    """Return the notes of the sources and what was not shown whole; ``None`` if there is nothing to say."""
+    """Return the notes of the sources and what was not shown whole; ``None`` if there is nothing to report."""
     reasons = [note for source in sources for note in source.notes]
     missing = sum(block is None for block in blocks)
     short = sum(block is not None and block.detail is not Detail.FULL for block in blocks)
@@ -337,7 +337,7 @@ def _links(resolutions: Sequence[Resolution]) -> dict[str, str]:
 
 
 def _linked(text: str, resolutions: Sequence[Resolution], links: Mapping[str, str]) -> str:
-    """Return the message with each tracked path as a link to its block; all else stays as written."""
+    """Return the message with each tracked path as a link to its block; the rest is unchanged."""
     parts, position = [], 0
     for one in resolutions:
         if one.reference.sigil == "#" and one.sources and one.reference.start >= 0:

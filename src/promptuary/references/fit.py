@@ -1,8 +1,8 @@
 """Fits sources into a budget: everything whole if it fits, else in less detail. Pure.
 
-Sources that were named outright come before those that a pattern or a folder brought along. Within each of these two
-ranks the budget is shared by water-filling, so that a large file cannot starve the small ones; what a shortened source
-leaves is offered to the others.
+Sources that were named explicitly come before those that a pattern or a folder matched. Within each of these two ranks
+the budget is divided by water-filling, so that a large file cannot starve the small ones; what a shortened source does
+not use is offered to the others.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from promptuary.references.detail import best_within, name_only, whole
 
 @dataclass(frozen=True, slots=True)
 class RankedSource:
-    """A source and its rank: 0 for what was named outright, 1 for what came along."""
+    """A source and its rank: 0 if it was named explicitly, 1 if it was matched."""
 
     source: Source
     rank: int = 0
@@ -32,7 +32,7 @@ def fit(candidates: Sequence[RankedSource], limit: int, counter: TokenCounter) -
     for rank in sorted({one.rank for one in candidates}):
         members = [index for index, one in enumerate(candidates) if one.rank == rank]
         later = sum(names[index].tokens for index, one in enumerate(candidates) if one.rank > rank)
-        reserved = min(later, left // 2)  # a pattern that brings thousands of names must not push out what was named
+        reserved = min(later, left // 2)  # a pattern that matches thousands must not push out what was named
         for index, block in zip(members, _share([full[i] for i in members], left - reserved, counter), strict=True):
             chosen[index] = block
         left -= sum(block.tokens for index in members if (block := chosen[index]))
@@ -43,7 +43,7 @@ def _share(full: Sequence[Block], budget: int, counter: TokenCounter) -> list[Bl
     shares = water_fill([block.tokens for block in full], budget)
     chosen = [best_within(b.source, share, counter, b) for b, share in zip(full, shares, strict=True)]
     left = budget - sum(block.tokens for block in chosen if block)
-    for index, block in enumerate(chosen):  # that everything is named goes before showing anything in full
+    for index, block in enumerate(chosen):  # naming everything comes before showing anything in full
         if block is None and (name := name_only(full[index].source, counter, full[index].tokens)).tokens <= left:
             chosen[index] = name
             left -= name.tokens

@@ -1,4 +1,4 @@
-"""Finds the path in the workspace that a reference means: here the current folder is left behind."""
+"""Resolves the path of a reference to one relative to the workspace; code after this ignores the current folder."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -14,31 +14,31 @@ from promptuary.workspace.matching.note_names import NoteNames
 from promptuary.workspace.workspace import MeantPath, Workspace
 
 CONTENTS = ":contents"
-"""What asks for the files of a folder instead of its tree."""
+"""The suffix that requests the files of a folder instead of its tree."""
 
 VAULT = ".obsidian"
-"""The folder by which a vault of notes is known."""
+"""The folder that marks a vault of notes."""
 
 _LISTING_SECONDS = 2.0
 _NAMED = 3
-"""How many of the other notes of a name are named."""
+"""How many of the other notes with the same name are listed."""
 
 _PATHS = frozenset({"file", "folder", "path", "symbol"})
 
 
 def located(reference: Reference, workspace: Workspace) -> Reference:
-    """Return ``reference`` with its path as one of the workspace; from then on there is one way to read it.
+    """Return ``reference`` with its path relative to the workspace, which is then unambiguous.
 
-    The literal path is tried before its end is read as a range. A reference without a path, or whose path leads out of
-    the workspace, stays as it is: whoever resolves it tells why it is refused.
+    The literal path is tried before its end is read as a range. A reference without a path, or with a path outside the
+    workspace, is returned unchanged: resolving it reports why it is refused.
     """
     if reference.kind not in _PATHS:
         return reference
     missing = None
     for typed, suffix in _parts(reference):
         try:
-            # "#" tracks what is in the workspace for everybody who goes on with the thread, wherever they have it.
-            # And whoever may not learn where the workspace is writes no absolute path.
+            # "#" tracks a file of the workspace for everybody who continues the thread, wherever their copy is. People
+            # who must not learn where the workspace is cannot use absolute paths, either.
             absolute = reference.sigil == "@" and workspace.policy.reach is None
             meant = workspace.meant(typed, absolute=absolute, rooted=reference.rooted)
         except SourceError:
@@ -54,7 +54,7 @@ def located(reference: Reference, workspace: Workspace) -> Reference:
         if meant.is_there:
             return found
         missing = replace(found, remark="")
-    # A symbol need not stand in a file that is named.
+    # A symbol need not be in a named file.
     return missing if missing and reference.kind != "symbol" else reference
 
 
@@ -86,10 +86,10 @@ class Notes:
         return NoteNames(self._workspace.files(wait=_LISTING_SECONDS))
 
     def located(self, reference: Reference) -> Reference | None:
-        """Return a bare reference as that to the note of its name; ``None`` if there is none.
+        """Return a bare reference as a reference to the note with its name; ``None`` if there is none.
 
         ``[[name]]`` means a note everywhere, ``@name`` only in a vault, where people refer to notes without their
-        folder and ending. There a link that leads nowhere is told as missing; elsewhere it is text.
+        folder and ending. There a broken link is reported as missing; elsewhere it is text.
         """
         linked = reference.raw.startswith("[[")
         if not (linked or self._in_vault):
@@ -104,7 +104,7 @@ class Notes:
 
 
 def located_pattern(reference: Reference, workspace: Workspace) -> Reference:
-    """Return a ``@glob:`` whose patterns start at the workspace: those from the current folder, if any file matches.
+    """Return a ``@glob:`` with patterns relative to the workspace: from the current folder, if any file matches there.
 
     Lists the workspace, so it may block. Raises ``SourceError`` for a pattern that leads out of the workspace.
     """
@@ -141,7 +141,7 @@ def split_patterns(value: str) -> tuple[list[str], list[str]]:
 
 
 def rooted_spelling(reference: Reference, workspace: Workspace) -> str:
-    """Return how ``reference`` is written for whoever reads it from the workspace, in whatever folder they are."""
+    """Return how ``reference`` is written relative to the workspace, independent of the current folder."""
     found = located_pattern(reference, workspace) if reference.kind == "glob" else located(reference, workspace)
     if reference.kind in {"diff", "staged"} and reference.value:
         with suppress(SourceError):
@@ -152,7 +152,7 @@ def rooted_spelling(reference: Reference, workspace: Workspace) -> str:
 
 
 def _remark(typed: str, meant: MeantPath) -> str:
-    """Return what the person is told: nothing, unless the path would be another one from the workspace."""
+    """Return a remark for the person if the path would mean another file from the root of the workspace; else empty."""
     try:
         if normalise(typed) == meant.path:
             return ""

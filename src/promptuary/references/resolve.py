@@ -39,11 +39,11 @@ class Resolution:
     sources: tuple[Source, ...] = ()
     error: SourceError | None = None
     done: NoteKept | None = None
-    """What a reference that attaches nothing has done instead."""
+    """The effect of a reference that attaches nothing."""
 
 
 def classify(references: Iterable[Reference], workspace: Workspace) -> list[Reference]:
-    """Return the references that count, with their paths as those of the workspace.
+    """Return the references that count, with their paths relative to the workspace.
 
     A bare path gets the kind of what it names, or is dropped.
     """
@@ -51,7 +51,7 @@ def classify(references: Iterable[Reference], workspace: Workspace) -> list[Refe
 
 
 def told_apart(references: Iterable[Reference], workspace: Workspace) -> tuple[list[Reference], list[Reference]]:
-    """Return the references that count, as ``classify`` does, and the bare ones that lead nowhere and are text."""
+    """Return the references that count, as ``classify`` does, and the bare ones that match nothing and stay text."""
     notes, counting, text = Notes(workspace), list[Reference](), list[Reference]()
     for one in references:
         found = _classified(one, workspace, notes) if one.bare else located(one, workspace)
@@ -84,7 +84,7 @@ def _classified(reference: Reference, workspace: Workspace, notes: Notes) -> Ref
 def _by_spelling(
     reference: Reference, found: Reference, kind: str | None, workspace: Workspace, notes: Notes
 ) -> Reference | None:
-    """Return what a bare path is for people who may not know what there is: what they cannot have is as if absent."""
+    """Return the kind of a bare path for people with restricted access: what they may not have counts as absent."""
     *_, part = interpretations(reference)
     if kind == "folder" and reference.sigil == "@":
         if not (workspace.policy.hides(found.value) or workspace.policy.sensitive(found.value)):
@@ -92,7 +92,7 @@ def _by_spelling(
     elif (kind == "file" and workspace.refusal(found.value) is None) or _is_meant_as_file(part.path):
         return replace(found, kind="file")
     note = notes.located(reference) if reference.sigil == "@" else None
-    is_told = reference.raw.startswith("[[")  # as missing, if it is not there
+    is_told = reference.raw.startswith("[[")  # reported as missing, if it is not there
     return None if note is None or not (is_told or workspace.refusal(note.value) is None) else note
 
 
@@ -121,7 +121,7 @@ def _told(one: Resolution, context: ResolveContext) -> Resolution:
 
 
 def remember(reference: Reference, context: ResolveContext) -> Resolution:
-    """Return what became of an ``@remember:``. It has no timeout: the outcome must say what was done."""
+    """Return the result of an ``@remember:``. It has no timeout: the outcome must say what was done."""
     try:
         context.check_kind(reference.kind)
     except SourceError as error:
@@ -176,14 +176,14 @@ class _Race:
         while self._pending:
             try:
                 index = self._pending.popleft()
-            except IndexError:  # another thread was quicker
+            except IndexError:  # another thread was faster
                 return
             with self._lock:
                 self._started[index] = time.monotonic()
             self._end(index, self._attempt(self._references[index]))
 
     def _end(self, index: int, resolution: Resolution) -> None:
-        """Record the result of a reference, unless it has one: what comes after its timeout is dropped."""
+        """Record the result of a reference, unless it has one: results after the timeout are dropped."""
         with self._lock:
             if self._started.pop(index, None) is not None:
                 self._results[index] = resolution

@@ -1,4 +1,4 @@
-"""What every kind of reference is given while one message is expanded, and what a kind is."""
+"""The context that every kind of reference gets while one message is expanded, and the type of a kind."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -22,30 +22,30 @@ class ResolveContext:
     counter: TokenCounter
     search: "Search | None" = None
     find_notes: "FindNotes | None" = None
-    """Asks the durable memory of whoever sends the message; ``None`` where there is no memory."""
+    """Searches the durable memory of the sender; ``None`` where there is no memory."""
     remember: "Remember | None" = None
-    """Writes what ``@remember:`` asks for; ``None`` where nothing is written, which is everywhere but in a thread."""
+    """Writes what ``@remember:`` asks for; ``None`` outside a thread, where nothing is written."""
     stopped: Callable[[], bool] = lambda: False
-    """Tells whether the caller wants this to end: then ``resolve`` raises ``PromptuaryError``."""
+    """Returns whether the caller wants to cancel: then ``resolve`` raises ``PromptuaryError``."""
     model: str = ""
     """The model that the message is for: whether it takes images, and what they cost, depends on it."""
     advice: bool = True
-    """Whether to look for what was probably meant by what is no reference: among many files, that takes long."""
+    """Whether to suggest references for text that is not one: among many files, that takes long."""
     notes: list[str] = field(default_factory=list)
     """Remarks for the person, such as "the index is being updated". They are shown beside the prompt, never in it."""
 
     @property
     def workspace(self) -> Workspace:
-        """The workspace that is open."""
+        """The open workspace."""
         return self.visit.workspace
 
     def check_kind(self, kind: str) -> None:
-        """Raise ``SourceError`` if whoever asks may not use this kind of reference at all."""
+        """Raise ``SourceError`` if the sender may not use this kind of reference at all."""
         if (refusal := self.workspace.policy.kind_refusal(kind)) is not None:
             raise refusal
 
     def told(self, kind: str, error: SourceError) -> SourceError:
-        """Return an error as whoever asks may read it."""
+        """Return an error as the sender may see it."""
         reach = self.workspace.policy.reach
         return error if reach is None else reach.told(kind, error)
 
@@ -59,15 +59,15 @@ class NotesFound:
 
 
 FindNotes = Callable[[str], NotesFound]
-"""Finds the note whose id or path a text is, else the notes that answer it. The only way from a reference to a note.
+"""Finds the note with an id or path, else the notes that match a text. The only way from a reference to a note.
 
-It knows who asks, and sees nothing of anybody else. It may raise ``SourceError`` to say why there is none.
+It is bound to the sender and sees nothing of anybody else. It raises ``SourceError`` to say why there is no note.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class NoteKept:
-    """What was written, or was there already: the address of the note, and a sentence for the person."""
+    """A note that was written, or existed already: its address, and a sentence for the person."""
 
     address: str
     reason: str

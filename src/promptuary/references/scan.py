@@ -1,12 +1,12 @@
-r"""Finds references in a text. Pure: looks at nothing but the text. Takes linear time.
+r"""Finds references in a text. Pure: uses only the text. Takes linear time.
 
 Code spans, fenced code, Markdown links, URLs, escaped sigils and the spans that a caller marks as pasted are skipped.
 What looks like a path but may be prose (``@alice``, ``#123``) is returned as a *bare* reference, which counts only if
 the path exists: ``resolve.classify`` decides that.
 
 One regular expression matches both what is skipped and the references; only these have a named group.
-No alternative can match the same text in two ways, so the time is linear (tests hold it to that).
-Only single characters are repeated possessively: CPython up to 3.11.4 matches possessive groups wrongly.
+No alternative can match the same text in two ways, so the time is linear (tests check that). Only single characters are
+repeated possessively: CPython up to 3.11.4 matches possessive groups wrongly.
 """
 
 import re
@@ -81,8 +81,8 @@ _BRACKETS = {")": "(", "]": "[", "}": "{"}
 class Scanned:
     """What was found in a text.
 
-    ``text`` has NUL for what was skipped on purpose. ``valueless`` are kinds, and marks before a quote, that no value
-    follows: they are no references, but somebody may have meant one.
+    ``text`` has NUL for what was skipped on purpose. ``valueless`` are kinds, and marks before a quote, without a
+    value: they are not references, but may have been meant as such.
     """
 
     text: str
@@ -96,7 +96,7 @@ def scan(text: str, *, kinds: frozenset[str] = KINDS, skip: Sequence[Span] = ())
 
 
 def scan_closely(text: str, *, kinds: frozenset[str] = KINDS, skip: Sequence[Span] = ()) -> Scanned:
-    """Return the references of ``text``, and what is none for want of a value."""
+    """Return the references of ``text``, and those that lack a value."""
     if "@" not in text and "#" not in text and "[[" not in text:
         return Scanned(text)
     masked = _masked(text, skip)
@@ -206,7 +206,7 @@ def _trimmed(run: str, kind: str, before: str) -> str:
 
 
 def _in_any_case(word: str) -> str:
-    """Return a pattern of ``word`` that begins with a character set, by which the engine skips an alternative fast."""
+    """Return a pattern of ``word`` that begins with a character set, so that the engine skips an alternative fast."""
     return rf"[{re.escape(word[0].lower() + word[0].upper())}](?ai:{re.escape(word[1:])})"
 
 

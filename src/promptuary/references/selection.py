@@ -1,7 +1,7 @@
 """Which part of a file a reference means: line ranges, a symbol, or all of it. Pure.
 
-``a.py:10-50`` may mean lines of ``a.py`` or a file of that very name: ``interpretations`` returns both, in the order
-in which they are tried.
+``a.py:10-50`` may mean lines of ``a.py`` or a file with exactly that name: ``interpretations`` returns both, in the
+order in which they are tried.
 """
 
 import re
@@ -54,7 +54,7 @@ def interpretations(reference: Reference) -> Iterator[FilePart]:
     """Yield what ``reference`` can mean, the literal path first."""
     if reference.raw.startswith("[["):
         heading = reference.suffix.removeprefix("#")
-        # A mark with ^ is of a paragraph, which has no name of its own: the note is shown whole.
+        # A mark with ^ names a paragraph, which cannot be looked up: the whole note is shown.
         yield FilePart(reference.value, Selection(symbol="" if heading.startswith("^") else heading))
         return
     if reference.quoted:

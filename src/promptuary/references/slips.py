@@ -1,8 +1,8 @@
-"""Text that was probably meant as a reference and is none, with what was meant: ``@flie:a.py``, ``@src/mian.py``.
+"""Finds text that was probably meant as a reference, and suggests corrections: ``@flie:a.py``, ``@src/mian.py``.
 
-Pure but for what it asks ``KnownPaths``, and bounded: whatever a message holds, few paths are looked up. What people
-write with these marks for other reasons (handles, scopes, decorators, tags) must stay silent:
-``python -m bench.false_alarms`` measures that on the documents of repositories.
+Pure except for ``KnownPaths``, and bounded: whatever a message holds, few paths are looked up. What people write with
+these marks for other reasons (handles, scopes, decorators, tags) must not be reported: ``python -m bench.false_alarms``
+measures that on the documents of repositories.
 """
 
 import re
@@ -19,10 +19,10 @@ from promptuary.references.selection import interpretations
 from promptuary.workspace.workspace import Workspace
 
 MAX_SLIPS = 20
-"""How many slips of one message are told."""
+"""How many slips of one message are reported."""
 
 _MAX_LOOKUPS = 200
-"""How many paths of one message are looked up on disk; what comes after them is not examined."""
+"""How many paths of one message are looked up on disk; later ones are not examined."""
 
 _MAX_SEARCHES = 20
 """How many paths of one message are compared with those of the workspace."""
@@ -31,14 +31,14 @@ _MAX_COMPARED = 2_000
 """With how many names of a folder a name is compared."""
 
 _AHEAD = 300
-"""How many characters after a mark are looked at."""
+"""How many characters after a mark are examined."""
 
 _MAX_WORDS = 6
 _LISTING_SECONDS = 1.0
 _CLOSE = 0.75
 _CLOSE_PATH = 0.8
 _SHORTEST = 4
-"""Letters of a name without an ending: of shorter ones too many are similar."""
+"""The fewest letters of a name without an ending: too many shorter ones are similar."""
 
 _SYNONYMS = {
     "dir": "folder",
@@ -59,7 +59,7 @@ _SYNONYMS = {
     "rev": "commit",
     "pattern": "glob",
 }
-# What a value must look like where other tools have words like these, too (Kotlin's @get:Rule, Gherkin's @link:42).
+# What a value must look like where other tools use the same words (Kotlin's @get:Rule, Gherkin's @link:42).
 _SHAPES = {
     "url": re.compile(r"(?:https?://|www\.)\S", re.IGNORECASE),
     "git": re.compile(r"[0-9]{1,4}\Z|\S+\.\.\S|HEAD\b"),
@@ -79,7 +79,7 @@ _LINES = re.compile(r":[0-9][0-9,\-]{0,40}\Z")
 
 @dataclass(slots=True)
 class _Allowance:
-    """How much of the workspace may still be asked for."""
+    """How many lookups in the workspace are left."""
 
     lookups: int = _MAX_LOOKUPS
     searches: int = _MAX_SEARCHES
@@ -87,9 +87,9 @@ class _Allowance:
 
 @dataclass
 class KnownPaths:
-    """What there is in a workspace, asked a limited number of times for one message.
+    """The paths of a workspace, with a limited number of lookups for one message.
 
-    ``blind``: nothing, for people who may not learn what there is from what is said about their slips.
+    ``blind``: finds nothing, for people who must not learn from suggestions what exists.
     """
 
     workspace: Workspace
@@ -97,7 +97,7 @@ class KnownPaths:
     _left: _Allowance = field(default_factory=_Allowance)
 
     def there(self, typed: str) -> bool:
-        """Return whether something is at a path that a person typed; ``False`` if too many were asked for."""
+        """Return whether a path that a person typed exists; ``False`` after too many lookups."""
         if self.blind or self._left.lookups <= 0:
             return False
         self._left.lookups -= 1
@@ -148,7 +148,7 @@ class KnownPaths:
 def slips(text: str, valueless: Iterable[Reference], unread: Iterable[Reference], paths: KnownPaths) -> list[Slip]:
     """Return the slips of ``text`` in order, the first ones if there are many.
 
-    ``valueless`` are kinds and marks that no value follows, ``unread`` bare references that lead nowhere.
+    ``valueless`` are kinds and marks without a value, ``unread`` bare references that match nothing.
     """
     found = [_without_value(text, one, paths) for one in valueless]
     found += [_of_bare(text, one, paths) for one in unread]
@@ -158,7 +158,7 @@ def slips(text: str, valueless: Iterable[Reference], unread: Iterable[Reference]
 
 
 def _absolute(text: str, paths: KnownPaths) -> Iterator[Slip]:
-    """Yield the absolute paths without a kind that are in the workspace: nobody writes them for another reason."""
+    """Yield the absolute paths without a kind that are in the workspace: nobody writes them for any other reason."""
     root = f"{paths.workspace.root.path}/"
     for sigil in "@#":
         start = text.find(sigil + root)
@@ -177,7 +177,7 @@ def _absolute(text: str, paths: KnownPaths) -> Iterator[Slip]:
 
 
 def with_blanks(text: str, reference: Reference, paths: KnownPaths) -> str:
-    """Return how an unquoted reference is written whose path goes on after a blank; empty if there is no such path."""
+    """Return the correct spelling of an unquoted reference whose path contains blanks; empty if no such path exists."""
     if reference.quoted or reference.start < 0 or text[reference.end : reference.end + 1] != " ":
         return ""
     before = reference.raw[: len(reference.raw) - len(reference.value)]
@@ -190,7 +190,7 @@ def with_blanks(text: str, reference: Reference, paths: KnownPaths) -> str:
 
 
 def _existing_start(rest: str, paths: KnownPaths, *, folder: bool = False) -> str:
-    """Return the path at the beginning of ``rest`` that has blanks and exists; empty if there is none."""
+    """Return the existing path with blanks at the beginning of ``rest``; empty if there is none."""
     end = rest.find(" ")
     for _ in range(_MAX_WORDS):
         if end < 0:
@@ -207,7 +207,7 @@ def _existing_start(rest: str, paths: KnownPaths, *, folder: bool = False) -> st
 
 
 def _without_value(text: str, mark: Reference, paths: KnownPaths) -> Slip | None:
-    """Return the slip after a kind, or a bare ``@``, that no value follows."""
+    """Return the slip after a kind, or a bare ``@``, without a value."""
     after = text[mark.end : mark.end + _AHEAD].partition("\n")[0]
     first = after[:1]
     if first in _QUOTES:
@@ -248,7 +248,7 @@ def _unclosed(text: str, mark: Reference, after: str, paths: KnownPaths) -> Slip
 
 
 def _fits(kind: str, value: str, paths: KnownPaths) -> bool:
-    """Return whether ``value`` may well be one of ``kind``, and not the next word of a sentence."""
+    """Return whether ``value`` is plausible for ``kind``, and not the next word of a sentence."""
     word = value.partition(" ")[0].rstrip(_ENDING)
     if kind in PATH_KINDS:
         return bool(word) and (_looks_like_file(word) or paths.there(word))
@@ -257,7 +257,7 @@ def _fits(kind: str, value: str, paths: KnownPaths) -> bool:
 
 
 def _of_bare(text: str, reference: Reference, paths: KnownPaths) -> Slip | None:
-    """Return the slip in a bare reference that leads nowhere."""
+    """Return the slip in a bare reference that matches nothing."""
     if reference.raw.startswith("[["):
         return None
     at = reference.sigil == "@"
@@ -313,7 +313,7 @@ def _meant_kind(word: str) -> str:
 
 
 def one_edit(one: str, other: str) -> bool:
-    """Return whether a letter that is missing, wrong or too many, or two swapped, make the difference. Linear."""
+    """Return whether two words differ by one missing, wrong or extra letter, or by two swapped ones. Linear."""
     if one == other or abs(len(one) - len(other)) > 1:
         return False
     same = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
@@ -324,7 +324,7 @@ def one_edit(one: str, other: str) -> bool:
 
 
 def _almost_path(reference: Reference, paths: KnownPaths) -> str:
-    """Return how a reference to a similar path is written; empty if it looks like no path, or none is similar."""
+    """Return a reference to a similar path; empty if it does not look like a path, or none is similar."""
     *_, part = interpretations(reference)
     suffix = reference.suffix if reference.quoted else reference.value[len(part.path) :]
     path = part.path.removeprefix("./").rstrip("/")
@@ -332,7 +332,7 @@ def _almost_path(reference: Reference, paths: KnownPaths) -> str:
     folder, slash, _ = path.rpartition("/")
     if not _PATH.fullmatch(path) or not (named or (slash and paths.there(folder))):
         return ""
-    if paths.there(path) or not paths.may_search():  # it is there but not shown, for a reason that is told elsewhere
+    if paths.there(path) or not paths.may_search():  # it exists but is not shown, for a reason reported elsewhere
         return ""
     found = next(_similar(path, paths, named=named), "")
     return f"{reference.sigil}{quote(found)}{suffix}" if found else ""

@@ -1,7 +1,7 @@
 """What the ``@`` and ``#`` menus offer at the end of a text.
 
-A token is completed only where ``scan`` would find a reference in its place: an email, an escaped sigil and code get
-no menu. Pure, except for the functions in ``CompletionSources``.
+A token is completed only where ``scan`` would find a reference in its place: there is no menu in an email address,
+after an escaped sigil or in code. Pure, except for the functions in ``CompletionSources``.
 """
 
 import re
@@ -29,7 +29,7 @@ _OPEN_QUOTE = re.compile(
     r"""(?P<sigil>[@#])(?:(?P<kind>[A-Za-z]+):)?(?:(?P<quote>['`])(?P<typed>(?:(?!(?P=quote)).)*)"""
     r"""|"(?P<escaped>(?:[^"\\]|\\.)*))\Z"""
 )
-# A quote inside of a name is typed before anything is known about it; at the beginning it opens a quoted value.
+# A quote inside a name belongs to it while it is being typed; at the beginning it opens a quoted value.
 _PLAIN = re.compile(r"""(?P<sigil>[@#])(?:(?P<kind>[A-Za-z]+):)?(?P<typed>(?:[^\s"'`@][^\s@]*)?)\Z""")
 _QUOTED_VALUE = re.compile(r"""[A-Za-z]+:["'`]""")
 _ESCAPE = re.compile(r"""\\(["\\])""")
@@ -114,7 +114,7 @@ def _paths(token: Token, sources: CompletionSources, limit: int, kinds: Sequence
         return spell_path(sources.spelled(path), kind)
 
     typed = sources.query(token.typed)
-    # The policy may refuse some: ask for enough that the others fill the menu.
+    # The policy may refuse some: request enough that the others fill the menu.
     if typed:
         hits = sources.rank(typed, 2 * limit, kinds)
     elif "file" in kinds:

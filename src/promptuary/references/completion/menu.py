@@ -1,4 +1,4 @@
-"""Where the items of a menu come from, and how one is written.
+"""The sources of menu items, and how one item is written.
 
 ``complete`` decides what to offer; this module builds one item. Nothing here reads a disk: ``CompletionSources`` holds
 functions that do, and each of them is optional.
@@ -17,7 +17,7 @@ from promptuary.workspace.git.repository import CommitLine
 from promptuary.workspace.matching.ranker import MatchKind, PathMatch
 
 Rank = Callable[[str, int, Sequence[MatchKind]], Sequence[PathMatch]]
-"""Returns the best paths for a query, at most so many, of these kinds."""
+"""Returns the best paths for a query, up to a limit, of these kinds."""
 
 Size = tuple[int, int | None, int | None]
 """Bytes, lines and tokens; lines and tokens are ``None`` for a file that is large or not text."""
@@ -43,7 +43,7 @@ HELP: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class NoteLine:
-    """A note as the menu offers it: what to write after ``@memory:``, its title, and what else there is to know."""
+    """A note in the menu: what to write after ``@memory:``, its title, and a hint."""
 
     id: str
     title: str
@@ -60,7 +60,7 @@ class CompletionSources:
     spelled: Callable[[str], str] = lambda path: path
     """Returns how a path is written so that it means the same file in the current folder."""
     recent: Callable[[int], Sequence[str]] = lambda _limit: ()
-    """Returns so many files to offer before anything is typed: changed ones, then recently used ones."""
+    """Returns files to offer before anything is typed, up to a limit: changed ones, then recently used ones."""
     extensions: Callable[[str], Mapping[str, int]] = lambda _folder: {}
     """Counts the files below a folder (empty, or ending in ``/``) by extension without its dot."""
     commits: Callable[[], Sequence[CommitLine]] = tuple
@@ -71,7 +71,7 @@ class CompletionSources:
     """Returns symbols for a query: what to write after ``@symbol:``, and where it is defined."""
     urls: Callable[[], Sequence[str]] = tuple
     notes: Callable[[], Sequence[NoteLine]] = tuple
-    """Returns the notes of whoever types, the pinned and newest first."""
+    """Returns the notes of the current user, the pinned and newest first."""
     allowed: Callable[[str], bool] = lambda _path: True
     measure: Callable[[str], Size | None] = lambda _path: None
     measuring: float = 0.010

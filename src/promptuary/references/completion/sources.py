@@ -22,14 +22,14 @@ from promptuary.workspace.workspace import Workspace
 
 _CACHE_SECONDS: Final = 3.0
 _REST: Final = 10
-"""How many times as long as a value takes it is kept at least."""
+"""The least time for which a value is cached, as a multiple of the time that it took to compute."""
 _COMMITS: Final = 50
 _ANCESTORS: Final = 9
 _CHANGED: Final = 1_000
-"""How many changed files are preferred: where more have changed, as in a new repository, that says little."""
+"""The most changed files that are preferred: if more have changed, as in a new repository, that says little."""
 _MEASURED_BYTES: Final = 1024 * 1024
 _KEYSTROKE: Final = 0.010
-"""Seconds that somebody who types may wait for what only makes a menu better."""
+"""Seconds that a keystroke may wait for what only improves a menu."""
 
 Value = TypeVar("Value")
 
@@ -37,7 +37,7 @@ Value = TypeVar("Value")
 class Completer:
     """Completes references in one workspace. Keep it between keystrokes: it caches listing, ranking and symbols.
 
-    With ``ignored``, files that ignore files hide are offered, too. ``notes`` returns the notes of whoever types.
+    With ``ignored``, files hidden by ignore files are offered, too. ``notes`` returns the notes of the current user.
     """
 
     def __init__(
@@ -64,14 +64,14 @@ class Completer:
     def complete(self, text: str, *, limit: int = LIMIT, timeout: float = 0.0, hints: bool = True) -> Completion:
         """Return the menu for the end of ``text``, from the files that are listed so far.
 
-        ``timeout`` is how many seconds it may wait for the first listing. Without ``hints``, no file is read to tell
-        its size.
+        ``timeout`` is how many seconds it may wait for the first listing. Without ``hints``, no file is read to measure
+        it.
         """
         listing = self._listing.start()
         if listing.stale():
             listing.refresh()
         sources = self._sources(timeout, hints=hints)
-        if timeout:  # a command: it waits for what is done in the background
+        if timeout:  # a command: it waits for background work
             if not listing.complete:
                 listing.wait(timeout)
             self._ranker.wait_until_sorted(timeout)
@@ -80,7 +80,7 @@ class Completer:
             return complete(text, sources, limit=limit)
 
     def hint(self, item: MenuItem) -> str:
-        """Return the hint of a row, measured now if the menu did not wait for it; empty if there is none."""
+        """Return the hint of a row, measured now if the menu skipped it; empty if there is none."""
         if item.hint or not item.path or not self._allowed(item.path):
             return item.hint
         return size_hint(self._measure(item.path))
@@ -92,7 +92,7 @@ class Completer:
         def changed() -> frozenset[str]:
             nonlocal partial
             known = self._changed.soon(patience)
-            partial |= known is None  # git, which may take seconds, is asked first
+            partial |= known is None  # git, which may take seconds, is still running
             return known or frozenset()
 
         def rank(query: str, limit: int, kinds: Sequence[MatchKind]) -> Sequence[PathMatch]:
@@ -145,7 +145,7 @@ class Completer:
         return posixpath.relpath(plain, inside) + path[len(plain) :]
 
     def _recent(self, changed: frozenset[str], limit: int) -> Sequence[str]:
-        """Return changed files, then those used most and most recently, ``limit`` of them that are there."""
+        """Return changed files, then those used most and most recently, at most ``limit`` that exist."""
         used = self._workspace.usage.scores()
         first = sorted(changed, key=lambda path: (-used.get(path, 0.0), path))
         others = sorted(used.keys() - changed, key=lambda path: (-used[path], path))
@@ -174,7 +174,7 @@ class Completer:
 
 
 class _Cached(Generic[Value]):
-    """A value that is computed again when it is older than a few seconds: in the background, no keystroke waits.
+    """A value that is recomputed in the background when it is older than a few seconds, so no keystroke waits.
 
     One that takes long is computed less often.
     """
@@ -186,7 +186,7 @@ class _Cached(Generic[Value]):
         self._took = 0.0
 
     def get(self) -> Value:
-        """Return the value, perhaps an old one; the first time, wait for it."""
+        """Return the value, possibly a stale one; the first time, wait for it."""
         known = self._known
         if known is None:
             return self._computed()
@@ -195,9 +195,9 @@ class _Cached(Generic[Value]):
         return known[1]
 
     def soon(self, timeout: float) -> Value | None:
-        """Return the value, perhaps an old one; nothing while it is computed for the first time.
+        """Return the value, possibly a stale one; ``None`` while it is computed for the first time.
 
-        Whoever asks first waits for that, but for no more than ``timeout`` seconds.
+        The first caller waits for that, up to ``timeout`` seconds.
         """
         if self._known is None:
             wait = timeout if self._computing is None else 0
@@ -205,7 +205,7 @@ class _Cached(Generic[Value]):
         return self.get() if self._known is not None else None
 
     def _begin(self) -> Task[None]:
-        """Compute it in the background, unless that is being done."""
+        """Compute it in the background, unless that is already running."""
         if self._computing is None or self._computing.wait(0):
             self._computing = begin(self._compute_again)
         return self._computing

@@ -20,7 +20,7 @@ class _Symbol(NamedTuple):
 
 
 class Symbols:
-    """Every definition with its place. The first search starts reading; later ones find what has been read by then."""
+    """Every definition with its place. The first search starts reading; later ones find what has been read so far."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace

@@ -16,13 +16,13 @@ from promptuary.outline import Definition, definitions, signature_lines
 
 _GAP = "⋯ lines {}-{} left out ⋯\n"
 _WORTH_FOLDING = 2
-"""How many times as long as its folded form a part must be: folding a shorter one would save next to nothing."""
+"""A part is folded if it is this many times as long as its folded form: folding a shorter one would save little."""
 
 
 def text_forms(text: str, language: str, on_slow: Callable[[], None] = lambda: None) -> Forms:
     """Return the shorter forms of ``text``, the richest first; none if it defines nothing.
 
-    There are none either if parsing takes too long; then ``on_slow`` is called.
+    There are also none if parsing takes too long; then ``on_slow`` is called.
     """
     found = definitions(text, language, on_slow)
     if not found:
@@ -89,7 +89,7 @@ class _Parts:
         return "".join(self._drawn(shown))
 
     def _drawn(self, shown: Sequence[int]) -> Iterator[str]:
-        folded = False  # whether what stands before is folded: then a part without a name needs no line of its own
+        folded = False  # whether the part before is folded: then a part without a name needs no separate line
         for part, count in zip(self._parts, shown, strict=True):
             yield from self._lines[part.first : part.first + count]
             if count == part.length:

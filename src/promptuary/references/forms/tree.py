@@ -1,8 +1,8 @@
 """A folder as a tree, whole or with some of it folded. Pure.
 
-Everything is named before anything is described: a shorter tree first loses the remarks on its files, then the deepest
-entries, files before folders. A folder with very many entries loses most of these before others lose any; folders that
-are equally deep are cut evenly. A folded folder keeps its totals.
+Everything is named before anything is described: a shorter tree first drops the remarks on its files, then the deepest
+entries, files before folders. A folder with very many entries loses most of them before others lose any; equally deep
+folders are cut evenly. A folded folder keeps its totals.
 """
 
 import heapq
@@ -14,14 +14,14 @@ from promptuary.core.text import human_size, one_line
 from promptuary.core.texts.excerpt import Unfolding
 
 _CROWDED = 128
-"""As many entries of a folder count as equally important; each further doubling counts as one level deeper."""
+"""This many entries of a folder are equally important; each further doubling counts as one level deeper."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
     """A file: its size, its tokens (``exact``, or estimated from its size), and a remark on it.
 
-    ``mark`` is what even the shortest form says of it.
+    ``mark`` is shown even in the shortest form.
     """
 
     size: int
@@ -33,7 +33,7 @@ class Leaf:
 
 @dataclass(slots=True)
 class Entry:
-    """A file, or a folder with what is in it; ``step`` says when it is shown, as the forms of the tree grow."""
+    """A file, or a folder with what is in it; ``step`` is the first form, from the shortest, that shows it."""
 
     name: str
     remark: str = ""
@@ -58,7 +58,7 @@ class Tree:
 
     @property
     def total(self) -> str:
-        """How many files there are, and what they cost."""
+        """How many files there are, and their cost."""
         return _total(self._top)
 
     def whole(self) -> str:
@@ -125,7 +125,7 @@ def _below(top: Entry, shown: int, remarked: int) -> Iterator[str]:
 
 
 def _level(entry: Entry, indent: str, shown: int, remarked: int) -> list[tuple[str, Entry | None, str]]:
-    """Return a line for each entry of a folder, the last first; with it the folder to go on with, and its indent."""
+    """Return a line for each entry of a folder, the last first, with the folder to continue with and its indent."""
     entries = [one for one in entry.sorted if one.step < shown]
     hidden = len(entry.sorted) - len(entries)
     lines: list[tuple[str, Entry | None, str]] = []

@@ -9,7 +9,7 @@ from promptuary.references.resolve_context import Kind, ResolveContext
 
 
 def _kind(module: str, function: str = "resolve") -> Kind:
-    """Return a kind that imports its module when it is called: most messages name one or two kinds, or none."""
+    """Return a kind that imports its module when called: most messages use one or two kinds, or none."""
 
     def resolve(reference: Reference, context: ResolveContext) -> Sequence[Source]:
         resolver: Kind = getattr(import_module(f"{__name__}.{module}"), function)

@@ -7,7 +7,7 @@ from promptuary.references.selection import count_lines
 
 
 def resolve(_: Reference, context: ResolveContext) -> list[Source]:
-    """Return what is in the clipboard, marked as external: nobody knows who wrote it."""
+    """Return the content of the clipboard, marked as external: its author is unknown."""
     text = context.workspace.clipboard()
     lines = count_lines(text)
     return [

@@ -20,11 +20,11 @@ from promptuary.workspace.workspace import Workspace
 
 _READ_ON_LINES = 200
 _COMPARED = 20_000
-"""Names among which similar ones are looked for."""
+"""How many names are searched for similar ones."""
 
 
 def resolve(reference: Reference, context: ResolveContext) -> list[Source]:
-    """Return the file, or the part of one, that ``reference`` names. A file of that very name goes first."""
+    """Return the file, or the part of one, that ``reference`` names. A file with exactly that name takes precedence."""
     *earlier, last = interpretations(reference)
     for part in earlier:
         if context.workspace.kind_of(part.path) not in {None, "outside"}:
@@ -52,11 +52,11 @@ def read(part: FilePart, context: ResolveContext) -> Source:
 
 
 def whole_file(file: TextFile, note: Callable[[str], None] = lambda _: None) -> Source:
-    """Return all of ``file``; ``note`` is called with a sentence if no outline can be made of it in time."""
+    """Return all of ``file``; ``note`` is called with a sentence if parsing it for an outline takes too long."""
     language = _language(file)
     total = count_lines(file.text)
 
-    @cache  # every attempt to fit the file asks for them, and parsing is what costs most
+    @cache  # every attempt to fit the file needs them, and parsing is the most expensive part
     def outlines() -> Forms:
         return text_forms(file.text, language, lambda: note(f"{file.path} has no outline: it takes too long to parse"))
 
@@ -114,12 +114,12 @@ def part_at_symbol(file: TextFile, symbol: str) -> Source:
 
 
 def _letters(heading: str) -> str:
-    """Return what a heading and the links to it have in common, whichever program made them."""
+    """Return a normal form of a heading that also fits the links to it, whichever program made them."""
     return "".join(filter(str.isalnum, heading.casefold()))
 
 
 def definition_source(file: TextFile, found: Definition) -> Source:
-    """Return one definition of ``file`` as a source of its own, with the comments and attributes above it."""
+    """Return one definition of ``file`` as a separate source, with the comments and attributes above it."""
     text = "".join(line + "\n" for line in file.text.split("\n")[found.above - 1 : found.last])
     return Source(
         key=f"file:{file.path}:{found.above}-{found.last}",
@@ -137,7 +137,7 @@ def definition_source(file: TextFile, found: Definition) -> Source:
 
 
 def _read_on(path: str, first: int, last: int) -> str:
-    """Return how to ask for a part of these lines; nothing if there is but one, since lines have no parts."""
+    """Return how to request a part of these lines; empty if there is only one line."""
     lines = min((last - first + 2) // 2, _READ_ON_LINES)
     return f"read on with {format_reference('file', path, f':{first}-{first + lines - 1}')}" if last > first else ""
 
@@ -165,7 +165,7 @@ def _no_such_symbol(path: str, language: str, symbol: str, known: list[str]) -> 
 
 
 def _advice(path: str, workspace: Workspace) -> str:
-    """Return what to write instead of a path that does not exist; empty if there is no telling."""
+    """Return what to write instead of a path that does not exist; empty if unknown."""
     if "*" in path or "?" in path:
         return f" To attach every file that matches, write @glob:{path if ' ' not in path else quote(path)}"
     return did_you_mean(path, workspace)

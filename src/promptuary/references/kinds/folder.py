@@ -54,10 +54,10 @@ def _tree_source(folder: str, paths: Sequence[str], context: ResolveContext) -> 
 
 
 def _leaves(paths: Sequence[str], context: ResolveContext) -> tuple[dict[str, Leaf], int]:
-    """Return each file with its tokens, and of how many these are estimated.
+    """Return each file with its tokens, and for how many files they are estimated.
 
-    Files near the top are read and counted, up to a number of bytes; those below are estimated by what files of their
-    extension cost.
+    Files near the top are read and counted, up to a number of bytes; the others are estimated from files with the same
+    extension.
     """
     leaves: dict[str, Leaf] = {}
     costs = _Costs()

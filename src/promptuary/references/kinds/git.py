@@ -82,7 +82,7 @@ def _asked(reference: Reference, context: ResolveContext) -> _Asked:
 
 
 def _path(typed: str, reference: Reference, context: ResolveContext) -> str | None:
-    """Return the path in the workspace that is meant, be it there or tracked and deleted; ``None`` if it is none."""
+    """Return the path in the workspace, existing or deleted but tracked; ``None`` if it is neither."""
     workspace = context.workspace
     try:
         meant = workspace.meant(typed, absolute=True, rooted=reference.rooted)

@@ -1,7 +1,7 @@
 """Images that ``@file:`` attaches: as sources with their cost, as parts of a message, and again in a history.
 
-The ledger keeps of an image what it was, and no bytes. An earlier message shows it again as long as its file is the
-same: whoever opens a file that has changed since would show the model something that was never talked about.
+The ledger stores a description of an image, not its bytes. An earlier message shows the image again only while its file
+is unchanged: a changed file would show the model something that was never discussed.
 """
 
 from binascii import b2a_base64
@@ -23,7 +23,7 @@ IMAGE_NOTE: Final = "The image itself goes with this message, and with later one
 
 
 def image_source(path: str, picture: Picture, model: str) -> Source:
-    """Return an image, for a model that takes images. Raises ``SourceError`` if it does not, or nobody knows."""
+    """Return an image, for a model that takes images. Raises ``SourceError`` if it does not, or that is unknown."""
     what = f"{picture.format}, {picture.width:,} × {picture.height:,} pixels"
     rule = image_rule(model)
     if rule is None:
@@ -47,7 +47,7 @@ def image_source(path: str, picture: Picture, model: str) -> Source:
 
 
 def wire_image(source: Source, picture: Picture) -> "WireImage":
-    """Return an image as a message has it."""
+    """Return an image in the format of a message."""
     return {
         "name": source.label,
         "media_type": picture.media_type,
@@ -60,7 +60,7 @@ def wire_image(source: Source, picture: Picture) -> "WireImage":
 
 
 def images_again(items: Sequence["Item"], workspace: Workspace, model: str) -> Mapping[str, tuple["WireImage", ...]]:
-    """Return the images of each message of a history, by its id, whose files are the same; of many, the last."""
+    """Return the images with unchanged files of each message of a history, by its id; if too many, the last ones."""
     shown: dict[str, tuple[WireImage, ...]] = {}
     count = size = 0
     for item in reversed(items):

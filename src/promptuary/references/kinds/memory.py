@@ -1,4 +1,4 @@
-"""``@memory:``: a note by its id or path, or those that answer words, from the memory, which knows whose each is."""
+"""``@memory:``: a note by its id or path, or the notes that match words. The memory decides which ones are visible."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from promptuary.references.resolve_context import NotesFound, ResolveContext
 
 
 def resolve(reference: Reference, context: ResolveContext) -> Sequence[Source]:
-    """Return the notes that the value of ``reference`` names or asks for, as far as the person may see them."""
+    """Return the notes that the value of ``reference`` names or matches, as far as the person may see them."""
     words = reference.value + reference.suffix
     try:
         found = NotesFound() if context.find_notes is None else context.find_notes(words)

@@ -12,10 +12,10 @@ from promptuary.core.texts.languages import language_of
 _FAR: Final = 0.5
 """A hit is attached if its score is at least this share of the best score."""
 _FAR_UNASKED: Final = 0.25
-"""The same for what is recalled, where a budget decides how much that is."""
+"""The same for recall, where a budget limits the amount."""
 
 _COPY: Final = 0.9
-"""The share of the words of two hits that both have, if one is a copy of the other."""
+"""The share of common words from which one hit counts as a copy of another."""
 
 
 def source_of(hit: Hit, workspace: str, kind: str) -> Source:
@@ -41,9 +41,9 @@ def source_of(hit: Hit, workspace: str, kind: str) -> Source:
 
 
 def joined(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits with neighbours made one: those of the same file whose lines follow one another.
+    """Return the hits with neighbours merged: those of the same file whose lines are adjacent.
 
-    Each stands where the best of its parts stood.
+    Each takes the place of the best of its parts.
     """
     left = list(hits)
     whole: list[Hit] = []
@@ -69,7 +69,7 @@ def joined(hits: Sequence[Hit]) -> list[Hit]:
 
 
 def _both(first: Hit, second: Hit, best: Hit) -> Hit:
-    """Return two neighbours as one hit, with what is known of the ``best`` of them."""
+    """Return two neighbours as one hit, with the metadata of the ``best`` of them."""
     text = f"{first.text}\n{second.text}"
     heading = tuple(one for one, other in zip(first.heading, second.heading, strict=False) if one == other)
     start, end = first.start_line, second.end_line
@@ -118,7 +118,7 @@ def lines_of(hit: Hit, first: int, last: int) -> Hit:
 
 
 def recallable(found: SearchResult) -> list[Hit]:
-    """Return the hits to bring in unasked: none unless they probably answer."""
+    """Return the hits for recall: none unless they probably answer."""
     return relevant(found, _FAR_UNASKED) if found.answers else []
 
 

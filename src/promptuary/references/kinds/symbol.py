@@ -29,7 +29,7 @@ _NAMED = 3
 def resolve(reference: Reference, context: ResolveContext) -> list[Source]:
     """Return the definitions with exactly this qualified name, else those whose name ends in it.
 
-    Constants, fields and declarations count where nothing of that name is defined.
+    Constants, fields and declarations count only if nothing else with that name is defined.
     """
     for part in interpretations(reference):
         if part.selection.symbol and context.workspace.kind_of(part.path) == "file":
