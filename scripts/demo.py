@@ -83,12 +83,12 @@ def main() -> int:
         "    .venv/bin/promptuary expand 'Explain @diff'            what you are working on\n"
         "    .venv/bin/promptuary expand --json 'Sum up @README.md' for programs\n"
         "    .venv/bin/promptuary ask 'Explain @diff'               what a model would get; --model NAME asks it\n"
-        "    .venv/bin/promptuary chat                              the same as a conversation, with menus and a token meter\n"
+        "    .venv/bin/promptuary chat                              a conversation, with menus and a token meter\n"
         "    .venv/bin/promptuary complete 'look at @file:read'     what a menu would offer\n"
         "    .venv/bin/promptuary expand --thread t 'Sum up #README.md'  a turn of a thread\n"
         "    .venv/bin/promptuary index . && .venv/bin/promptuary search 'how are budgets shared'\n"
         "    .venv/bin/promptuary remember 'We release on Mondays'  kept as a Markdown file\n"
-        "    .venv/bin/promptuary install claude-code               all of it in your coding agent; asks before it writes\n"
+        "    .venv/bin/promptuary install claude-code               all of it in your coding agent; it asks first\n"
         "    docs/references.md                                     every kind of reference\n"
     )
     return 0 if done.returncode == 1 and "PATH_TRAVERSAL" in done.stderr else 1
