@@ -602,3 +602,33 @@ def test_a_file_that_is_put_into_view_counts_as_injected(platform: str, model: S
     first, second = asyncio.run(run())
     assert re.fullmatch(r"```\nTurn left\.\n```\n\n\[@ context: \d+ tokens injected\]", first)
     assert "injected" not in second
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_another_bot_gets_no_answer(platform: str, model: Script) -> None:
+    server = model(lambda _: Says("Ok."))
+
+    async def run() -> None:
+        async with rigged(platform, people=(42, 77)) as rig:
+            rig.say(77, "Hello, fellow bot", bot=True)
+            rig.say(42, "Hello")
+            await rig.answers(42, 1)
+            assert rig.texts(77) == []
+
+    asyncio.run(run())
+    assert [last_words(one) for one in server.asked] == ["Hello"]
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_message_that_comes_while_the_model_streams_waits_for_its_turn(platform: str, model: Script) -> None:
+    server = model(lambda asked: Says(f"To {last_words(asked)}: one two three", pause=0.05))
+
+    async def run() -> list[str]:
+        async with rigged(platform) as rig:
+            rig.say(42, "first")
+            await rig.until(lambda: rig.texts(42))
+            rig.say(42, "second")
+            return await rig.answers(42, 2)
+
+    assert asyncio.run(run()) == ["To first: one two three", "To second: one two three"]
+    assert [one["role"] for one in server.asked[1]["messages"][-3:]] == ["user", "assistant", "user"]

@@ -50,6 +50,7 @@ class Discord:
                 # Its part for voice, which is not used here, imports a module that Python will drop.
                 warnings.simplefilter("ignore", DeprecationWarning)
                 import discord  # noqa: F401, PLC0415  (an extra, and slow)
+                import markdown_it  # noqa: F401, PLC0415  (of the same extra)
         except ImportError:
             raise ConfigError(f"Discord needs the extra discord: {how_to_install('discord')}") from None
         self._token = token

@@ -49,6 +49,7 @@ class Slack:
 
     def __init__(self, token: str, app_token: str, base_url: str = "") -> None:
         try:
+            import markdown_it  # noqa: F401, PLC0415  (of the same extra)
             from slack_bolt.app.async_app import AsyncApp  # noqa: PLC0415  (an extra, and slow)
             from slack_sdk.web.async_client import AsyncWebClient  # noqa: PLC0415
         except ImportError:

@@ -45,6 +45,7 @@ class Telegram:
         # The library's switch for times as the next version has them; without it, it warns whenever it gets one.
         os.environ.setdefault("PTB_TIMEDELTA", "1")
         try:
+            import markdown_it  # noqa: F401, PLC0415  (of the same extra)
             import telegram  # noqa: PLC0415  (an extra, and slow)
             from telegram.request import HTTPXRequest  # noqa: PLC0415
         except ImportError:

@@ -55,13 +55,14 @@ class FakeDiscord(PlatformServer):
         edit: int | None = None,
         document: tuple[str, bytes] | None = None,
         picture: bool = False,
+        bot: bool = False,
     ) -> int:
-        """Let a person write, in their own channel or in one of the guild, and return the id of the message."""
+        """Let a person, or another bot, write to the bot or in a channel of the guild, and return the id of the message."""
         with self.changing():
             if edit is None:
                 self._message += 1
             number = edit or self._message
-            message = self._shaped(str(number), str(chat or direct(user)), text, {**_person(user, name)})
+            message = self._shaped(str(number), str(chat or direct(user)), text, {**_person(user, name), "bot": bot})
             if chat is not None:
                 message |= {"guild_id": GUILD, "member": {"roles": [], "joined_at": None, "deaf": False, "mute": False}}
             if document is not None:

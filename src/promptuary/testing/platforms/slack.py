@@ -45,13 +45,16 @@ class FakeSlack(PlatformServer):
         edit: str | None = None,
         document: tuple[str, bytes] | None = None,
         picture: bool = False,
+        bot: bool = False,
     ) -> str:
-        """Let a person write, in their own channel or in another one, and return the id of the message."""
+        """Let a person, or another bot, write in their own channel or in another one, and return the message's id."""
         with self.changing():
             self._count += 1
             stamp = edit or f"1700000000.{self._count:06d}"
             channel = chat or direct(user)
             message: dict[str, Any] = {"type": "message", "user": user, "text": text, "ts": stamp}
+            if bot:
+                message["bot_id"] = "B9"
             if document is not None:
                 self.files[document[0]] = document[1]
                 message["subtype"] = "file_share"

@@ -53,9 +53,10 @@ class FakeTelegram(PlatformServer):
         edit: int | None = None,
         reply_to_bot: bool = False,
         document: tuple[str, bytes] | None = None,
+        bot: bool = False,
         **more: Any,
     ) -> int:
-        """Let a person write, in their own chat or in a group, and return the id of the message."""
+        """Let a person, or another bot, write in their own chat or in a group, and return the id of the message."""
         with self.changing():
             self._count += 1
             if edit is None:
@@ -66,7 +67,7 @@ class FakeTelegram(PlatformServer):
                 "message_id": number,
                 "date": 1_700_000_000,
                 "chat": group if chat is not None else {"id": user, "type": "private", "first_name": name},
-                "from": {"id": user, "is_bot": False, "first_name": name},
+                "from": {"id": user, "is_bot": bot, "first_name": name},
                 "text": text,
                 **more,
             }
