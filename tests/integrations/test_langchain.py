@@ -117,10 +117,23 @@ def test_the_example_of_the_documents_has_ten_lines_and_works(
     files: Files, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with ChatServer([Says("It is fine.")]) as server:
-        run_example("langchain-and-langgraph", files, monkeypatch, model=Chat(url=server.openai_url))
+        # The package langchain-openai would talk to the same service.
+        monkeypatch.setattr(
+            "langchain.agents.factory.init_chat_model", {"openai:gpt-5": Chat(url=server.openai_url)}.get
+        )
+        run_example("langchain-and-langgraph", files, monkeypatch)
 
     assert capsys.readouterr().out == "It is fine.\n"
     assert "x = 1" in whole(server.asked[0])
+
+
+@pytest.mark.parametrize(("given", "thread"), [(0, "0"), (None, "main"), ("", "main")])
+def test_the_id_of_a_thread_may_be_a_number(p: Promptuary, given: object, thread: str) -> None:
+    with ChatServer([Says("Fine.")]) as server:
+        agent = create_agent(Chat(url=server.openai_url), [lookup], middleware=[PromptuaryMiddleware(p)])
+        agent.invoke(said([("user", "How are you?")]), {"configurable": {"thread_id": given}})
+
+    assert [one.id for one in p.threads.list()] == [thread]
 
 
 def test_runs_with_async_are_turns_too(p: Promptuary) -> None:

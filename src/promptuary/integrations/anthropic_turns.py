@@ -10,6 +10,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from promptuary.core.errors import PromptuaryError
+from promptuary.integrations.given import checked_facade, checked_thread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +37,7 @@ def run_turn(
     ``options`` are those of a request: the model, how long its answer may be, and so on. If an answer cannot be
     recorded, a warning is logged.
     """
-    turn = promptuary.threads.prepare(text, thread=thread)
+    turn = checked_facade(promptuary).threads.prepare(text, thread=checked_thread(thread))
     if turn.receipt.blocked:
         promptuary.threads.abandon(turn)
         raise PromptuaryError("; ".join(turn.receipt.warnings))

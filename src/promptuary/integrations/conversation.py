@@ -18,19 +18,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from promptuary import blocking
 from promptuary.core.errors import ConflictError, PromptuaryError
 from promptuary.core.json import messages_json, tool_failure_json
 from promptuary.core.messages import Message, WireToolCall, as_message
+from promptuary.integrations.given import checked_facade, checked_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from promptuary import Turn
+    from promptuary.blocking import Promptuary
 
 logger = logging.getLogger(__name__)
 
-_FACADE: Final = "adapters take promptuary.blocking.Promptuary, also where an event loop is running; not {}"
 _BLOCKED: Final = "This message does not fit into the window of {:,} tokens: {}"
 
 
@@ -53,12 +53,9 @@ class Conversation:
     """One thread. ``on_turn`` is called with every request before it is sent: for a display of receipts."""
 
     def __init__(
-        self, promptuary: blocking.Promptuary, thread: str = "main", *, on_turn: Callable[[Turn], None] | None = None
+        self, promptuary: Promptuary, thread: str = "main", *, on_turn: Callable[[Turn], None] | None = None
     ) -> None:
-        given: object = promptuary
-        if not isinstance(given, blocking.Promptuary):
-            raise PromptuaryError(_FACADE.format(f"{type(given).__module__}.{type(given).__qualname__}"))
-        self.promptuary, self.thread = promptuary, thread
+        self.promptuary, self.thread = checked_facade(promptuary), checked_thread(thread)
         self._on_turn = on_turn
         self._turn: Turn | None = None
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired
 from promptuary import concurrency
 from promptuary.core.errors import how_to_install
 from promptuary.integrations.conversation import Conversation, persons_words
+from promptuary.integrations.given import checked_facade
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState
@@ -64,9 +65,9 @@ class PromptuaryMiddleware(AgentMiddleware[PromptuaryState, Any, Any]):
         on_turn: Callable[[Turn], None] | None = None,
     ) -> None:
         super().__init__()
-        self._promptuary, self._thread, self._on_turn = promptuary, thread, on_turn
+        self._promptuary, self._thread, self._on_turn = checked_facade(promptuary), thread, on_turn
         self._conversations: dict[str, Conversation] = {}
-        offered = Conversation(promptuary, thread or "main").tools() if tools else []
+        offered = Conversation(promptuary, "main" if thread is None else thread).tools() if tools else []
         self.tools = [
             StructuredTool.from_function(
                 _unreached, name=one["name"], description=one["description"], args_schema=one["inputSchema"]
@@ -116,7 +117,8 @@ class PromptuaryMiddleware(AgentMiddleware[PromptuaryState, Any, Any]):
             self._conversation().finish(persons_words(every, place)[1], every[place + 1 :])
 
     def _conversation(self) -> Conversation:
-        thread = self._thread or str(get_config().get("configurable", {}).get("thread_id") or "main")
+        configured = get_config().get("configurable", {}).get("thread_id", "")
+        thread = self._thread or ("main" if configured in (None, "") else str(configured))
         known = self._conversations.pop(thread, None) or Conversation(self._promptuary, thread, on_turn=self._on_turn)
         self._conversations[thread] = known
         while len(self._conversations) > _MOST_THREADS:

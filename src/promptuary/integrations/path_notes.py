@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from promptuary.core.errors import PromptuaryError
+from promptuary.integrations.given import checked_facade
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +28,7 @@ class PathNotes:
     """The notes below ``root``, by name."""
 
     def __init__(self, promptuary: Promptuary, root: str) -> None:
-        self.promptuary, self._root = promptuary, f"{root}/"
+        self.promptuary, self._root = checked_facade(promptuary), f"{root}/"
 
     def names(self) -> Mapping[str, NoteHeader]:
         """Return every name with its note, in the order of the names."""

@@ -3,12 +3,15 @@
 import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from anthropic import Anthropic
 
 import promptuary
 from promptuary import Message, PromptuaryError, Turn
 from promptuary.blocking import Promptuary
+from promptuary.integrations.anthropic_turns import run_turn
 from promptuary.integrations.conversation import (
     Conversation,
     assistant,
@@ -17,6 +20,7 @@ from promptuary.integrations.conversation import (
     tool_result,
     user,
 )
+from promptuary.integrations.path_notes import PathNotes
 from tests.conftest import Files
 
 CALL = assistant("", [tool_call("c1", "look", {"at": "it"})])
@@ -141,11 +145,28 @@ def test_a_reference_that_fails_is_logged_and_the_rest_is_sent(p: Promptuary, ca
     assert "@file:missing.py" in caplog.text
 
 
-def test_a_facade_with_async_is_refused_with_a_sentence(root: Path) -> None:
+ADAPTERS: dict[str, Callable[[Any], object]] = {
+    "a conversation": Conversation,
+    "notes by path": lambda given: PathNotes(given, "x"),
+    "a turn with Anthropic's client": lambda given: run_turn(given, Anthropic(api_key="any"), "Hello"),
+}
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS.values(), ids=ADAPTERS)
+def test_a_facade_with_async_is_refused_with_a_sentence(root: Path, adapter: Callable[[Any], object]) -> None:
     given = promptuary.Promptuary.open(root, exact=True)
 
     with pytest.raises(PromptuaryError, match=r"adapters take promptuary\.blocking\.Promptuary"):
-        Conversation(given)  # type: ignore[arg-type]
+        adapter(given)
+
+
+@pytest.mark.parametrize("thread", [5, None, b"review"])
+def test_a_thread_that_is_no_name_is_refused_with_a_sentence(p: Promptuary, thread: Any) -> None:
+    said = r"thread is the name of a thread, such as 'review', and not"
+    with pytest.raises(PromptuaryError, match=said):
+        Conversation(p, thread)
+    with pytest.raises(PromptuaryError, match=said):
+        run_turn(p, Anthropic(api_key="any"), "Hello", thread=thread)
 
 
 def test_a_new_thread_begins_with_what_the_framework_remembers_and_nothing_in_it_is_expanded(p: Promptuary) -> None:
