@@ -578,6 +578,19 @@ def test_a_workspace_that_is_gone_is_told_neutrally_and_its_cause_logged(
     assert [one for one in caplog.messages if "could not be" in one and ".promptuary cannot be created" in one]
 
 
+def test_a_workspace_that_cannot_be_opened_is_told_neutrally(model: Script, tmp_path: Path) -> None:
+    model(lambda _: Says("Never."))
+
+    async def run() -> tuple[list[str], list[str]]:
+        async with rigged("telegram", workspace=str(tmp_path / "nope")) as rig:
+            rig.say(42, "Hello")
+            return await rig.answers(42, 1), rig.states
+
+    said, states = asyncio.run(run())
+    assert said == [UNUSABLE]
+    assert str(tmp_path / "nope") in states[-1]
+
+
 def test_without_a_model_the_chat_is_told_so(project: Path) -> None:
     configure("http://127.0.0.1:9", Path(os.environ["HOME"]))
 

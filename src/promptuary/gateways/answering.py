@@ -27,7 +27,7 @@ from promptuary.gateways.people import thread_of
 from promptuary.gateways.port import ChatFile, Inbound, Platform
 from promptuary.gateways.texts.chunking import closed
 from promptuary.gateways.texts.markdown import code, escaped
-from promptuary.gateways.texts.wording import UNUSABLE, about_references, in_chat, worded
+from promptuary.gateways.texts.wording import about_references, in_chat, unanswered, worded
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,6 @@ MODEL_FAILED: Final = "The model did not answer. Please try again in a while."
 MODEL_BROKE_OFF: Final = "The model broke off here. Ask it to go on, or try again."
 NO_MODEL: Final = "No model is set up for this chat. Whoever runs this bot has to set one."
 SLOW: Final = "The model takes longer than usual. I am still waiting for it."
-FAILED: Final = "Something went wrong here, and your message could not be answered. Please try again."
 PICTURE: Final = "I cannot see pictures. Describe what is in it, or send the text as a document."
 SOUND: Final = "I cannot hear voice messages or sound. Please write instead."
 OTHER: Final = "I can only read documents of text."
@@ -250,10 +249,10 @@ class _Run:
     def _failed(self, error: PromptuaryError) -> str:
         """Return what the person is told of an error, and tell the operator what it is."""
         logger.warning("a message could not be answered: %s", one_line(str(error)))
-        if not isinstance(error, ConfigError):
-            return FAILED
-        # A workspace that is gone is one, too: whether it is the model is a question of the settings.
-        return NO_MODEL if model_trouble(self._chat.gateway, self._chat.promptuary.settings) else UNUSABLE
+        # A workspace that is gone is a ConfigError, too: whether it is the model is a question of the settings.
+        if isinstance(error, ConfigError) and model_trouble(self._chat.gateway, self._chat.promptuary.settings):
+            return NO_MODEL
+        return unanswered(error)
 
     async def _watch(self) -> None:
         """Show that the answer is being written and, if the model is silent for long, say so."""

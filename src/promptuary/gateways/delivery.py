@@ -63,9 +63,10 @@ class Delivery:
         if not text.strip() or time.monotonic() < self._next:
             return
         self._next = time.monotonic() + self._capabilities.edit_every
+        begun = text[: self._capabilities.longest * (MOST_MESSAGES + 1)]  # no more of it is shown before the end
         try:
             async with self._lock:
-                for part, piece in enumerate(self._pieces(text)[:MOST_MESSAGES]):
+                for part, piece in enumerate(self._pieces(begun)[:MOST_MESSAGES]):
                     await self._put(part, piece)
         except RateLimitedError as error:
             self._next = self._not_before = time.monotonic() + error.seconds

@@ -17,10 +17,11 @@ from promptuary.config.gateways import NamedGateway
 from promptuary.core.errors import PlatformError, PlatformUnreachableError, PromptuaryError
 from promptuary.core.ports.inbox import Received
 from promptuary.engine import AsyncInbox
-from promptuary.gateways.answering import FAILED, AnsweredChat, answer
+from promptuary.gateways.answering import AnsweredChat, answer
 from promptuary.gateways.delivery import Delivery, insist
 from promptuary.gateways.people import HOUR, MINUTE, RateLimit, SaidLately, principal_of
 from promptuary.gateways.port import Backoff, Inbound, Platform
+from promptuary.gateways.texts.wording import FAILED, unanswered
 from promptuary.gateways.workspaces import OpenWorkspaces
 
 logger = logging.getLogger(__name__)
@@ -183,7 +184,7 @@ class Gateway:
             raise
         except PromptuaryError as error:
             self._on_state(f"a message could not be answered: {error}")
-            return FAILED
+            return unanswered(error)
         except Exception:  # a bug must not keep the other messages of the chat waiting
             logger.exception("a message could not be answered")
             return FAILED

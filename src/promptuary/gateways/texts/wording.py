@@ -39,6 +39,7 @@ from promptuary.gateways.texts.markdown import code, escaped, fenced
 
 logger = logging.getLogger(__name__)
 
+FAILED: Final = "Something went wrong here, and your message could not be answered. Please try again."
 UNUSABLE: Final = "This cannot be done here at the moment. Whoever runs this bot finds the reason in its log."
 
 _LONGEST: Final = 200
@@ -64,6 +65,11 @@ def worded(error: PromptuaryError, mark: str) -> str:
             return UNUSABLE
         case _:
             return str(error)
+
+
+def unanswered(error: PromptuaryError) -> str:
+    """Return what somebody is told whose message could not be answered: trying again does not mend a workspace."""
+    return UNUSABLE if isinstance(error, ConfigError | StorageError) else FAILED
 
 
 def in_chat(result: CommandResult, mark: str) -> str:

@@ -57,7 +57,7 @@ class FakeDiscord(PlatformServer):
         picture: bool = False,
         bot: bool = False,
     ) -> int:
-        """Let a person, or another bot, write to the bot or in a channel of the guild, and return the id of the message."""
+        """Let a person, or another bot, write to the bot or in a channel of the guild; return the id of the message."""
         with self.changing():
             if edit is None:
                 self._message += 1
