@@ -1,1 +1,1 @@
-"""Where things last: one folder a backend, the same file names in each."""
+"""Persistent storage: one folder per backend, with the same file names in each."""

@@ -1,7 +1,7 @@
 """A database that lives as long as its process: for tests, and for workspaces in which nothing may be written.
 
-It implements the same contract with dictionaries and is the model that the other stores are compared with. A change is
-made on a copy, which takes the place of the original at the end, so a change that fails leaves nothing behind.
+It implements the same contract with dictionaries and is the reference for the other stores. A change is made on a copy,
+which replaces the original at the end, so a change that fails has no effect.
 """
 
 import json
@@ -96,13 +96,13 @@ class InMemoryState(StateDatabase):
         return InMemoryExperiences(lambda: self.tables.experiences.get(owner, {}), write, on_change)
 
     def forgetting(self, principal: Principal) -> InMemoryForgetting:
-        """Return what takes notes out of this database: of all owners, or with all else that ``principal`` has."""
+        """Return what removes notes and sources from this database on behalf of ``principal``."""
         waiting = (self.writeback_queue(principal), self.proposals(principal))
         begun = self._begun.setdefault(principal.owner, {})
         return InMemoryForgetting(lambda: self.tables, self.write, principal.owner, waiting, begun)
 
     def has_session(self, principal: Principal, thread: str) -> bool:
-        """Return whether a session says what a thread of ``principal`` may see."""
+        """Return whether a thread of ``principal`` has a session."""
         known = self._sessions.get(principal.owner)
         return known is not None and known.of_thread(thread) is not None
 
@@ -114,7 +114,7 @@ class InMemoryState(StateDatabase):
 
     @contextmanager
     def answering(self, principal: Principal, thread: str) -> Iterator[None]:
-        """Hold a thread while a model answers in it."""
+        """Lock a thread while a model answers in it."""
         held = (principal.owner, thread)
         with self._lock:
             if held in self._answering:
@@ -128,7 +128,7 @@ class InMemoryState(StateDatabase):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Join what all stores write in the block, by this thread, into one write."""
+        """Run a transaction over all stores, for writes by the current thread."""
         with self._lock:
             if self._pending is not None:
                 raise PromptuaryError("a transaction is open in this thread; end it before the next.")
@@ -144,7 +144,7 @@ class InMemoryState(StateDatabase):
             self._tell()
 
     def write(self, work: Callable[[Tables, str], None]) -> None:
-        """Do ``work`` on a copy of the tables, and put the copy in their place if it succeeds."""
+        """Run ``work`` on a copy of the tables, and replace them by the copy if it succeeds."""
         with self._lock:
             after = (self._pending or self.tables).copy()
             work(after, self._clock())
@@ -155,7 +155,7 @@ class InMemoryState(StateDatabase):
                 self._pending = after
 
     def _tell(self) -> None:
-        """Call what waited for the end of the write."""
+        """Call the callbacks that were deferred to the end of the write."""
         calls, self._after_commit = self._after_commit, []
         for call in calls:
             call()
@@ -204,7 +204,7 @@ class InMemoryThreads(ThreadStore):
         return tuple(tables.items[one] for one, home in tables.homes.items() if home == (self._owner, thread))
 
     def turn(self, thread: str, number: int | None = None) -> TurnRecord | None:
-        """Return the turn of this number, or the last turn if no number is given."""
+        """Return the turn with this number, or the last turn if no number is given."""
         turns = [turn for turn in self.turns(thread) if number is None or turn.number == number]
         return turns[-1] if turns else None
 
@@ -243,7 +243,7 @@ class InMemoryThreads(ThreadStore):
         return tuple([use for use in wanted if use.status == "finished" or not finished_only][:limit])
 
     def sources(self, thread: str, number: int) -> Sequence[SourceUse]:
-        """Return everything that a turn was based on."""
+        """Return the sources of a turn."""
         turn = self.turn(thread, number)
         return () if turn is None else self._sources(turn)
 
@@ -263,7 +263,7 @@ class InMemoryThreads(ThreadStore):
         return tuple(SourceUse(turn.thread, turn.number, turn.created, turn.status, one) for one in origins)
 
     def sizes(self) -> Sequence[ThreadSize]:
-        """Return what each thread takes, the largest first."""
+        """Return the size of each thread, the largest first."""
         found = []
         for info in self.threads():
             turns, said = self.turns(info.id), self.said(info.id)
@@ -287,7 +287,7 @@ class InMemoryThreads(ThreadStore):
         return done[0]
 
     def rename(self, thread: str, name: str) -> None:
-        """Give a thread another name."""
+        """Rename a thread."""
         self._state.write(lambda after, _: tables.rename(after, self._owner, thread, name))
 
     def totals(self, thread: str) -> Totals:
@@ -315,7 +315,7 @@ class InMemoryThreads(ThreadStore):
 
 
 class _OnlyTriedError(Exception):
-    """Discards what was only tried."""
+    """Raised to discard a dry run."""
 
 
 def _number(turn: TurnRecord) -> int:

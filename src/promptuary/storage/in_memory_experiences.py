@@ -11,17 +11,17 @@ ExperienceTable = dict[str, Experience]
 """The experiences of one owner by id, in the order in which they were added."""
 
 Write = Callable[[Callable[[ExperienceTable], Collection[str]], OnChange], None]
-"""Does some work on a copy of the table, which takes its place; what it returns is passed on when that is done."""
+"""Runs some work on a copy of the table, which then replaces the table, and returns the result."""
 
 
 class InMemoryExperiences(ExperienceStore):
-    """An ``ExperienceStore`` for as long as the process lives. ``read`` returns the table, ``write`` changes it."""
+    """An ``ExperienceStore`` in memory. ``read`` returns the table, ``write`` changes it."""
 
     def __init__(self, read: Callable[[], ExperienceTable], write: Write, on_change: OnChange) -> None:
         self._read, self._write, self._on_change = read, write, on_change
 
     def add(self, new: Experience) -> Experience:
-        """Store an experience, or reinforce the one that is the same."""
+        """Store an experience, or reinforce an equal one."""
         stored: list[Experience] = []
 
         def work(table: ExperienceTable) -> Collection[str]:
@@ -35,12 +35,12 @@ class InMemoryExperiences(ExperienceStore):
         return _own(stored[0])
 
     def get(self, experience: str) -> Experience | None:
-        """Return the experience of this id."""
+        """Return the experience with this id."""
         found = self._read().get(experience)
         return None if found is None else _own(found)
 
     def some(self, ids: Collection[str]) -> Mapping[str, Experience]:
-        """Return those of these ids that there are."""
+        """Return the experiences with these ids; unknown ids are skipped."""
         table = self._read()
         return {one: _own(table[one]) for one in ids if one in table}
 
@@ -53,17 +53,17 @@ class InMemoryExperiences(ExperienceStore):
         return {one.id: one.rev for one in self._read().values() if strength(one, now) >= least}
 
     def list(self, wanted: ExperienceFilter) -> Sequence[Experience]:
-        """Return experiences, the ones used last first."""
+        """Return experiences, the most recently used first."""
         every = sorted(self._passing(wanted), key=lambda one: one.id)
         every.sort(key=lambda one: one.last_used_at, reverse=True)
         return [_own(one) for one in every[: None if wanted.limit is None else max(0, wanted.limit)]]
 
     def count(self, wanted: ExperienceFilter) -> int:
-        """Return how many there are, whatever the limit."""
+        """Return how many match, ignoring the limit."""
         return len(self._passing(wanted))
 
     def change(self, ids: Collection[str] | None, change: Change) -> Sequence[Experience]:
-        """Change experiences as one; return those that differ afterwards."""
+        """Change experiences atomically; return those that differ afterwards."""
         different: list[Experience] = []
 
         def work(table: ExperienceTable) -> Collection[str]:

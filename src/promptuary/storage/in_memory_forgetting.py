@@ -28,7 +28,7 @@ from promptuary.storage.values import to_text
 
 
 class InMemoryForgetting(Forgetting):
-    """``Forgetting`` over tables, which ``tables`` returns and ``write`` changes, and over what waits for an owner."""
+    """``Forgetting`` over tables, which ``tables`` returns and ``write`` changes, and over an owner's queues."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class InMemoryForgetting(Forgetting):
         self._begun = begun
 
     def begin(self, note: str, *, everywhere: bool) -> None:
-        """Record that the principal has a note forgotten."""
+        """Record that the principal is forgetting a note."""
         self._begun[note] = everywhere or self._begun.get(note, False)
 
     def unfinished(self) -> Mapping[str, bool]:
@@ -52,11 +52,11 @@ class InMemoryForgetting(Forgetting):
         return dict(sorted(self._begun.items()))
 
     def end(self, note: str) -> None:
-        """Record that nothing is left of a note."""
+        """Record that a note has been forgotten completely."""
         self._begun.pop(note, None)
 
     def redact_note(self, address: str, texts: Sequence[str] = ()) -> int:
-        """Take a note out of the prompts, receipts and states of every owner."""
+        """Remove a note from the prompts, receipts and states of every owner."""
         changed: list[str] = []
 
         def redacted(tables: Tables, _: str) -> None:
@@ -81,7 +81,7 @@ class InMemoryForgetting(Forgetting):
         return len(changed)
 
     def places(self, address: str, texts: Sequence[str]) -> Sequence[Place]:
-        """Return where else ``texts`` stand in what the principal owns."""
+        """Return where else ``texts`` occur in what the principal owns."""
         wanted = passages(texts)
         found = [
             *(self._place(item) for item in self._items() if _said(item, address, wanted)),
@@ -96,7 +96,7 @@ class InMemoryForgetting(Forgetting):
         return tuple(dict.fromkeys(found))
 
     def redact_places(self, address: str, texts: Sequence[str]) -> int:
-        """Put a mark into all those places."""
+        """Replace the texts by a mark in all those places."""
         self.redact_note(address, texts)
         count, wanted = len(self.places(address, texts)), passages(texts)
 
@@ -118,7 +118,7 @@ class InMemoryForgetting(Forgetting):
         return count
 
     def redact_source(self, address: str) -> int:
-        """Take the blocks of a file out of what the principal owns."""
+        """Remove the blocks of a file from what the principal owns."""
         changed: list[str] = []
 
         def redacted(tables: Tables, _: str) -> None:
@@ -138,7 +138,7 @@ class InMemoryForgetting(Forgetting):
         return len(changed)
 
     def purge(self) -> None:
-        """Do nothing: what is taken out of a dictionary is gone."""
+        """Do nothing: what is removed from a dictionary is gone."""
 
     def _items(self) -> list[Item]:
         tables = self._tables()

@@ -1,7 +1,6 @@
-"""Notes that live as long as their process: files and journal in dictionaries, for tests and as the model of both.
+"""Notes in memory: files and journal in dictionaries, for tests and as the reference for the stores on disk.
 
-The stores on disk are compared with these. A change is made on copies, which take the place of the originals at the
-end, so a change that fails leaves nothing behind.
+A change is made on copies, which replace the originals at the end, so a change that fails has no effect.
 """
 
 import itertools
@@ -43,7 +42,7 @@ class InMemoryNoteFiles:
         return {path: stamp for path, (_, stamp) in self._files.copy().items()}
 
     def skipped(self) -> Mapping[str, str]:
-        """Return nothing: what cannot be a note cannot get in."""
+        """Return nothing: only notes can be stored."""
         return {}
 
     def stamp(self, path: str) -> NoteStamp | None:
@@ -71,7 +70,7 @@ class InMemoryNoteFiles:
             return True
 
     def replace(self, path: str, content: bytes, *, expected: bytes) -> bool:
-        """Replace a file whose content is ``expected``; return False if it is not."""
+        """Replace a file if its content is ``expected``; otherwise return False."""
         with self._written:
             if self.read(path) != expected:
                 return False
@@ -110,7 +109,7 @@ class InMemoryNoteFiles:
         """Do nothing: nobody else can reach it."""
 
     def edit(self, path: str, content: bytes) -> None:
-        """Write a file whatever is there."""
+        """Write a file unconditionally."""
         names_of(path)
         with self._written:
             self._put(path, content)
@@ -133,7 +132,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class _NoteTables:
-    """Everything that a journal knows: files by path, changes in their order, owners by note."""
+    """The content of a journal: files by path, changes in order, owners by note."""
 
     rows: dict[str, _Row]
     changes: list[NoteChange]
@@ -173,25 +172,25 @@ class InMemoryNoteJournal:
         }
 
     def known(self, key: str) -> KnownFile | None:
-        """Return the file of this id, or at this path."""
+        """Return the file with this id, or at this path."""
         rows = sorted(self.tables.rows.items(), key=lambda one: (not one[1].is_visible, one[0]))
         path = next((path for path, row in rows if key in (path, row.header.id)), None)
         return None if path is None else self.files()[path]
 
     def owner_of(self, note: str) -> Owner | None:
-        """Return whom the journal recorded as the owner of an id."""
+        """Return the recorded owner of an id."""
         return self.tables.owners.get(note)
 
     def owners(self) -> Sequence[Owner]:
-        """Return every owner there has been."""
+        """Return every owner that was ever recorded."""
         return tuple(dict.fromkeys(self.tables.owners.values()))
 
     def is_recorded(self, note: str, rev: str) -> bool:
-        """Return whether this very content of a note was written here, or adopted."""
+        """Return whether this exact content of a note was written here, or adopted."""
         return any(one.rev == rev for one in self.tables.of_note(note))
 
     def record(self, changes: Sequence[tuple[NoteChange, NoteHeader | None, NoteStamp | None]]) -> Sequence[int]:
-        """Store changes with what the notes are now, all or none, and return their numbers."""
+        """Store changes with the current state of the notes, atomically, and return their numbers."""
         with self._lock:
             after = self.tables.copy()
             numbers = [_record(after, change, header, stamp) for change, header, stamp in changes]
@@ -199,7 +198,7 @@ class InMemoryNoteJournal:
         return tuple(numbers)
 
     def observe(self, seen: Sequence[tuple[NoteHeader, NoteStamp, bool]], gone: Sequence[str] = ()) -> None:
-        """Store what files are now without an entry in the history."""
+        """Store the current state of files without an entry in the history."""
         with self._lock:
             after = self.tables.copy()
             for path in gone:
@@ -243,18 +242,18 @@ class InMemoryNoteView:
         self._owner = owner
 
     def header(self, key: str) -> NoteHeader | None:
-        """Return the note of this id, or at this path."""
+        """Return the note with this id, or at this path."""
         return next((one for one in self._visible() if key in (one.path, one.id)), None)
 
     def headers(self, wanted: NoteFilter = NoteFilter()) -> Sequence[NoteHeader]:  # noqa: B008  (frozen)
-        """Return the notes that pass, pinned ones first, then the ones updated last."""
+        """Return the matching notes, pinned ones first, then the most recently updated."""
         found = [one for one in self._visible() if _passes(one, wanted)]
         found.sort(key=lambda one: one.path)
         found.sort(key=lambda one: (one.pinned, one.updated_at), reverse=True)
         return tuple(found[: wanted.limit])
 
     def count(self, wanted: NoteFilter = NoteFilter()) -> int:  # noqa: B008
-        """Return how many notes pass."""
+        """Return how many notes match."""
         return sum(_passes(one, wanted) for one in self._visible())
 
     def changes(self, note: str) -> Sequence[NoteChange]:

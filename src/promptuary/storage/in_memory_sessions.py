@@ -9,7 +9,7 @@ from promptuary.core.sessions import NotePin, Pins, Session
 
 
 class InMemorySessions(SessionStore):
-    """A ``SessionStore`` for as long as the process lives."""
+    """A ``SessionStore`` in memory."""
 
     def __init__(self) -> None:
         self._sessions: dict[str, tuple[Session, Pins]] = {}
@@ -25,7 +25,7 @@ class InMemorySessions(SessionStore):
             return True
 
     def get(self, name: str) -> Session | None:
-        """Return the session of this name."""
+        """Return the session with this name."""
         found = self._sessions.get(name)
         return found[0] if found else None
 
@@ -38,12 +38,12 @@ class InMemorySessions(SessionStore):
         return [one for one, _ in reversed(self._sessions.values())]
 
     def pins(self, name: str) -> Pins | None:
-        """Return what a session was pinned with."""
+        """Return the pins of a session."""
         found = self._sessions.get(name)
         return found[1] if found else None
 
     def replace(self, session: Session, pins: Pins | None = None) -> bool:
-        """Replace the session of this id; return False if it is not there."""
+        """Replace the session with this id; return False if it is not there."""
         with self._lock:
             found = self._sessions.get(session.name)
             if found is None or (found[0].id, found[0].thread) != (session.id, session.thread):
@@ -52,7 +52,7 @@ class InMemorySessions(SessionStore):
             return True
 
     def remove(self, session: str) -> bool:
-        """Remove the session of this id; return False if it is not there."""
+        """Remove the session with this id; return False if it is not there."""
         with self._lock:
             names = [one.name for one, _ in self._sessions.values() if one.id == session]
             for name in names:
@@ -60,7 +60,7 @@ class InMemorySessions(SessionStore):
             return bool(names)
 
     def rename_thread(self, thread: str, name: str) -> bool:
-        """Note that a thread has another name; return False if a session has a thread of it."""
+        """Record that a thread was renamed; return False if the thread ``name`` has a session."""
         with self._lock:
             if self.of_thread(name) is not None:
                 return False

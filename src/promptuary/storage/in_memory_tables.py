@@ -1,4 +1,4 @@
-"""The tables of a database in memory, and what a change does to them: plain functions over dictionaries."""
+"""The tables of a database in memory, and the effects of changes: plain functions over dictionaries."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ from promptuary.storage.values import (
 )
 
 ThreadKey = tuple[Owner, str]
-"""A thread: whose it is, and its name."""
+"""The key of a thread: its owner and its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class _Thread:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Everything there is. ``homes`` says which thread an item is in; the last thread in ``threads`` was used last."""
+    """All tables. ``homes`` says which thread an item is in; the last thread in ``threads`` was used last."""
 
     threads: dict[ThreadKey, _Thread]
     items: dict[str, Item]
@@ -64,7 +64,7 @@ class Tables:
 
 
 def change(tables: Tables, key: ThreadKey, wanted: ThreadChange, *, user: str, time: str) -> None:
-    """Make the parts of a change, but for its states. What raises has changed ``tables`` in part."""
+    """Apply a change, except for its states. If it raises, ``tables`` may be partly changed."""
     _touch(tables, key, time)
     _append(tables, key, wanted.items)
     _pin(tables, key, wanted.pinned)
@@ -105,7 +105,7 @@ def prune(tables: Tables, owner: Owner, before: str, name: str | None) -> Pruned
 
 
 def rename(tables: Tables, owner: Owner, thread: str, name: str) -> None:
-    """Give a thread of an owner another name, in its place among the others."""
+    """Rename a thread of an owner, keeping its place among the others."""
     old, new = (owner, thread), (owner, name)
     if old not in tables.threads:
         raise missing_thread_error(thread)
@@ -237,7 +237,7 @@ def _without_forgotten(turn: TurnRecord, before: TurnRecord) -> TurnRecord:
 
 
 def turn_without_blocks(turn: TurnRecord, address: str, texts: Sequence[str]) -> TurnRecord:
-    """Return ``turn`` without the blocks of a note, and with a receipt that says no more than that it was there."""
+    """Return ``turn`` without the blocks of a note, and with a receipt that only says that it was there."""
     messages = tuple(message.copy() for message in turn.messages)
     for message in messages:
         message["content"] = without_blocks(message["content"], address)

@@ -8,7 +8,7 @@ from promptuary.core.ports.writeback import NoteQueue, Proposal, ProposalStore, 
 
 
 class InMemoryQueue(NoteQueue):
-    """A ``NoteQueue`` for as long as the process lives."""
+    """A ``NoteQueue`` in memory."""
 
     def __init__(self) -> None:
         self._turns: dict[str, QueuedTurn] = {}
@@ -21,7 +21,7 @@ class InMemoryQueue(NoteQueue):
             return self._turns.setdefault(turn.id, turn) is turn
 
     def take(self, now: float, *, lease: float) -> QueuedTurn | None:
-        """Return a turn that is due, and keep it from others for ``lease`` seconds."""
+        """Return a due turn, and lease it for ``lease`` seconds."""
         with self._lock:
             due = [
                 (one.due, place, one)
@@ -41,14 +41,14 @@ class InMemoryQueue(NoteQueue):
             self._leases.pop(turn, None)
 
     def failed(self, turn: str, *, error: str, due: float | None) -> None:
-        """Note that an attempt failed, and when the turn is due again."""
+        """Record a failed attempt, and when the turn is due again."""
         with self._lock:
             if found := self._turns.get(turn):
                 self._turns[turn] = replace(found, tries=found.tries + 1, error=error, due=due)
                 self._leases.pop(turn, None)
 
     def release(self, turn: str) -> None:
-        """Give a turn back that was taken."""
+        """Release a leased turn."""
         with self._lock:
             self._leases.pop(turn, None)
 
@@ -58,14 +58,14 @@ class InMemoryQueue(NoteQueue):
             return list(self._turns.values())
 
     def rename_thread(self, thread: str, name: str) -> None:
-        """Note that the thread of turns has another name."""
+        """Record that the thread of turns was renamed."""
         with self._lock:
             for one in [turn for turn in self._turns.values() if turn.thread == thread]:
                 self._turns[one.id] = replace(one, thread=name)
 
 
 class InMemoryProposals(ProposalStore):
-    """A ``ProposalStore`` for as long as the process lives."""
+    """A ``ProposalStore`` in memory."""
 
     def __init__(self) -> None:
         self._proposals: dict[str, Proposal] = {}
@@ -87,7 +87,7 @@ class InMemoryProposals(ProposalStore):
             return list(self._proposals.values())
 
     def get(self, proposal: str) -> Proposal | None:
-        """Return the proposal of this id."""
+        """Return the proposal with this id."""
         return self._proposals.get(proposal)
 
     def replace(self, proposal: Proposal) -> bool:
@@ -99,7 +99,7 @@ class InMemoryProposals(ProposalStore):
             return True
 
     def remove(self, proposal: str, *, rejected: bool) -> bool:
-        """Remove a proposal; return False if it is not there. What was rejected is not added again."""
+        """Remove a proposal; return False if it is not there. A rejected one is not added again."""
         with self._lock:
             found = self._proposals.pop(proposal, None)
             if found is not None and rejected:

@@ -1,9 +1,9 @@
-"""Which parts of a text are copies of a note, and what stands in their place when it is forgotten. Pure.
+"""Finds the parts of a text that are copies of a note, and replaces them when it is forgotten. Pure.
 
-A note gets into prompts as a block of its own or as a line of a list; both name its address, and are taken out whole.
-Elsewhere the same words may stand because somebody said them: there the words themselves are looked for, whatever their
-spacing, in plain text and in JSON. In the place of either stands one plain sentence, so that a replay says what is
-missing and does not look damaged. Every store redacts in this way.
+A note is in prompts as a separate block or as a line of a list; both have its address, and are removed whole. Elsewhere
+the same words may occur because somebody said them: there the words themselves are searched for, ignoring spacing, in
+plain text and in JSON. One plain sentence replaces either, so that a replay says what is missing and does not look
+damaged. Every store redacts in this way.
 """
 
 import json
@@ -19,7 +19,7 @@ from promptuary.core.receipts import Receipt, ReceiptEntry
 from promptuary.storage.values import to_text
 
 _SCHEMES: Final = ("memory:", "experience:")
-"""How the address of what can be forgotten begins: of a note, of an experience."""
+"""The prefixes of addresses that can be forgotten: of a note, of an experience."""
 
 _ID: Final = r"[A-Za-z0-9](?:[A-Za-z0-9_-]{2,62}[A-Za-z0-9])"
 _ADDRESS: Final = re.compile(rf"(?:memory|experience):({_ID})(?![A-Za-z0-9_-])")
@@ -35,22 +35,22 @@ _FOLDED: Final = re.compile(r"(?:\s|\\+[nrt])+|\\+u([0-9a-fA-F]{4})(?:\\+u([dD][
 """What may be written differently in two copies of a text: spacing, and what JSON escapes."""
 
 _SHORTEST_WHOLE: Final = 8
-"""A shorter text is no more than a word, which stands everywhere."""
+"""A shorter text is just a word, which occurs everywhere."""
 _SHORTEST_PART: Final = 20
 _LONG: Final = 100
-"""From here on it does not matter whether a passage ends within a word, and looking again at each letter is slow."""
+"""From this length, a passage may end within a word: checking word boundaries at each letter is slow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passages:
-    """Texts to look for, by a word of each that stands alone in every copy; by the empty word if they are too short."""
+    """Texts to find, by a word of each that is separate in every copy; by the empty word if they are too short."""
 
     by_word: Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """Parts of a text, in order and apart from each other, in whose place ``mark`` stands."""
+    """Parts of a text, in order and without overlap, that ``mark`` replaces."""
 
     spans: tuple[tuple[int, int], ...]
     mark: str
@@ -60,7 +60,7 @@ class Edits:
         return bool(self.spans)
 
     def of(self, text: str) -> str:
-        """Return ``text`` as it is after the edits."""
+        """Return ``text`` after the edits."""
         parts, position = [], 0
         for start, end in self.spans:
             parts += [text[position:start], self.mark]
@@ -68,7 +68,7 @@ class Edits:
         return "".join([*parts, text[position:]])
 
     def moved(self, offset: int) -> int:
-        """Return where ``offset`` is after the edits; what was within a part is now at the end of its mark."""
+        """Return where ``offset`` is after the edits; an offset within a part moves to the end of its mark."""
         shift = 0
         for start, end in self.spans:
             if offset <= start:
@@ -80,17 +80,17 @@ class Edits:
 
 
 def mark(address: str) -> str:
-    """Return what stands in the place of a forgotten note."""
+    """Return the mark that replaces a forgotten note."""
     return f"[forgotten: {address}]"
 
 
 def marked(text: str) -> list[str]:
-    """Return the addresses of the notes in whose place a mark stands in ``text``."""
+    """Return the addresses of the notes that marks in ``text`` replace."""
     return list(dict.fromkeys(_MARK.findall(text)))
 
 
 def mentioned(text: str) -> set[str]:
-    """Return the ids of all notes and experiences whose address stands in ``text``."""
+    """Return the ids of all notes and experiences whose address is in ``text``."""
     return set(_ADDRESS.findall(text)) if any(one in text for one in _SCHEMES) else set()
 
 
@@ -105,9 +105,9 @@ def attached_notes(item: Item) -> set[str]:
 
 
 def passages(texts: Iterable[str]) -> Passages:
-    """Return what to look for in order to find copies of ``texts``: each of them, and each of their sentences.
+    """Return the passages that reveal copies of ``texts``: each of them, and each of their sentences.
 
-    What is short stands everywhere, and is left out.
+    Short ones occur everywhere, and are left out.
     """
     found: dict[str, None] = {}
     for text in texts:
@@ -120,26 +120,26 @@ def passages(texts: Iterable[str]) -> Passages:
             found |= dict.fromkeys(part for part in parts if len(part) >= _SHORTEST_PART)
     by_word: dict[str, list[str]] = {}
     for passage in found:
-        # The first and the last word may stand against other text.
+        # The first and the last word may touch other text.
         by_word.setdefault(max(passage.split(" ")[1:-1], key=len, default=""), []).append(passage)
     return Passages(by_word)
 
 
 def holds(text: str, wanted: Passages) -> bool:
-    """Return whether one of the passages stands in ``text``."""
+    """Return whether ``text`` contains one of the passages."""
     folded, possible = _possible(text, wanted)
     return any(next(_occurrences(folded, passage), None) is not None for passage in possible)
 
 
 def word_edits(text: str, address: str, wanted: Passages) -> Edits:
-    """Return what takes every one of the passages out of ``text``."""
+    """Return the edits that remove all of the passages from ``text``."""
     folded, possible = _possible(text, wanted)
     spans = [span for passage in possible for span in _occurrences(folded, passage)]
     return _edits(text, _unfolded(text, _joined(folded, spans)) if spans else [], address)
 
 
 def block_edits(text: str, address: str) -> Edits:
-    """Return what takes the blocks of a note out of a prompt's message, and the lines that list it."""
+    """Return the edits that remove the blocks of a note, and the lines that list it, from a message of a prompt."""
     path = _path(address)
     if path and text.startswith("<instructions "):
         return _edits(text, list(_instructions(text, path)), address)
@@ -148,19 +148,19 @@ def block_edits(text: str, address: str) -> Edits:
 
 
 def without_words(text: str, address: str, wanted: Passages) -> str:
-    """Return ``text`` with a mark in the place of the passages."""
+    """Return ``text`` with the passages replaced by a mark."""
     return word_edits(text, address, wanted).of(text)
 
 
 def without_blocks(text: str, address: str) -> str:
-    """Return ``text`` with a mark in the place of the blocks of a note."""
+    """Return ``text`` with the blocks of a note replaced by a mark."""
     return block_edits(text, address).of(text)
 
 
 def state_without(state: str, address: str, texts: Sequence[str], wanted: Passages) -> str:
-    """Return the state of a layer, which is JSON, with a mark in the place of the passages of ``texts``.
+    """Return the state of a layer, which is JSON, with the passages of ``texts`` replaced by a mark.
 
-    Where it tells what was attached, a list of the address, the label and more, the label goes however short it is.
+    In a record of an attachment, a list of the address, the label and more, a label of any length is removed.
     """
     left = without_words(state, address, wanted) if wanted.by_word else state
     if json.dumps(address) not in left:
@@ -190,19 +190,19 @@ def other_images(images: Sequence[WireImage], address: str) -> list[WireImage]:
 
 
 def without_images(messages: str, address: str) -> str:
-    """Return the messages of a prompt, as they are stored, without what is known of the images of a file."""
+    """Return the stored messages of a prompt without the descriptions of images of a file."""
     if not messages.startswith('[{"') or '"images"' not in messages or _path(address) not in messages:
         return messages
     try:
         stored = json.loads(messages)
         left = [one | {"images": other_images(one["images"], address)} if "images" in one else one for one in stored]
-    except (ValueError, TypeError, KeyError, RecursionError):  # words of somebody that look like it
+    except (ValueError, TypeError, KeyError, RecursionError):  # somebody's words that look like it
         return messages
     return messages if left == stored else to_text(left)
 
 
 def receipt_without(receipt: Receipt, address: str, texts: Sequence[str]) -> Receipt:
-    """Return a receipt that tells nothing of a note but that it was there."""
+    """Return a receipt that only says of a note that it was there."""
     wanted = passages(texts)
     # A warning may name a note by its title, which may be short.
     titles = sorted({" ".join(one.split()) for one in texts if one.strip()}, key=len, reverse=True)
@@ -235,13 +235,13 @@ def item_without_blocks(item: Item, address: str) -> Item:
 
 
 def item_without_words(item: Item, address: str, wanted: Passages) -> Item:
-    """Return an entry of a history with a mark in the place of the passages, also in what tools were called with."""
+    """Return an entry of a history with the passages replaced by a mark, also in the arguments of tool calls."""
     calls = tuple(_call(one, address, wanted) for one in item.tool_calls)
     return replace(_item(item, word_edits(item.content, address, wanted), address), tool_calls=calls)
 
 
 def message_without_words(message: Message, address: str, wanted: Passages) -> Message:
-    """Return a message of a prompt with a mark in the place of the passages."""
+    """Return a message of a prompt with the passages replaced by a mark."""
     changed = message.copy()
     changed["content"] = without_words(message["content"], address, wanted)
     if "tool_calls" in message:
@@ -283,8 +283,8 @@ def _edits(text: str, spans: Sequence[tuple[int, int]], address: str) -> Edits:
 def _blocks(text: str, address: str) -> Iterator[tuple[int, int]]:
     """Yield where the blocks of a note begin and end, and the lines that list it.
 
-    What is in a fence belongs to its block, whatever it looks like: ``core.render`` makes fences that no text can
-    close. The person's own words follow the last block, and are not looked at.
+    Text in a fence belongs to its block, whatever it looks like: ``core.render`` makes fences that no text can close.
+    The person's own words follow the last block, and are not searched.
     """
     listed = re.compile(rf"- .*\({re.escape(address)}(?:, shared)?\)")
     moved_to = f"From: {url}" if (url := _url(address)) else None
@@ -306,11 +306,11 @@ def _blocks(text: str, address: str) -> Iterator[tuple[int, int]]:
             end = found.start() + len(line)
             continue
         elif begin >= 0 and text.endswith("\n\n", 0, found.start()) and _MARK.fullmatch(line):
-            # It stands for a block of its own, which had a heading.
+            # It replaces a separate block, which had a heading.
             yield begin, end
             begin = -1
         else:
-            # The first fact, or the second where the first tells which reference brought it.
+            # The first fact, or the second if the first is the reference that brought it.
             if (heading and address in line.split("; ", 2)[:2]) or (top >= 0 and line == moved_to):
                 begin = top
             if ticks := _TICKS.match(line):
@@ -326,13 +326,13 @@ def _label(heading: str) -> str:
 
 
 def _path(address: str) -> str:
-    """Return the path of the file that an address means, nothing if it means something else."""
+    """Return the path in the address of a file; empty for other addresses."""
     scheme, _, path = address.partition(":")
     return path if scheme in {"file", "index"} else ""
 
 
 def _url(address: str) -> str:
-    """Return the URL of the page that an address means, nothing if it means something else."""
+    """Return the URL in the address of a page; empty for other addresses."""
     scheme, _, url = address.partition(":")
     return url if scheme == "url" else ""
 
@@ -345,7 +345,7 @@ def _is_of(label: str, address: str) -> bool:
 
 
 def _instructions(text: str, path: str) -> Iterator[tuple[int, int]]:
-    """Yield where a file stands among the instructions."""
+    """Yield where a file is among the instructions."""
     opening, closing = f'<instructions source="{path}"', "\n</instructions>"
     start = text.find(opening)
     while start >= 0:
@@ -356,7 +356,7 @@ def _instructions(text: str, path: str) -> Iterator[tuple[int, int]]:
 
 
 def _possible(text: str, wanted: Passages) -> tuple[str, list[str]]:
-    """Return ``text`` folded, and which passages may stand in it: nearly always none, and then it is not folded."""
+    """Return ``text`` folded, and which passages it may contain: nearly always none, and then it is not folded."""
     folded = _fold(text) if "\\" in text else text
     words = {"", *folded.split()}
     possible = [passage for word, every in wanted.by_word.items() if word in words for passage in every]
@@ -378,7 +378,7 @@ def _plain(found: re.Match[str]) -> str:
 
 
 def _occurrences(folded: str, passage: str) -> Iterator[tuple[int, int]]:
-    """Yield where ``passage`` stands in a folded text; a short one not as a part of longer words."""
+    """Yield where ``passage`` occurs in a folded text; a short one only as whole words."""
     is_long = len(passage) >= _LONG
     start = folded.find(passage)
     while start >= 0:
@@ -413,8 +413,8 @@ def _unfolded(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, in
     starts, ends = [one.folded_start for one in pieces], [one.folded_end for one in pieces]
 
     def place(first: int, *, is_end: bool) -> int:
-        """Return where the character at ``first`` begins or ends, with what escapes it."""
-        # An escape of no length belongs to the character after it.
+        """Return where the character at ``first`` begins or ends, including its escape."""
+        # An escape of zero length belongs to the character after it.
         number = bisect_left(starts, first)
         if not is_end and number < len(pieces) and starts[number] == first:
             return pieces[number].start

@@ -1,7 +1,6 @@
-"""The form of values after they were stored, the same for every store.
+"""The format of stored values, the same for every store.
 
-Every store turns states into JSON and sequences into tuples here, and refuses in the same words. Knows nothing of where
-anything is stored.
+Every store uses this to turn states into JSON and sequences into tuples, and for the same error messages.
 """
 
 import copy

@@ -1,11 +1,11 @@
-"""A chunk as the catalogue hands it to the full-text index."""
+"""A chunk as the catalogue passes it to the full-text index."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 
 class Document(NamedTuple):
-    """A chunk for the full-text index: its number, its file's number and path, and what can be found of it.
+    """A chunk for the full-text index: its number, its file's number and path, and its searchable text.
 
     ``names`` are the title, aliases and tags of the note.
     """

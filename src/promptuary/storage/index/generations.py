@@ -1,8 +1,8 @@
 """The folders of an index: the current generation, and during a rebuild the next one.
 
 A rebuild writes a new generation next to the old one, which is read until the new one is complete; then the file
-``current``, which names the generation to read, is replaced. Also has the lock of the one writer. Does not know what is
-in the folders.
+``current``, which names the generation to read, is replaced. Also provides the writer lock. Does not know the content
+of the folders.
 """
 
 import os
@@ -18,7 +18,7 @@ from promptuary.core.errors import LockTimeoutError, StorageError
 _CURRENT: Final = "current"
 _LOCK: Final = "lock"
 _TRIES: Final = 3
-"""How often a folder is removed: a reader may just have put a file there."""
+"""How often removing a folder is tried: a reader may just have put a file there."""
 
 
 class Generations:
@@ -32,13 +32,13 @@ class Generations:
     def current(self) -> Path | None:
         """Return the folder of the current generation; ``None`` if there is none, or ``current`` is invalid."""
         try:
-            # A stranger's workspace may have a pipe or a link in its place: neither block on it nor follow it.
+            # A foreign workspace may have a pipe or a link in its place: neither block on it nor follow it.
             descriptor = os.open(self._current, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
             try:
                 name = os.read(descriptor, 20).decode("ascii", "replace").strip()
             finally:
                 os.close(descriptor)
-            # Every search asks several times; a path is made only when it is another one.
+            # Every search asks several times; the path is built only when it changes.
             if not _is_number(name) or not stat.S_ISDIR(os.lstat(f"{self.folder}/{name}").st_mode):
                 return None
         except OSError:
@@ -73,7 +73,7 @@ class Generations:
 
     @contextmanager
     def lock(self) -> Iterator[bool]:
-        """Try to become the one writer; yield whether that worked. The lock ends with the process."""
+        """Try to become the writer; yield whether that worked. The lock is released when the process ends."""
         with ExitStack() as held:
             try:
                 # Somebody may have removed the whole index.
@@ -92,7 +92,7 @@ class Generations:
 
 
 def remove_indexes(folder: Path, prefix: str, *, but: str = "") -> None:
-    """Remove the indexes in a folder whose names begin with ``prefix``, ``but`` one; they are made anew when needed.
+    """Remove the indexes in a folder whose names begin with ``prefix``, except ``but``; they are rebuilt when needed.
 
     Raises ``StorageError`` if anything of them is left.
     """
@@ -104,7 +104,7 @@ def _is_number(name: str) -> bool:
 
 
 def _remove(folders: Sequence[Path], *, whole: bool) -> None:
-    """Remove folders with all that is in them; what is no folder stays. ``whole`` raises if something is left."""
+    """Remove folders with their content; other entries stay. ``whole`` raises if something is left."""
     for folder in folders:
         for left in reversed(range(_TRIES)):
             try:

@@ -2,7 +2,7 @@
 
 The catalogue is written first and lists the changes that the others have not committed, so a process may be killed
 between any two steps: the next writer sends these changes again. A reader ignores chunks that the catalogue does not
-have. A damaged index is rebuilt from the files; vectors come back from the vector store.
+have. A damaged index is rebuilt from the files; vectors are restored from the vector store.
 """
 
 import threading
@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 _RECIPE: Final = "recipe"
 _EMBEDDER: Final = "embedder"
 _VERSION: Final = "2"
-"""Goes up when an older index cannot be read or would answer differently."""
+"""Increases when an older index cannot be read or would give different results."""
 _TRUSTED: Final = 300.0
 """Seconds for which verified files are trusted. Not for ever: a merge would hide damage to them."""
 
@@ -69,7 +69,7 @@ class DiskIndex:
             finally:
                 writer.close()
             if rebuild:
-                # What the old one had may have been forgotten: it is gone when this ends.
+                # The old one may hold what was forgotten: it is gone when this ends.
                 self._generations.sweep(whole=True)
 
     def exists(self) -> bool:
@@ -122,7 +122,7 @@ class DiskIndex:
     def lexical(self, words: Words, limit: int, *, files: Collection[int] | None = None) -> Sequence[tuple[int, float]]:
         """Return the best chunks by words, and how many of the words each explains: BM25 in words of average rarity.
 
-        The first chunk of a file that links call by some of the words has them as if they stood in it.
+        The first chunk of a file counts the text of links to the file as its own words.
         """
 
         def work(own: Generation) -> Sequence[tuple[int, float]]:
@@ -167,11 +167,11 @@ class DiskIndex:
         return self._reading(work, {})
 
     def chunks(self, numbers: Sequence[int]) -> Mapping[int, IndexedChunk]:
-        """Return the chunks of these numbers that are still in the index."""
+        """Return the chunks with these numbers that are still in the index."""
         return self._reading(lambda own: own.catalog.chunks(numbers), {})
 
     def traits(self, numbers: Sequence[int]) -> Mapping[int, ChunkTraits]:
-        """Return what is known of the documents of these chunks."""
+        """Return the documents of these chunks."""
         return self._reading(lambda own: own.catalog.traits(numbers), {}) if numbers else {}
 
     def has_vectors(self) -> bool:
@@ -193,8 +193,8 @@ class DiskIndex:
     def embed(self, vectors: Mapping[int, bytes], *, without: Collection[int] = ()) -> None:
         """Store the vectors of chunks by their numbers; those that are gone are ignored.
 
-        ``without`` are chunks that need no vector. If the index was rebuilt since chunks that lack one were asked for,
-        or has vectors of another embedder now, nothing is stored.
+        ``without`` are chunks that need no vector. If the index was rebuilt since chunks without a vector were
+        requested, or now has vectors of another embedder, nothing is stored.
         """
 
         def work(own: Generation) -> None:
@@ -254,7 +254,7 @@ class DiskIndex:
         return self._embedder is not None and own.catalog.meta(_EMBEDDER) == vector_space_id(self._embedder)
 
     def _are_lost(self, own: Generation) -> bool:
-        """Return whether vectors are gone or cannot be read: they come back from the store."""
+        """Return whether vectors are missing or cannot be read: they are restored from the store."""
         try:
             return own.catalog.has_vectors() and own.vectors is not None and not len(own.vectors)
         except IndexDamagedError:
@@ -277,7 +277,7 @@ class DiskIndex:
             own.catalog.set_meta(_EMBEDDER, vector_space_id(self._embedder))
 
     def _reading(self, work: Callable[[Generation], Result], default: Result) -> Result:
-        """Return what ``work`` returns for the current generation; retry if that was replaced meanwhile."""
+        """Run ``work`` on the current generation; retry if that was replaced meanwhile."""
         for _ in range(3):
             own = self._now()
             if own is None:
@@ -303,9 +303,9 @@ class DiskIndex:
 def _with_names(
     found: Sequence[tuple[int, float]], named: Mapping[int, float], limit: int
 ) -> Sequence[tuple[int, float]]:
-    """Return the best of what was found by words and by names, each with the better of both.
+    """Return the best of the hits by words and by names, each with the better score of the two.
 
-    The better, not the sum: what is below the limit by its words need not be known then.
+    The better, not the sum: then hits below the limit by words need not be known.
     """
     scores = dict(found)
     for chunk, score in named.items():

@@ -15,7 +15,7 @@ from promptuary.storage.index.fulltext.index import TantivyIndex
 from promptuary.storage.index.vectors.index import TurboVectors
 
 _SAMPLE: Final = 512
-"""How many vectors stand for all."""
+"""The size of the sample that represents all vectors."""
 _GROWTH: Final = 1.1
 
 
@@ -48,7 +48,7 @@ class Generation:
 
     @property
     def vectors(self) -> TurboVectors | None:
-        """The vectors, opened on first use: a remote embedder may have to be asked for their dimensions."""
+        """The vectors, opened on first use: a remote embedder may have to report their dimensions."""
         if self._vectors is None and self._store is not None and self._embedder is not None:
             dimensions = self._embedder.dimensions
             self._vectors = TurboVectors(

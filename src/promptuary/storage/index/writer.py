@@ -1,9 +1,9 @@
 """Writes the index: the catalogue first, then the full-text index and the vectors.
 
 Files that come in quick succession are buffered and written in one transaction: a transaction costs more than most
-files. None is open while anything else is done.
+files. No transaction is open during any other work.
 
-The order makes it safe to be killed at any moment. A file's rows and the list of pending changes are one transaction;
+The order of steps makes a kill at any moment safe. A file's rows and the list of pending changes are one transaction;
 the full-text index gets the changes at once but commits only in ``flush``, after the catalogue is on disk; only then is
 the list cleared. The next writer sends pending changes again.
 """
@@ -47,15 +47,15 @@ class DiskIndexWriter:
         return self._own.path
 
     def recipe(self) -> str:
-        """Return the recipe that this index was made by."""
+        """Return the recipe of this index."""
         return self._own.catalog.meta(_RECIPE)
 
     def set_recipe(self, recipe: str) -> None:
-        """Record the recipe that this index is made by."""
+        """Record the recipe of this index."""
         self._own.catalog.set_meta(_RECIPE, recipe)
 
     def recover(self) -> None:
-        """Send the changes again that a killed writer may not have sent."""
+        """Resend the changes that a killed writer may not have sent."""
         self._send(self._own.catalog.pending_changes())
         self.flush()
 
@@ -75,7 +75,7 @@ class DiskIndexWriter:
         return self._own.catalog.folders()
 
     def put(self, folder: Folder, file: IndexedFile, text: str, chunks: Sequence[Chunk]) -> None:
-        """Index a file as a whole or not at all. Chunks that it had before keep their numbers and vectors."""
+        """Index a file atomically. Chunks that it had before keep their numbers and vectors."""
         if folder != self._folder:
             self._write()
         now = time.monotonic()
@@ -116,7 +116,7 @@ class DiskIndexWriter:
             return
         self._own.catalog.checkpoint()
         self._own.lexical.commit()
-        # Searches ignore the vector of a chunk that is gone: no reason to fail if the embedder is unreachable.
+        # Searches ignore the vector of a chunk that is gone, so an unreachable embedder is not an error.
         with suppress(PromptuaryError):
             if self._dropped and self._own.catalog.has_vectors() and self._own.vectors is not None:
                 self._own.vectors.write({}, self._dropped)
@@ -124,7 +124,7 @@ class DiskIndexWriter:
         self._committed, self._dropped = True, []
 
     def close(self) -> None:
-        """Close the files. What was not flushed is sent by the next writer, or read again by the next sync."""
+        """Close the files. Unflushed changes are sent by the next writer, or read again by the next sync."""
         self._own.close()
 
     def _write(self) -> None:

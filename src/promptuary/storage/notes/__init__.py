@@ -1,1 +1,1 @@
-"""Notes on disk: their files, and the rules that every store of notes shares."""
+"""Notes on disk: their files, and the rules that all stores of notes share."""

@@ -1,8 +1,8 @@
 """The files of notes on disk: every step goes through the descriptor of the folder above, and no link is followed.
 
-A workspace may be somebody else's: a link in the place of a folder or of a note would have us read or write elsewhere.
-A second hard name of a file is read like any other; writing a note replaces its name here, so the other name keeps what
-it had. Knows nothing of what is in a note, nor whose it is.
+A workspace may come from somebody else: a link in place of a folder or a note could redirect reads and writes. A hard
+link is read like any other file; writing a note replaces its name here, so the other name keeps its content. Knows
+nothing of the content of notes, nor of their owners.
 """
 
 import errno
@@ -22,7 +22,7 @@ from promptuary.storage.notes.swap import open_regular, read_all, recover, renam
 
 _NOT_A_FOLDER: Final = frozenset({errno.ELOOP, errno.ENOTDIR})
 _OTHERS: Final = 0o077
-"""Permissions of anybody but the user."""
+"""The permission bits of other users."""
 _LOCK: Final = ".lock"
 _TRIES: Final = 20
 _STRAY: Final = f"notes lie directly in the folders {', '.join(KINDS)}, and nowhere else"
@@ -36,8 +36,8 @@ _Folders = dict[tuple[str, ...], int]
 class DiskNoteFiles:
     """``NoteFiles`` in the folder ``space`` below ``base``: names with a slash between them.
 
-    ``base`` must exist when something is written, and is trusted; what is missing below it is created for its user
-    alone. The lock lies in the private folder, where git ignores it.
+    ``base`` must exist when something is written, and is trusted; missing folders below it are created with access for
+    the user alone. The lock file is in the private folder, where git ignores it.
     """
 
     def __init__(self, base: Path, space: str) -> None:
@@ -61,7 +61,7 @@ class DiskNoteFiles:
         return {path: found for path, found in self._entries() if isinstance(found, NoteStamp)}
 
     def skipped(self) -> Mapping[str, str]:
-        """Return what cannot be a note, each with the reason."""
+        """Return files that cannot be notes, each with the reason."""
         found = {path: reason for path, reason in self._entries() if isinstance(reason, str)}
         return dict(self._strays()) | found
 
@@ -77,7 +77,7 @@ class DiskNoteFiles:
     def is_own(self, path: str) -> bool:
         """Return whether a file belongs to the person, or to root, and nobody else can have written it.
 
-        A file with a second name may be somebody else's note, or lie where others write.
+        A file with a second hard link may be somebody else's note, or be in a folder where others write.
         """
         found = self._status(path)
         if found is None or found.st_nlink > 1:
@@ -151,18 +151,18 @@ class DiskNoteFiles:
         return sum(self._in_each(lambda folder: len(durable.leftovers(folder))))
 
     def exposed(self) -> Sequence[str]:
-        """Return the private folder if others may get into it; what is in a closed folder is closed."""
+        """Return the private folder if other users can access it; everything inside it is protected by it."""
         with self._opened("private") as folder:
             return ["private"] if folder is not None and os.fstat(folder).st_mode & _OTHERS else []
 
     def protect(self) -> None:
-        """Close the private folder to everybody but its user."""
+        """Remove the access of other users to the private folder."""
         with self._opened("private") as folder, _translated("private"):
             if folder is not None:
                 os.fchmod(folder, 0o700)
 
     def _in_each(self, work: Callable[[int], int]) -> Iterator[int]:
-        """Yield what ``work`` returns for the descriptor of each folder that notes or lists lie in."""
+        """Yield the result of ``work`` for the descriptor of each folder that holds notes or lists."""
         for audience in AUDIENCES:
             for inner in ((), *((name,) for name in FOLDERS)):
                 try:
@@ -186,7 +186,7 @@ class DiskNoteFiles:
                     return None
 
     def _entries(self) -> Iterator[tuple[str, NoteStamp | str]]:
-        """Yield everything that could be a note: with its stamp, or with the reason why it is none."""
+        """Yield everything that could be a note: with its stamp, or with the reason why it is not one."""
         for audience in AUDIENCES:
             if self._is_skipped(audience):
                 yield audience, "it is a link or not a folder"
@@ -201,7 +201,7 @@ class DiskNoteFiles:
                     yield from self._entries_in(audience, inner)
 
     def _strays(self) -> Iterator[tuple[str, str]]:
-        """Yield what lies where no note is looked for: whoever put it there waits for it in vain."""
+        """Yield files in places that are not searched for notes: they would be ignored silently."""
         for audience in AUDIENCES:
             if self._is_skipped(audience):
                 continue
@@ -241,7 +241,7 @@ class DiskNoteFiles:
                     yield _entry(prefix, entry.name, found)
 
     def _is_skipped(self, *folders: str) -> bool:
-        """Tell whether there is something other than a folder in the place of one."""
+        """Return whether something other than a folder is in the place of one."""
         *above, name = folders
         with self._opened(*above) as folder:
             if folder is None:
@@ -267,7 +267,7 @@ class DiskNoteFiles:
 
     @contextmanager
     def _made(self, *folders: str) -> Iterator[int]:
-        """Yield the descriptor of a folder that is created if it does not exist."""
+        """Yield the descriptor of a folder, creating it if it does not exist."""
         kept = self._kept.folders
         descriptor = (
             self._descend(folders, create=True) if kept is None else self._kept_folder(kept, folders, create=True)
@@ -317,13 +317,13 @@ class DiskNoteFiles:
 
 
 class _Kept(threading.local):
-    """The folders that the thread which holds the lock has opened: a write looks into the same one several times."""
+    """The folders opened by the thread that holds the lock: a write uses the same one several times."""
 
     folders: _Folders | None = None
 
     @contextmanager
     def starting_with(self, private: int) -> Iterator[None]:
-        """Keep folders open from now on; ``private`` is that of the lock, which is closed by whoever opened it."""
+        """Cache open folders from now on; ``private`` is that of the lock, and its opener closes it."""
         self.folders = {("private",): private}
         try:
             yield
@@ -346,9 +346,9 @@ def _folder(above: int, name: str, *, create: bool) -> int | None:
 
 
 def _ignore(folder: int) -> None:
-    """Have git ignore a folder, unless a person has put something else in that place.
+    """Write a ``.gitignore`` for a folder, unless a person has put something else in its place.
 
-    The lock lies in this folder, so it is not held: another process that has it may clean up our temporary file.
+    The lock file is in this folder, so the lock is not held yet: the process that has it may remove our temporary file.
     """
     try:
         for tries in range(_TRIES, 0, -1):
@@ -386,7 +386,7 @@ def _stamp(found: os.stat_result) -> NoteStamp:
 
 @contextmanager
 def _translated(path: str) -> Iterator[None]:
-    """Translate what the system reports into an error that names the path as a person knows it."""
+    """Translate system errors into errors with the path as a person knows it."""
     try:
         yield
     except OSError as error:

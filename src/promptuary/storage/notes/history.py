@@ -1,4 +1,4 @@
-"""Which part of a note's history somebody may see, for every journal."""
+"""Which part of a note's history an owner may see, for every journal."""
 
 from collections.abc import Sequence
 
@@ -11,8 +11,8 @@ def visible_changes(
 ) -> tuple[NoteChange, ...]:
     """Return those changes of one note, the oldest first, that ``owner`` may see.
 
-    ``holder`` is whom the note belongs to, ``audience`` where it is now, if its file is there and visible. A change is
-    private if the note was when it happened: sharing a note later does not share what it was before.
+    ``holder`` is the owner of the note, ``audience`` its current audience, if its file exists and is visible. A change
+    is private if the note was private at that time: sharing a note later does not share its past.
     """
     if holder == owner:
         return tuple(changes)

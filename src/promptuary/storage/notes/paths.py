@@ -1,4 +1,4 @@
-"""Which paths in the folder of an agent can be those of notes, for every store of files. Touches nothing."""
+"""Which paths in the folder of an agent can be notes, for every store of files. Does not access the disk."""
 
 import re
 from typing import Final
@@ -35,12 +35,12 @@ def is_index(name: str) -> bool:
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether a file is left out without a word: editors and we ourselves have such files for a moment."""
+    """Return whether a file is skipped silently: temporary files of editors and of this program."""
     return name.startswith(".") or not name.lower().endswith(".md")
 
 
 def why_skipped(name: str) -> str | None:
-    """Return why a name cannot be that of a note; ``None`` if it can."""
+    """Return why a name is invalid for a note; ``None`` if it is valid."""
     if is_hidden(name):
         return "its name begins with a dot or does not end with .md"
     try:

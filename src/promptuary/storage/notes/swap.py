@@ -1,16 +1,16 @@
-"""Replaces a file only if nobody has changed it: compare and swap against editors, which ask for no lock.
+"""Replaces a file only if nobody has changed it: compare and swap against editors, which do not take a lock.
 
-The new file and the old one exchange their names in one step (``renameat2``), so that whatever was in place at that
-very moment is in our hands afterwards, and goes back if it is not what was expected: the save of an editor that
-renames. An editor that writes in place keeps a file open: while one has, the file is not replaced, and a lease tells us
-of one that opens it while we are at it; then, too, the old file goes back, and the editor writes into it.
+The new file and the old one exchange their names in one step (``renameat2``), so the file that was in place at that
+moment is available afterwards, and is put back if it is not the expected one: then an editor saved by renaming. An
+editor that writes in place keeps the file open: while one does, the file is not replaced, and a lease reports one that
+opens it during the exchange; then, too, the old file is put back, and the editor writes into it.
 
-What remains: an editor whose call to open the file has begun but is held up in the kernel for longer than a folder
-takes to sync. Where the file system has no exchange, a save within the microseconds between the last comparison and the
+Remaining gaps: an editor whose call to open the file has started but is delayed in the kernel for longer than syncing a
+folder takes. Where the file system has no exchange, a save within the microseconds between the last comparison and the
 rename is lost; where it has no leases, so is what an editor writes in place into a file that it opened before.
 
-A process that is killed between the exchange and its end leaves the old file, or the save of an editor, under the name
-of a temporary file. That name says what was expected and what was new, so ``recover`` knows which of the two it is.
+A process that is killed during the exchange leaves the old file, or an editor's save, under the name of a temporary
+file. That name contains the expected and the new hash, so ``recover`` knows which of the two it is.
 """
 
 import ctypes
@@ -40,7 +40,7 @@ _PAUSE: Final = 0.002
 _TAKEN_OUT: Final = re.compile(r"\.promptuary-([0-9a-f]{16})-([0-9a-f]{16})\.tmp")
 
 FileId = tuple[int, int]
-"""What tells a file from any other: the numbers of its device and its inode."""
+"""The identity of a file: the numbers of its device and its inode."""
 
 
 def open_regular(folder: int, name: str) -> int | None:
@@ -72,7 +72,7 @@ def read_all(descriptor: int) -> bytes:
 
 
 def swap(folder: int, name: str, content: bytes, *, expected: bytes) -> bool:
-    """Replace the file ``name``, whose content is ``expected``; return False, and change nothing, if it is not.
+    """Replace the file ``name`` if its content is ``expected``; otherwise return False and change nothing.
 
     Raises ``NoteFileError`` if another program keeps the file open for writing.
     """
@@ -91,14 +91,14 @@ def swap(folder: int, name: str, content: bytes, *, expected: bytes) -> bool:
             os.rename(temporary, taken_out, src_dir_fd=folder, dst_dir_fd=folder)
             return _exchange(folder, name, taken_out, before, expected=None if is_leased else expected)
     finally:
-        os.close(before)  # which ends the lease
+        os.close(before)  # ends the lease
 
 
 def _exchange(folder: int, name: str, temporary: str, before: int, *, expected: bytes | None) -> bool:
-    """Exchange the files, if the one that comes out is still the open file ``before``, unchanged.
+    """Exchange the files, if the replaced one is still the open file ``before``, unchanged.
 
-    ``expected`` is its content if no lease tells whether it has changed. An error after the exchange leaves the
-    temporary file to ``recover``: it may hold what somebody saved.
+    ``expected`` is its content, to compare if there is no lease that reports changes. An error after the exchange
+    leaves the temporary file to ``recover``: it may hold what somebody saved.
     """
     new = _id_at(folder, temporary)
     try:
@@ -130,13 +130,13 @@ def _exchange(folder: int, name: str, temporary: str, before: int, *, expected: 
 def _put_back(folder: int, name: str, temporary: str, placed: FileId | None) -> None:
     """Put the file under ``temporary`` back in place of the one that we ``placed``.
 
-    If something else is in place by now, it was saved even later and goes in again: the last save stays.
+    If yet another file is in place by now, it was saved even later and is put back: the last save wins.
     """
     while True:
         held = _id_at(folder, temporary)
         try:
             _rename(folder, temporary, name, _EXCHANGE)
-        except FileNotFoundError:  # somebody has moved the file away
+        except FileNotFoundError:  # somebody has moved the file
             with suppress(FileExistsError):
                 _rename(folder, temporary, name, _NO_REPLACE)
                 break
@@ -150,7 +150,7 @@ def _put_back(folder: int, name: str, temporary: str, placed: FileId | None) -> 
 def rename(folder: int, name: str, other: int, new_name: str) -> bool:
     """Move a file to another folder; return False, and change nothing, if it is gone or the name there is taken.
 
-    Where the file system cannot refuse to replace a file, one that appears at the very moment of the move is replaced.
+    If the file system cannot refuse to replace a file, one that appears at the moment of the move is replaced.
     """
     try:
         if not _rename(folder, name, new_name, _NO_REPLACE, other=other):
@@ -167,8 +167,8 @@ def rename(folder: int, name: str, other: int, new_name: str) -> bool:
 def recover(folder: int) -> int:
     """Remove the temporary files of killed writers, and return how many there were.
 
-    One that holds the save of an editor goes back in place of what was written over it, or, if that has changed since,
-    becomes a file of its own. Nobody else may be writing.
+    One that holds an editor's save is put back in place of what was written over it, or, if that has changed since,
+    becomes a separate file. Nobody else may be writing.
     """
     names = durable.leftovers(folder)
     for name in names:
@@ -206,9 +206,9 @@ def _short(content: bytes) -> str:
 
 
 def _lease(descriptor: int, name: str) -> bool:
-    """Have ourselves told when somebody opens the file for writing; return False if the file system cannot.
+    """Take a lease that reports when somebody opens the file for writing; return False if that is not supported.
 
-    Waits for those who have it open for writing. Whoever opens it later waits until the lease ends.
+    Waits for programs that have it open for writing. Programs that open it later wait until the lease ends.
     """
     deadline = time.monotonic() + _PATIENCE
     while True:

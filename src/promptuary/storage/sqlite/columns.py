@@ -1,7 +1,7 @@
-"""Text as a column of SQLite holds it.
+"""Conversion of text to columns of SQLite, and back.
 
 Text that is valid Unicode is stored as text, so that a person can read the tables; any other text (a lone surrogate) as
-a blob of its bytes. The two never meet: a text has one form only.
+a blob of its bytes. A text always has the same one of these two forms.
 """
 
 import hashlib
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def to_column(text: str) -> str | bytes:
-    """Return ``text`` as a column holds it."""
+    """Return ``text`` as it is stored in a column."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -19,16 +19,16 @@ def to_column(text: str) -> str | bytes:
 
 
 def from_column(value: Any) -> str:
-    """Return the text that ``to_column`` made ``value`` of."""
+    """Undo ``to_column``."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogatepass")
     if isinstance(value, str):
         return value
-    raise ValueError("a text is no text")
+    raise ValueError("a text is not text")
 
 
 def row_checksum(*values: object) -> int:
-    """Return a number that changes with any of ``values``, which are as columns hold them."""
+    """Return a checksum of ``values``, which are as stored in columns."""
     digest = hashlib.blake2b(repr(values).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 

@@ -2,7 +2,7 @@
 
 There are two connections, each for one thread at a time: one writes, the other reads, so a reader never waits for a
 writer. Every piece of work is one transaction; while another process holds the lock, it is retried from its start until
-the timeout. Only SQLite opens the file: closing any other descriptor of it would drop SQLite's locks. Knows nothing of
+the timeout. Only SQLite opens the file: closing any other descriptor of it would drop SQLite's locks. Does not know
 what is stored.
 """
 
@@ -29,15 +29,15 @@ _BINDING: Final = queries(SQL, "binding_queries.sql")
 Result = TypeVar("Result")
 
 Work = Callable[[sqlite3.Connection], Result]
-"""What is done in one transaction. It may run more than once, so it must not touch anything else."""
+"""The work of one transaction. It may run more than once, so it must not have other effects."""
 
 _Begin = Literal["BEGIN", "BEGIN IMMEDIATE"]
 
 _PAUSE: Final = 0.004
-"""The longest pause between two tries. It does not grow: the one that waits longest must not try least often."""
+"""The longest pause between two attempts. It does not grow: whoever waits longest must not try least often."""
 
 _STUCK: Final = 1.0
-"""Seconds after which those who read the file while it is purged may be ourselves."""
+"""Seconds after which a reader that blocks a purge may be this process itself."""
 
 _SMALLEST: Final = 512
 """Bytes of the smallest database. SQLite treats a shorter file as empty and overwrites it."""
@@ -71,12 +71,12 @@ class Database:
         self._file = _identity(path)
 
     def read(self, work: Work[Result]) -> Result:
-        """Return what ``work`` reads, all of it from one snapshot of the database."""
+        """Run ``work``, which reads from one snapshot of the database."""
         with self._locked(self._locks[0]):
             return self._retried(lambda: _transaction(self._reader, "BEGIN", work))
 
     def write(self, work: Work[Result], *, after_commit: Callable[[Result], object] = lambda _: None) -> Result:
-        """Do ``work`` as a whole or not at all; it is on the disk when this returns and ``after_commit`` was called.
+        """Run ``work`` atomically; when this returns, it is on the disk and ``after_commit`` was called.
 
         Within ``transaction`` both happen when that ends.
         """
@@ -121,11 +121,11 @@ class Database:
             call()
 
     def is_current(self) -> bool:
-        """Tell whether the file at the path is still the one that was opened."""
+        """Return whether the file at the path is still the one that was opened."""
         return _identity(self._path) == self._file
 
     def _check_current(self) -> None:
-        """Raise an error if what was just committed is in a file that nobody will find."""
+        """Raise an error if the file that was just committed to was removed or replaced."""
         if self._durable and not self.is_current():
             raise StateReplacedError(
                 f"{self.name} was removed or replaced while it was in use, by `git clean` perhaps; this step was not "
@@ -138,7 +138,7 @@ class Database:
             migrate.check_again(connection, self.name, self._steps)
 
     def checkpoint(self, work: Work[Result]) -> Result:
-        """Do ``work`` as a whole or not at all; when this returns, it and every write before it are on the disk."""
+        """Run ``work`` atomically; when this returns, it and every write before it are on the disk."""
         with self._locked(self._locks[1]):
             self._writer.execute("PRAGMA synchronous = FULL")
             try:
@@ -148,9 +148,9 @@ class Database:
                     self._writer.execute("PRAGMA synchronous = NORMAL")
 
     def remove(self, work: Work[Result], *, dry_run: bool = False) -> Result:
-        """Do ``work`` as a whole or not at all, like ``write``, or with ``dry_run`` only find out what it would do.
+        """Run ``work`` atomically, like ``write``, or with ``dry_run`` roll it back.
 
-        References are not checked: that takes a look at every row for each row that goes. ``work`` sees to them.
+        Foreign keys are not checked: that would scan every row for each removed row. ``work`` must keep them valid.
         """
         if self._joined.pending is not None:
             raise PromptuaryError(f"{self.name}: nothing can be removed within a transaction; end it first.")
@@ -162,9 +162,9 @@ class Database:
                 self._writer.execute("PRAGMA foreign_keys = ON")
 
     def purge(self) -> None:
-        """Rewrite the file so that nothing that was deleted remains in its free pages, nor in its log.
+        """Rewrite the file so that no deleted data remains in its free pages or in its log.
 
-        Other processes may use it meanwhile; only one that reads at this moment is waited for.
+        Other processes may use it meanwhile; this waits only for one that is reading.
         """
         if self._joined.pending is not None:
             raise PromptuaryError(f"{self.name}: what was deleted cannot be purged within a transaction; end it first.")
@@ -194,7 +194,7 @@ class Database:
             self._writer.close()
 
     def _reopen(self) -> None:
-        """Open the file anew, as the writer: a read whose end the disk failed to note would lock the log for ever."""
+        """Reopen the file, as the writer: a read whose end the disk failed to record would lock the log forever."""
         with self._locked(self._locks[0]):
             self._closed = True  # until both are open again
             self._reader.close()
@@ -257,11 +257,11 @@ class Database:
 
 
 class BoundDatabase(Database):
-    """A database that says whose it is. What that means is not known here."""
+    """A database that records its owner. What that means is decided elsewhere."""
 
     @property
     def binding(self) -> str | None:
-        """Whose it is; ``None`` for one that was made before databases said so."""
+        """The owner; ``None`` for a database made before owners were recorded."""
         row = self.read(lambda connection: connection.execute(_BINDING["binding"]).fetchone())
         try:
             return None if row is None else from_column(row[0])
@@ -269,12 +269,12 @@ class BoundDatabase(Database):
             raise damaged(self.name, str(error)) from error
 
     def bind(self, value: str) -> None:
-        """Say whose it is."""
+        """Record the owner."""
         self.write(lambda connection: connection.execute(_BINDING["bind"], {"value": to_column(value)}))
 
 
 def copy_database(source: Path, target: Path) -> None:
-    """Make ``target`` a copy of ``source`` as it is now, although others write to it; replace it if it is there.
+    """Copy the current state of ``source``, even while others write to it, to ``target``, replacing an existing file.
 
     Raises ``StorageError`` if ``source`` is damaged, and nothing is copied.
     """
@@ -294,7 +294,7 @@ class _Joined(threading.local):
 
 
 def _part(connection: sqlite3.Connection, work: Work[Result]) -> Result:
-    """Do ``work`` as a part of the open transaction: if it fails, nothing of it stays, whatever becomes of the rest."""
+    """Run ``work`` as a savepoint of the open transaction: if it fails, only its own changes are rolled back."""
     connection.execute("SAVEPOINT part")
     try:
         result = work(connection)
@@ -321,7 +321,7 @@ def _transaction(connection: sqlite3.Connection, begin: _Begin, work: Work[Resul
 
 
 def _create(path: Path, name: str) -> None:
-    """Create an empty file for its user alone, unless there is one; SQLite takes it for a new database."""
+    """Create an empty file that only the user can access, unless one exists; SQLite treats it as a new database."""
     try:
         durable.create(path, b"", mode=0o600)
     except (OSError, ValueError) as error:
@@ -332,7 +332,7 @@ def _create(path: Path, name: str) -> None:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return what tells a file from one that takes its place."""
+    """Return the identity of a file, to detect a replacement."""
     try:
         found = path.stat()
     except OSError:

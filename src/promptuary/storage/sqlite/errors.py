@@ -1,4 +1,4 @@
-"""Turns what SQLite reports into errors that say what to do. Nothing of sqlite3 is raised beyond this edge."""
+"""Translates errors of SQLite into errors that say what to do. No error of sqlite3 leaves this layer."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _ADVICE = {
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Tell whether another connection holds the lock, so that it is worth retrying."""
+    """Return whether another connection holds the lock, so that a retry makes sense."""
     return _code(error) in _BUSY
 
 
@@ -38,13 +38,13 @@ def translated(name: str) -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError as error:
-        # SQLite quotes the damaged part in its message, and that is no text.
-        raise damaged(name, "it holds text that is none") from error
+        # SQLite quotes the damaged part in its message, and that is not valid text.
+        raise damaged(name, "it holds invalid text") from error
     except sqlite3.Error as error:
         code = _code(error)
         if code in _BUSY:
             raise PromptuaryError(f"{name} is in use by another process for too long; try again.") from error
-        # Text that is no text is reported without a code.
+        # Invalid text is reported without a code.
         if code in _DAMAGED or (code is None and isinstance(error, sqlite3.OperationalError)):
             raise damaged(name, str(error)) from error
         raise PromptuaryError(f"{name}: {_ADVICE.get(code or 0, f'it could not be used ({error}).')}") from error
@@ -58,7 +58,7 @@ def _code(error: sqlite3.Error) -> int | None:
 
 @contextmanager
 def sound(name: str) -> Iterator[None]:
-    """Raise what cannot be turned into a value as damage: this is not how we wrote it."""
+    """Report a row that cannot be converted to a value as damage: it differs from what was written."""
     try:
         yield
     except (ValueError, TypeError, KeyError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Owners of what is stored: each has a number in the database, given when something is written for it first."""
+"""Owners of what is stored: each gets a number in the database with the first write for it."""
 
 import sqlite3
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from promptuary.storage.sqlite.sql.queries import queries
 _QUERIES = queries(SQL, "thread_queries.sql")
 
 _NOBODY: Final = -1
-"""Stands for an owner that nothing was written for yet: no row has this number."""
+"""The number for an owner without any rows yet: no row has it."""
 
 
 def find_owner(connection: sqlite3.Connection, owner: Owner) -> int | None:
@@ -23,7 +23,7 @@ def find_owner(connection: sqlite3.Connection, owner: Owner) -> int | None:
 
 
 def add_owner(connection: sqlite3.Connection, owner: Owner) -> int:
-    """Return the number of ``owner``, which gets one if it has none."""
+    """Return the number of ``owner``, adding one if needed."""
     connection.execute(_QUERIES["add_owner"], _owner_key(owner))
     (number,) = connection.execute(_QUERIES["find_owner"], _owner_key(owner)).fetchone()
     return int(number)
@@ -34,7 +34,7 @@ def _owner_key(owner: Owner) -> dict[str, str | bytes]:
 
 
 class OwnedRows:
-    """Rows of one owner: each of the queries gets the number of that owner."""
+    """Access to the rows of one owner: each query gets the number of that owner."""
 
     _queries: ClassVar[Mapping[str, str]]
 
@@ -62,7 +62,7 @@ class OwnedRows:
         *,
         after_commit: Callable[[Result], object] = lambda _: None,
     ) -> Result:
-        """Do ``work`` with the number of the owner, as a whole or not at all."""
+        """Run ``work`` with the number of the owner, atomically."""
         return self._database.write(
             lambda connection: work(connection, add_owner(connection, self._owner)), after_commit=after_commit
         )

@@ -1,4 +1,4 @@
-"""``state.db``: one SQLite file in which everything persistent is stored, with one store a noun over it."""
+"""``state.db``: one SQLite file for everything persistent, with one store per kind of data over it."""
 
 import hashlib
 import sqlite3
@@ -85,13 +85,13 @@ class SqliteState(StateDatabase):
         return SqliteExperiences(self._database, principal.owner, on_change)
 
     def forgetting(self, principal: Principal) -> "SqliteForgetting":
-        """Return what takes notes out of this database: of all owners, or with all else that ``principal`` has."""
+        """Return what removes notes and sources from this database on behalf of ``principal``."""
         from promptuary.storage.sqlite.notes.forgetting import SqliteForgetting  # noqa: PLC0415  (few commands need it)
 
         return SqliteForgetting(self._database, principal.owner)
 
     def has_session(self, principal: Principal, thread: str) -> bool:
-        """Return whether a session says what a thread of ``principal`` may see."""
+        """Return whether a thread of ``principal`` has a session."""
 
         def found(connection: sqlite3.Connection) -> bool:
             owner = find_owner(connection, principal.owner)
@@ -108,7 +108,7 @@ class SqliteState(StateDatabase):
 
     @contextmanager
     def answering(self, principal: Principal, thread: str) -> Iterator[None]:
-        """Hold a thread while a model answers in it, by a lock file beside the database; it is gone afterwards."""
+        """Lock a thread while a model answers in it, by a lock file beside the database that is removed afterwards."""
         owner = principal.owner
         said = f"{owner.kind}\0{owner.name}\0{owner.agent}\0{thread}"
         name = hashlib.sha256(said.encode("utf-8", "surrogatepass"))
@@ -118,26 +118,26 @@ class SqliteState(StateDatabase):
                 held.enter_context(durable.locked(path, timeout=0))
             except LockTimeoutError:
                 raise busy(thread) from None
-            # Before the lock ends: whoever has the file open by then sees that it is gone, and makes another.
+            # Before the lock is released: a process that has the file open sees that it is gone, and creates another.
             held.callback(path.unlink, missing_ok=True)
             yield
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Join what all stores write in the block, by this thread, into one transaction."""
+        """Run a transaction over all stores, for writes by the current thread."""
         return self._database.transaction()
 
     @property
     def name(self) -> str:
-        """What messages call the file."""
+        """The name of the file in messages."""
         return self._database.name
 
     @property
     def database(self) -> BoundDatabase:
-        """The file, which says whose it is."""
+        """The file, which records its owner."""
         return self._database
 
     def is_current(self) -> bool:
-        """Tell whether the file is still the one that was opened."""
+        """Return whether the file is still the one that was opened."""
         return self._database.is_current()
 
     def verify(self) -> None:

@@ -1,9 +1,9 @@
 """Texts stored once each, by their content: the blocks of a prompt recur turn after turn.
 
-A text is stored as its bytes, packed if that is shorter, under the SHA-256 of the bytes; reading compares, since SQLite
-itself does not notice when a byte on the disk has changed. A text out of which something was taken keeps its hash as
-its name, so that whoever stores the old text again gets the new one. Knows nothing of what the texts are for, but notes
-which of them name notes, so that these can be found.
+A text is stored as its bytes, compressed if that is shorter, under the SHA-256 of the bytes; reading verifies it, since
+SQLite itself does not notice when a byte on the disk has changed. A redacted text keeps the old hash as its name, so
+storing the old text again yields the redacted one. Does not know what the texts are for, but records which of them name
+notes, so that these can be found.
 """
 
 import hashlib
@@ -21,13 +21,13 @@ _QUERIES = queries(SQL, "thread_queries.sql")
 
 _WORTH_PACKING: Final = 512
 _LEVEL: Final = 1
-"""The fastest: higher levels take several times as long for a tenth less."""
+"""The fastest level: higher ones take several times as long for a tenth less."""
 
 
 _KNOWN_NUMBERS: Final = 50_000
 
 REDACTED: Final = 2
-"""Added to ``packed`` of a text out of which something was taken: the hash of what is left stands before it."""
+"""Added to ``packed`` of a redacted text: the hash of the redacted text precedes it."""
 _HASH: Final = 32
 
 
@@ -41,7 +41,7 @@ class Packed:
 
 
 def pack(text: str, *, at_least: int = _WORTH_PACKING) -> Packed:
-    """Return ``text`` as it is stored; lone surrogates are kept. One of less than ``at_least`` bytes is not packed."""
+    """Return ``text`` as it is stored, with lone surrogates. One of less than ``at_least`` bytes is not compressed."""
     data = text.encode("utf-8", "surrogatepass")
     digest = hashlib.sha256(data).digest()
     body = zlib.compress(data, _LEVEL) if len(data) >= at_least else data
@@ -49,7 +49,7 @@ def pack(text: str, *, at_least: int = _WORTH_PACKING) -> Packed:
 
 
 def pack_redacted(text: str, name: bytes) -> Packed:
-    """Return what is left of a text as it is stored, under the hash that it had, or any other name."""
+    """Return a redacted text as it is stored, under its old hash, or any other name."""
     left = pack(text)
     return Packed(name, left.packed | REDACTED, left.sha256 + left.body)
 
@@ -70,7 +70,7 @@ def unpack(sha256: bytes, packed: int, body: bytes) -> str:
 class Numbers:
     """A cache: the row numbers of texts by their hashes. The number of a text never changes while it is there.
 
-    Any thread may ask or tell.
+    Thread-safe.
     """
 
     __slots__ = ("_known", "_removals")
@@ -80,7 +80,7 @@ class Numbers:
         self._removals = 0
 
     def check(self, connection: sqlite3.Connection) -> int:
-        """Let go of everything if a text was removed since, by any process; return how often that happened."""
+        """Clear the cache if any process removed a text since; return how often that happened."""
         (removals,) = connection.execute(_QUERIES["removals"]).fetchone()
         if removals != self._removals:
             self._known, self._removals = {}, removals
@@ -91,7 +91,7 @@ class Numbers:
         return self._known.get(digest)
 
     def learn(self, contents: "Contents") -> None:
-        """Add what a committed transaction looked up or added, unless a text was removed meanwhile."""
+        """Add the numbers that a committed transaction looked up or added, unless a text was removed meanwhile."""
         if contents.removals != self._removals:
             return
         if len(self._known) > _KNOWN_NUMBERS:
@@ -109,7 +109,7 @@ class Contents:
         self.digests: dict[int, bytes] = {}
         """The hashes of the texts that were stored or read."""
         self.redacted: set[int] = set()
-        """Those that were read and out of which something was taken."""
+        """Those that were read and are redacted."""
         self._connection = connection
         self._known = known or Numbers()
         self.removals = 0 if known is None else known.check(connection)
@@ -117,7 +117,7 @@ class Contents:
 
     def put(self, text: str, *, is_receipt: bool = False) -> int:
         """Store ``text`` and return its number."""
-        # Not packed before it is known to be new: nearly everything in a prompt was there a turn ago.
+        # Not compressed before it is known to be new: nearly everything in a prompt was there a turn ago.
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
         known = self._known.of(digest)
         if known is not None:
@@ -129,20 +129,20 @@ class Contents:
         return number
 
     def put_redacted(self, text: str, name: bytes, *, is_receipt: bool = False) -> int:
-        """Store what is left of a text under a name of its own, and return its number."""
+        """Store a redacted text under a separate name, and return its number."""
         number = self._insert(pack_redacted(text, name))
         self.digests[number] = name
         self._mention_all(number, text, is_receipt=is_receipt)
         return number
 
     def digest(self, number: int) -> bytes:
-        """Return the hash under which the text of that number is stored."""
+        """Return the hash under which the text with that number is stored."""
         if number not in self.digests:
             self.get(number)
         return self.digests[number]
 
     def mention(self, number: int, notes: Iterable[str]) -> None:
-        """Note that the text of that number names notes."""
+        """Record that the text with that number names notes."""
         self._connection.executemany(_QUERIES["add_mention"], [(note, number) for note in sorted(notes)])
 
     def _add(self, text: str, *, is_receipt: bool) -> int:
@@ -151,7 +151,7 @@ class Contents:
         return number
 
     def _mention_all(self, number: int, text: str, *, is_receipt: bool) -> None:
-        """Note which notes a text names, so that they can be forgotten."""
+        """Record which notes a text names, so that they can be forgotten."""
         if notes := mentioned(text):
             self.mention(number, notes)
             if is_receipt:
@@ -162,7 +162,7 @@ class Contents:
         return int(self._connection.execute(_QUERIES["add_content"], values).lastrowid or 0)
 
     def get(self, number: int) -> str:
-        """Return the text of that number; each is read once."""
+        """Return the text with that number; each is read once."""
         if number not in self._seen:
             row = self._connection.execute(_QUERIES["get_content"], {"id": number}).fetchone()
             if row is None:

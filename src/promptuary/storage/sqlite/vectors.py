@@ -1,7 +1,7 @@
-"""Vectors that last, in the SQLite file of the state: by embedder and by the hash of what was embedded.
+"""Persistent vectors, in the SQLite file of the state: by embedder and by the hash of what was embedded.
 
-They are kept as 16-bit floats, which is half the size and changes a cosine in the fourth digit. A text that is moved,
-or comes back, has its vector still. Knows nothing of chunks and of how vectors are searched.
+They are stored as 16-bit floats, which halves the size and changes a cosine in the fourth digit. A text that is moved
+or restored still has its vector. Knows nothing of chunks or of how vectors are searched.
 """
 
 import sqlite3
@@ -23,7 +23,7 @@ _QUERIES: Final = queries(SQL, "vector_queries.sql")
 
 
 _AT_ONCE: Final = 500
-"""How many hashes are looked up in one statement; SQLite takes 999 values."""
+"""How many hashes are looked up in one statement; SQLite accepts 999 values."""
 
 
 class SqliteVectors:
@@ -34,7 +34,7 @@ class SqliteVectors:
 
     @property
     def database(self) -> BoundDatabase:
-        """The file, which says whose it is."""
+        """The file, which records its owner."""
         return self._database
 
     def get(self, embedder: str, hashes: Sequence[str]) -> dict[str, bytes]:
@@ -101,7 +101,7 @@ class SqliteVectors:
             for batch in (wanted[start : start + _AT_ONCE] for start in range(0, len(wanted), _AT_ONCE)):
                 statement = _QUERIES[query].replace("/* hashes */", ",".join("?" * len(batch)))
                 rows.update((keys[key], body) for key, body in connection.execute(statement, (number, *batch)))
-            # In the order in which they were asked for.
+            # In the order in which they were requested.
             return {one: rows[one] for one in keys.values() if one in rows}
 
         return self._database.read(found)
@@ -115,7 +115,7 @@ def _number(connection: sqlite3.Connection, embedder: str) -> int | None:
 def _key(sha256: str) -> bytes:
     key = bytes.fromhex(sha256)
     if len(key) != 32:
-        raise ValueError(f"{sha256!r} is no SHA-256")
+        raise ValueError(f"{sha256!r} is not a SHA-256")
     return key
 
 
@@ -153,5 +153,5 @@ def _numpy() -> "ModuleType":
     try:
         import numpy as np  # noqa: PLC0415  (100 ms, and only those who search by meaning need it)
     except ImportError as error:
-        raise PromptuaryError(f"Vectors need a package more: {how_to_install('embeddings')}") from error
+        raise PromptuaryError(f"Vectors need the 'embeddings' extra: {how_to_install('embeddings')}") from error
     return np

@@ -1,8 +1,8 @@
 """The catalogue of an index in one SQLite file: folders, files with their stamps, chunks with their lines and texts.
 
-The full-text index and the vectors hold numbers of chunks; the catalogue says what a number means. A file is written as
-a whole or not at all, several of them in one transaction. The catalogue also lists the changes that the full-text index
-has not committed yet, so that the next writer can repair what a killed process left. Knows neither tantivy nor vectors.
+The full-text index and the vectors hold numbers of chunks; the catalogue says what a number means. A file is written
+atomically, several of them in one transaction. The catalogue also lists the changes that the full-text index has not
+committed yet, so that the next writer can repair what a killed process left. Knows neither tantivy nor vectors.
 """
 
 import json
@@ -44,7 +44,7 @@ _STEPS: Final = (
     "schema_8_tags.sql",
 )
 _MOST_LINKS: Final = 200
-"""Links that a search looks at, the best first."""
+"""How many links a search considers, the best first."""
 _ENDS: Final = str.maketrans({'"': " ", "\0": " "})
 
 
@@ -63,7 +63,7 @@ class Catalog:
         self._highest: int | None = None
 
     def meta(self, name: str) -> str:
-        """Return a value that is stored about the whole index; empty if it was never set."""
+        """Return a property of the whole index; empty if it was never set."""
 
         def found(connection: sqlite3.Connection) -> str:
             row = connection.execute(_QUERIES["get_meta"], {"name": name}).fetchone()
@@ -72,7 +72,7 @@ class Catalog:
         return self._read(found)
 
     def set_meta(self, name: str, value: str) -> None:
-        """Store a value about the whole index."""
+        """Store a property of the whole index."""
         self._write(lambda own: own.execute(_QUERIES["set_meta"], {"name": name, "value": value}))
 
     def folders(self) -> Sequence[tuple[Folder, int]]:
@@ -132,7 +132,7 @@ class Catalog:
             return CatalogChange(new, dropped, fresh=True), last
 
         change, last = self._write(work)
-        # Only now: a transaction may run more than once, or be rolled back.
+        # Only after the commit: a transaction may run more than once, or be rolled back.
         self._highest = last
         return change
 
@@ -141,7 +141,7 @@ class Catalog:
         self._write(lambda own: rows.add_file(own, self._folder_number(own, folder), file))
 
     def move(self, folder: Folder, old: str, file: IndexedFile) -> CatalogChange:
-        """Give a file another path; its chunks keep their numbers, and must be indexed again under that path."""
+        """Rename a file; its chunks keep their numbers, and must be indexed again under the new path."""
 
         def work(own: sqlite3.Connection) -> CatalogChange:
             place = self._folder_number(own, folder)
@@ -231,7 +231,7 @@ class Catalog:
         return [(int(number), from_column(folder), from_column(path)) for number, folder, path in every]
 
     def chunks(self, numbers: Sequence[int]) -> dict[int, IndexedChunk]:
-        """Return the chunks of these numbers that are still there."""
+        """Return the chunks with these numbers that still exist."""
 
         def work(own: sqlite3.Connection) -> dict[int, IndexedChunk]:
             texts, key = rows.Texts(own), {"numbers": json.dumps(numbers)}
@@ -240,7 +240,7 @@ class Catalog:
         return self._read(work)
 
     def traits(self, numbers: Sequence[int]) -> dict[int, ChunkTraits]:
-        """Return what is known of the documents of these chunks."""
+        """Return the documents of these chunks."""
         return self._read(lambda own: rows.traits(own, json.dumps(numbers)))
 
     def spoken(self, terms: Sequence[str], limit: int) -> list[tuple[int, float]]:
@@ -254,7 +254,7 @@ class Catalog:
         )
 
     def linked(self, terms: Sequence[str], files: Collection[int] | None = None) -> list[tuple[int, str]]:
-        """Return the first chunks of files that links call something with any of these terms, each with what that is.
+        """Return the first chunks of files whose links have text with any of these terms, each with that text.
 
         ``files`` restricts them to these files.
         """
@@ -271,7 +271,7 @@ class Catalog:
         return self._read(lambda own: own.execute(_QUERIES["some_conversation"]).fetchone() is not None)
 
     def hashes(self, numbers: Sequence[int]) -> dict[int, str]:
-        """Return the hashes of the chunks of these numbers."""
+        """Return the hashes of the chunks with these numbers."""
         key = {"numbers": json.dumps(numbers)}
         return self._read(lambda own: {one: bytes(sha).hex() for one, sha in own.execute(_QUERIES["hashes"], key)})
 
@@ -316,7 +316,7 @@ class Catalog:
             above = {"above": rows.number(own, EMBEDDED), "limit": 1}
             lacking = own.execute(_QUERIES["lacking_vectors"], above).fetchone()
             last = int(own.execute(_QUERIES["last_chunk"]).fetchone()[0])
-            # So that the table stays small: it holds only what was embedded before its turn.
+            # So that the table stays small: it holds only chunks that were embedded out of order.
             done = lacking[0] - 1 if lacking else max(last, *numbers)
             own.execute(_QUERIES["forget_embedded"], {"above": done})
             rows.set_number(own, EMBEDDED, done)
@@ -377,6 +377,6 @@ class Catalog:
 
 
 def _any_of(terms: Sequence[str]) -> str:
-    """Return what finds texts with any of these terms."""
-    # Quoted, a term is data, and nothing in it an operator; these two characters would end it.
+    """Return a full-text expression for texts with any of these terms."""
+    # A quoted term is data, without operators; these two characters would end it.
     return " OR ".join(f'"{term.translate(_ENDS)}"' for term in terms)

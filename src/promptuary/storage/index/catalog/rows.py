@@ -1,4 +1,4 @@
-"""Files and chunks as rows of the catalogue, and back. Raises ``ValueError`` for a row that cannot be ours."""
+"""Converts files and chunks to rows of the catalogue, and back. Raises ``ValueError`` for an invalid row."""
 
 import json
 import sqlite3
@@ -25,7 +25,7 @@ Place = tuple[int, int, int]
 """The number of a chunk, its first and its last line."""
 
 Identity = tuple[bytes, str | bytes | None, str, int | None]
-"""The hash of a chunk, and its own words, its names and its date as columns hold them."""
+"""The hash of a chunk, and its own words, its names and its date as stored in columns."""
 
 WRITTEN: Final = "written"
 """The full-text index has every chunk up to this number."""
@@ -47,7 +47,7 @@ class Texts:
         self._lines: dict[int, list[str]] = {}
 
     def lines(self, file: int, first: int, last: int) -> str:
-        """Return some lines of a file, as a chunk has them."""
+        """Return the lines of a chunk."""
         if file not in self._lines:
             row = self._connection.execute(_QUERIES["get_content"], (file,)).fetchone()
             # The last element is the rest of the text: a chunk near the beginning needs no more lines.
@@ -60,7 +60,7 @@ class Texts:
 
 @contextmanager
 def as_damage() -> Iterator[None]:
-    """Raise every error of the catalogue that a rebuild repairs as ``IndexDamagedError``."""
+    """Convert every error that a rebuild repairs to ``IndexDamagedError``."""
     try:
         yield
     except (DatabaseDamagedError, UnknownFormatError) as error:
@@ -87,7 +87,7 @@ def folder_number(connection: sqlite3.Connection, folder: Folder) -> int:
 def add_file(
     connection: sqlite3.Connection, folder: int, file: IndexedFile, chunks: Sequence[Chunk] | None = None
 ) -> tuple[int, bool]:
-    """Add or update a file, which has these ``chunks`` now, or those it had; return its number, and whether it is new.
+    """Add or update a file, with these ``chunks`` or those it had; return its number, and whether it is new.
 
     The chunks are counted, not written.
     """
@@ -127,12 +127,12 @@ def to_file(row: Sequence[Any]) -> IndexedFile:
 
 
 def to_tags(tags: Sequence[str]) -> str:
-    """Return tags as a column holds them: each between two line feeds, so that one can be found in all."""
+    """Return tags as stored in a column: each between two line feeds, so that a single one can be found."""
     return "\n".join(["", *map(to_tag, tags), ""]) if tags else ""
 
 
 def to_tag(tag: str) -> str:
-    """Return a tag as it is compared, in characters that the database takes."""
+    """Return a tag as it is compared, in characters that the database accepts."""
     return " ".join(as_tag(tag).split()).replace("\0", "").encode("utf-8", "replace").decode()
 
 
@@ -217,13 +217,13 @@ def linked(
 
 
 def _findable(own: str) -> str:
-    """Return what people say in a conversation, or call a file, as it is indexed: valid text in one spelling."""
+    """Return the words of a conversation, or the text of a link, as indexed: valid text in one spelling."""
     text = folded(own).replace("\0", " ")
     return f"{text} {extra}" if (extra := extra_terms(text)) else text
 
 
 def _identity(chunk: Chunk) -> Identity:
-    # All of a chat between people is their own; it is not stored twice.
+    # In a chat between people, all words are their own; they are not stored twice.
     own = "" if not chunk.own else None if chunk.own == chunk.text else to_column(chunk.own)
     return chunk.digest, own, _packed(chunk.names) if chunk.names else "[]", chunk.date
 
@@ -291,7 +291,7 @@ def to_unembedded(row: Sequence[Any], texts: Texts) -> UnembeddedChunk:
 
 
 def traits(connection: sqlite3.Connection, numbers: str) -> dict[int, ChunkTraits]:
-    """Return what is known of the documents of chunks, whose numbers are a JSON list."""
+    """Return the documents of chunks, whose numbers are a JSON list."""
     found = connection.execute(_QUERIES["traits"], {"numbers": numbers}).fetchall()
     chats = sorted({row[1] for row in found if row[4]})
     conversations: dict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -318,25 +318,25 @@ def _conversation(line: int, conversations: Sequence[tuple[int, int]]) -> int | 
 
 
 def number(connection: sqlite3.Connection, name: str) -> int:
-    """Return a number that is stored about the whole index; 0 if it never was."""
+    """Return a numeric property of the whole index; 0 if it was never set."""
     row = connection.execute(_QUERIES["get_meta"], {"name": name}).fetchone()
     return 0 if row is None else int(row[0])
 
 
 def set_number(connection: sqlite3.Connection, name: str, value: int) -> None:
-    """Store a number about the whole index."""
+    """Store a numeric property of the whole index."""
     connection.execute(_QUERIES["set_meta"], {"name": name, "value": str(value)})
 
 
 @lru_cache(maxsize=64)
 def _unpacked(value: Any) -> tuple[str, ...]:
-    """Return what ``_packed`` made ``value`` of."""
+    """Undo ``_packed``."""
     return tuple(map(str, json.loads(value)))
 
 
 def _kind(value: Any) -> FileKind:
     if value not in FILE_KINDS:
-        raise ValueError(f"{value!r} is no kind of file")
+        raise ValueError(f"{value!r} is not a kind of file")
     return cast("FileKind", value)
 
 
@@ -362,7 +362,7 @@ class CatalogChange:
 
 
 def put_file(own: sqlite3.Connection, folder: int, content: FileContent, last: int) -> tuple[CatalogChange, int]:
-    """Write one file; ``last`` is the highest number of a chunk, and is returned as it is afterwards."""
+    """Write one file; ``last`` is the highest number of a chunk, and the new highest number is returned."""
     file, text, chunks = content
     number, new_file = add_file(own, folder, file, chunks)
     before = {} if new_file else same_chunks(own, number)

@@ -1,1 +1,1 @@
-"""The full-text index of chunks, and how a query is put to it."""
+"""The full-text index of chunks, and its queries."""

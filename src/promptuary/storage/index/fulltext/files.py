@@ -1,8 +1,8 @@
 """The files of a full-text index on disk: which belong to it, whether they are intact, and what an error means.
 
 A tantivy index is one ``meta.json`` that names immutable segments, each of a few files that end with their checksum.
-tantivy itself does not verify the checksums when it opens the files; a flipped bit would be a wrong result, or a panic.
-Does not know what is indexed.
+tantivy itself does not verify the checksums when it opens the files; a flipped bit would cause a wrong result, or a
+panic. Does not know what is indexed.
 """
 
 import errno
@@ -54,7 +54,7 @@ def _meta(folder: Path) -> Path:
 
 
 def verify_no_index(folder: Path) -> None:
-    """Raise ``IndexDamagedError`` if segments exist without a ``meta.json``: they are the rest of a damaged index."""
+    """Raise ``IndexDamagedError`` if segments exist without a ``meta.json``: these remain of a damaged index."""
     try:
         names = [path.name for path in folder.iterdir()]
     except FileNotFoundError:
@@ -76,7 +76,7 @@ def verify(folder: Path, known: Collection[str]) -> frozenset[str]:
                 if name not in known:
                     _verify_file(folder, name, documents)
         except FileNotFoundError as error:
-            # A merge may have replaced the file meanwhile.
+            # A merge may have replaced the file in the meantime.
             if commit_stamp(folder) == seen:
                 raise damaged(folder, f"{Path(error.filename).name} is missing") from error
             continue

@@ -1,8 +1,7 @@
 """The full-text index of files, built on tantivy: BM25 over the texts, headings and paths of chunks.
 
 Disposable: everything in it can be rebuilt. One process writes at a time; any number of processes read, and never wait
-for the writer. ``query`` builds the queries, ``spelling`` finds what misspelled words are meant for, ``files`` verifies
-the files.
+for the writer. ``query`` builds the queries, ``spelling`` corrects misspelled words, ``files`` verifies the files.
 """
 
 import os
@@ -68,7 +67,7 @@ class TantivyIndex:
             self._last_commit()
 
     def write(self, documents: Sequence[Document], dropped: Collection[int], *, fresh: bool = False) -> None:
-        """Remove ``dropped`` and add ``documents``, replacing those of the same number; visible after ``commit``.
+        """Remove ``dropped`` and add ``documents``, replacing those with the same number; visible after ``commit``.
 
         ``fresh`` promises that the numbers are new: deleting is expensive.
         """
@@ -84,7 +83,7 @@ class TantivyIndex:
                 writer.add_document(_fill(Entry(), one))
 
     def commit(self) -> None:
-        """Make what was written durable and visible, to other processes too."""
+        """Make changes durable and visible, to other processes too."""
         with self._write_lock, translate_errors(self._folder):
             self._check()
             if self._writer is None:
@@ -92,7 +91,7 @@ class TantivyIndex:
             try:
                 self._writer.commit()
             except BaseException:
-                # Its state is unknown now; the next writer starts from the files.
+                # Its state is unknown now; the next writer reloads the files.
                 self._writer = None
                 raise
 
@@ -136,9 +135,9 @@ class TantivyIndex:
             return builder.average()
 
     def explained(self, words: Words, named: Sequence[tuple[int, str]]) -> dict[int, float]:
-        """Return how many words chunks explain by their names, as if these stood once in a text of usual length.
+        """Return how many words chunks explain by their names, as if these occurred once in a text of average length.
 
-        A name counts if all its words are among ``words``: what is called "release notes" is not meant by "release".
+        A name counts if all its words are among ``words``: "release" alone does not mean "release notes".
         """
         with translate_errors(self._folder):
             last = self._last_commit()
@@ -246,7 +245,7 @@ def _fill(entry: "Entry", one: Document) -> "Entry":
     # Separate values: no phrase matches across the text and them.
     if extra := extra_terms(body):
         entry.add_text("body", extra)
-    # So that the name of a language finds its files; since all of them have it, it does not change their order.
+    # So that the name of a language finds its files; all of them have it, so it does not change their order.
     if language := language_of(one.path):
         entry.add_text("body", language)
     entry.add_text("path", _short(one.path))

@@ -1,4 +1,4 @@
-"""Build the query of the full-text index for the words of a question: what must match, what may, and its weight.
+"""Builds the query of the full-text index for the words of a question: what must match, what may, and the weights.
 
 Questions are analysed exactly like texts. There is no query language, so nothing in a question can be an error.
 """
@@ -23,17 +23,17 @@ PART_WEIGHT: Final = 0.4
 NAME_WEIGHT: Final = 2.0
 """The weight of a name in code, relative to a word, in a long question: an error report is about its names."""
 RESPELLED_WEIGHT: Final = 0.5
-"""The weight of a word that is spelled nearly like one that was asked for and that no text has."""
+"""The weight of a word that is similar to a word of the question that no text has."""
 QUOTE_WEIGHT: Final = 1.0
 """The extra weight of a quotation in a long question, where it is not required."""
 TOGETHER_WEIGHT: Final = 0.5
 """The extra weight if the words of ``snake_case`` or ``v1.2`` are adjacent."""
 MOST_SCORE: Final = 2.2
-"""What BM25 multiplies the rarity of a word with, at most."""
+"""The highest factor that BM25 applies to the rarity of a word."""
 PREFIX_SCORE: Final = 3.0
 """The score of a word that matches a prefix: about that of a word that is neither rare nor common."""
 FEWEST: Final = 20
-"""An index of fewer chunks is too small to tell from it how rare a word is that it does not have."""
+"""An index with fewer chunks is too small to estimate the rarity of a word that it does not have."""
 MOST_WORDS: Final = 160
 """The greatest number of analysed words in a query."""
 LONGEST_WORD: Final = 64
@@ -99,10 +99,10 @@ class QueryBuilder:
         return sum(map(self._rarity, stems)) if stems and stems <= self._weights.keys() else 0.0
 
     def _rarity(self, stem: str) -> float:
-        """Return how much a word counts. One that no text has counts little more than one that a single text has.
+        """Return the weight of a word. One that no text has weighs little more than one that a single text has.
 
-        In an index of a few chunks it would count several times as much, so that no text could explain a question that
-        has such a word; there the two are to each other as they are among ``FEWEST``.
+        In an index of a few chunks it would weigh several times as much, so that no text could explain a question with
+        such a word; there the ratio of the two is the same as among ``FEWEST`` chunks.
         """
         number, frequency = self._searcher.num_docs, self._searcher.doc_freq("body", stem)
         if frequency or number >= FEWEST:
@@ -124,12 +124,12 @@ class QueryBuilder:
         return required
 
     def _respelled(self, typed: str, spelled: str) -> None:
-        """Let a word count that is spelled nearly like one that was typed; ``spelled`` may be a stem."""
+        """Add a word that is similar to a typed one; ``spelled`` may be a stem."""
         for stem in dict.fromkeys((spelled, *self._analyzers.stems.analyze(spelled))):
             self._add("body", stem, RESPELLED_WEIGHT)
             self._add("trail", stem, RESPELLED_WEIGHT * TRAIL_WEIGHT)
             if self._searcher.doc_freq("body", stem):
-                # The typed word is as rare as what it is meant for.
+                # The typed word is as rare as its correction.
                 for unknown in self._analyzers.stems.analyze(typed):
                     self._stands_for.setdefault(unknown, stem)
         self._add("path", spelled, RESPELLED_WEIGHT * PATH_WEIGHT)
@@ -226,5 +226,5 @@ class QueryBuilder:
 
 
 def _rarity(number: int, frequency: int) -> float:
-    """Return how much BM25 lets a word count that ``frequency`` of so many chunks have."""
+    """Return the BM25 weight of a word that ``frequency`` of so many chunks have."""
     return log(1 + (number - frequency + 0.5) / (frequency + 0.5))

@@ -1,4 +1,4 @@
-"""Finds the words of the index that a misspelled word of a query may be meant for.
+"""Finds the words of the index that a misspelled word of a query may stand for.
 
 One mistake: every word that is one mistake away is looked up. That takes some milliseconds for each unknown word,
 however large the index is, and compares words as they are written although the index holds stems. Two mistakes: the
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from tantivy import Searcher
 
 _MOST_SPELLINGS: Final = 3
-"""How many words one may be meant for."""
+"""How many corrections one word may have."""
 _SAME_LETTERS: Final = 3
-"""A word with two mistakes has none in so many letters at its beginning, unless one is doubled that should not be."""
+"""A word with two mistakes has none in this many letters at its beginning, except a wrongly doubled one."""
 _MOST_COMPARED: Final = 1_000
 _ENDING: Final = 3
 """Letters of an ending such as -ation, at least."""
 _FEWEST_LEFT: Final = 5
 """Letters that are left without it."""
 _JUNK: Final = 50_000
-"""For each so many chunks there must be one more that has a word: the more text there is, the more of it is junk."""
+"""A correction must occur in one more chunk for each this many chunks: more text contains more junk."""
 
 
 class Speller:
@@ -57,7 +57,7 @@ class Speller:
         return any(self._searcher.doc_freq(field, form) for field, form in places)
 
     def _near(self, word: str) -> list[str]:
-        """Return the words that ``word`` may be meant for, the most probable first."""
+        """Return the words that ``word`` may stand for, the most probable first."""
         candidates = one_mistake_away(word)
         if not STOP_WORDS.isdisjoint(candidates):
             return []
@@ -91,7 +91,7 @@ class Speller:
     def _without_ending(self, candidates: Sequence[str], stems: Sequence[str]) -> list[str]:
         """Return the stems of those candidates that have an ending.
 
-        A mistake in its ending keeps a word from losing it: without one, that of "implemntatoin" is "implemnt".
+        A mistake in an ending prevents stemming: with the ending corrected, "implemntatoin" stems to "implemnt".
         """
         found = {
             stem
@@ -102,6 +102,6 @@ class Speller:
 
 
 def _beginnings(stem: str) -> tuple[str, str]:
-    """Return how a word begins, and how it does with the second letter once instead of twice, or twice."""
+    """Return the beginning of a word, also with its second letter doubled, or single instead of doubled."""
     other = stem[:2] + stem[3:] if stem[1] == stem[2] else stem[:2] + stem[1:]
     return stem[:_SAME_LETTERS], other[:_SAME_LETTERS]

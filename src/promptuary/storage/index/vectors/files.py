@@ -2,8 +2,8 @@
 
 The log ``changes`` begins with a head, which has the valid length of the log and the number of the base file; then come
 the changes, each with a checksum. A change is appended after the valid length, then the head is overwritten: so a
-reader sees all of a change or nothing, and a writer that is killed leaves nothing visible. Everything is verified when
-it is read. Knows bytes only, not vectors.
+reader sees all of a change or nothing, and a killed writer leaves no visible trace. Everything is verified when it is
+read. Knows bytes only, not vectors.
 """
 
 import struct
@@ -80,7 +80,7 @@ class VectorFiles:
                 raise _unreadable(error) from error
             if len(data) == _START and _SUM.unpack_from(data, _HEAD.size)[0] == zlib.crc32(data[: _HEAD.size]):
                 return self._parsed(data)
-        # A head that is being overwritten is valid a moment later; this one never is.
+        # A head that is being overwritten is valid a moment later; this one stays invalid.
         raise _damaged("the head of its changes has a wrong checksum")
 
     def base(self, head: VectorFilesHead) -> bytes | None:

@@ -1,8 +1,9 @@
 """The vector index: turbovec finds candidates among 4-bit vectors, and the exact vectors rank them.
 
 The index holds numbers of chunks and quantised vectors, in the files of ``files``. The exact vectors are loaded for the
-candidates, so quantisation can only make a search miss a chunk, never change its score. A few vectors need no turbovec.
-Before each search, a reader loads what other processes wrote. Knows neither chunks nor where vectors come from.
+candidates, so quantisation can only make a search miss a chunk, never change its score. Small indexes do not need
+turbovec. Before each search, a reader loads what other processes wrote. Knows neither chunks nor where vectors come
+from.
 """
 
 import importlib
@@ -68,7 +69,7 @@ class TurboVectors:
         self._head = VectorFilesHead(dimensions)
 
     def write(self, vectors: Mapping[int, bytes], dropped: Collection[int]) -> None:
-        """Remove ``dropped`` and add ``vectors``, replacing those of the same number. Durable when it returns."""
+        """Remove ``dropped`` and add ``vectors``, replacing those with the same number. Durable when it returns."""
         if not self._writing:
             raise PromptuaryError("The vector index was opened read-only.")
         matrix = self._matrix(list(vectors.values()))
@@ -83,7 +84,7 @@ class TurboVectors:
                     _COUNTS.pack(len(gone), len(vectors)) + _numbers(gone) + _numbers(vectors) + matrix.tobytes()
                 )
             except BaseException:
-                self._index = None  # loaded again: it may hold what the files do not
+                self._index = None  # reloaded: it may hold what the files do not
                 raise
 
     def search(
@@ -120,7 +121,7 @@ class TurboVectors:
             self._index.prepare()
 
     def close(self) -> None:
-        """Free the memory; the files are not kept open."""
+        """Free the memory; no file is open."""
         with self._lock:
             self._index = None
 
@@ -156,17 +157,17 @@ class TurboVectors:
         return {one: Similarity(cosine, usual, more) for one, cosine, more in found}
 
     def _background(self) -> "Matrix":
-        """Return the mean of some vectors, computed again when the index has grown or shrunk."""
+        """Return the mean of some vectors, recomputed when the index has grown or shrunk."""
         numbers = self._sample()
         if self._mean is None or self._mean[0] != numbers:
             known = self._exact(numbers) if numbers else {}
             vectors = _of_length_one(self._matrix(list(known.values()) or [bytes(4 * self._dimensions)]))
-            # A few vectors say little about what is usual: the background of a small index is nearly nothing.
+            # A few vectors say little about the average: the background of a small index is nearly zero.
             self._mean = numbers, vectors.sum(axis=0, keepdims=True) / (len(vectors) + _FEW)
         return self._mean[1]
 
     def _refresh(self) -> None:
-        """Load what the files have and the index in memory has not."""
+        """Load changes from the files into the index in memory."""
         while (head := self._files.head()) != self._head or self._index is None:
             known = self._head.length if self._index is not None and head.continues(self._head) else None
             base = self._files.base(head) if known is None else b""

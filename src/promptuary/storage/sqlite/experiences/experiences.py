@@ -29,7 +29,7 @@ _COLUMNS: Final = (
     *("success_score", "base_weight", "weight", "weighed_at", "half_life_days", "use_count", "confidence", "tags"),
     *("thread", "turn", "trust", "topic"),
 )
-"""The fields of an experience in the order of the columns, which is their own."""
+"""The fields of an experience, in the order of the columns."""
 _SOLUTION: Final = _COLUMNS.index("solution")
 _TAGS: Final = _COLUMNS.index("tags")
 _JSON: Final = frozenset({"solution", "tags"})
@@ -47,7 +47,7 @@ class SqliteExperiences(OwnedRows, ExperienceStore):
         self._on_change = on_change
 
     def add(self, new: Experience) -> Experience:
-        """Store an experience, or reinforce the one that is the same."""
+        """Store an experience, or reinforce an equal one."""
         same = {"fingerprint": to_column(new.fingerprint), "topic": to_column(new.topic)}
 
         def added(connection: sqlite3.Connection, owner: int) -> Experience:
@@ -61,12 +61,12 @@ class SqliteExperiences(OwnedRows, ExperienceStore):
         return self._write(added, after_commit=lambda stored: self._on_change([stored.id]))
 
     def get(self, experience: str) -> Experience | None:
-        """Return the experience of this id."""
+        """Return the experience with this id."""
         rows = self._rows("experience", {"experience": to_column(experience)})
         return next(iter(self._experiences(rows)), None)
 
     def some(self, ids: Collection[str]) -> Mapping[str, Experience]:
-        """Return those of these ids that there are."""
+        """Return the experiences with these ids; unknown ids are skipped."""
         rows = self._rows("some_experiences", {"ids": to_text(_sorted(ids))})
         return {one.id: one for one in self._experiences(rows)}
 
@@ -84,11 +84,11 @@ class SqliteExperiences(OwnedRows, ExperienceStore):
             }
 
     def list(self, wanted: ExperienceFilter) -> Sequence[Experience]:
-        """Return experiences, the ones used last first."""
+        """Return experiences, the most recently used first."""
         return self._experiences(self._rows("experiences", _passing(wanted)))
 
     def count(self, wanted: ExperienceFilter) -> int:
-        """Return how many there are, whatever the limit."""
+        """Return how many match, ignoring the limit."""
         return int(self._rows("count_experiences", _passing(wanted))[0][0])
 
     def change(self, ids: Collection[str] | None, change: Change) -> Sequence[Experience]:
@@ -114,7 +114,7 @@ class SqliteExperiences(OwnedRows, ExperienceStore):
         return self._write(removed, after_commit=lambda count: self._on_change(tuple(ids)) if count else None)
 
     def purge(self) -> None:
-        """Leave nothing of what was removed in the file, nor in its log."""
+        """Erase removed experiences from the file and its log."""
         self._database.purge()
 
     def _found(self, connection: sqlite3.Connection, query: str, values: Mapping[str, Any]) -> Sequence[Experience]:
@@ -130,7 +130,7 @@ class SqliteExperiences(OwnedRows, ExperienceStore):
 
 
 def _experience(row: Sequence[Any]) -> Experience:
-    """Return an experience of a row. Raises ``ValueError`` if it is not what was written."""
+    """Return the experience in a row. Raises ``ValueError`` if it is not what was written."""
     *stored, checksum = row
     if row_checksum(*stored) != checksum:
         raise ValueError("an experience is not what was written")
@@ -143,7 +143,7 @@ def _experience(row: Sequence[Any]) -> Experience:
 
 
 def _sorted(ids: Collection[str]) -> list[str]:
-    # One that no column can hold is the id of nothing, and is no reason to fail.
+    # Text that cannot be stored in a column is not the id of anything, and not an error.
     return sorted(one for one in set(ids) if isinstance(to_column(one), str))
 
 

@@ -1,11 +1,11 @@
-"""Forgetting in ``state.db``: finds the texts that show a note, or say the same, and takes that out of them.
+"""Forgetting in ``state.db``: finds the texts that show a note, or say the same, and redacts them.
 
-``storage/in_memory_forgetting`` implements the same contract with dictionaries. Above is ``state``; what is a copy of a
-note, and what stands in its place, is decided by ``storage.redaction``.
+``storage/in_memory_forgetting`` implements the same contract with dictionaries. Above is ``state``;
+``storage.redaction`` decides what is a copy of a note, and what replaces it.
 
 The texts of prompts are shared by many turns. One that shows a note keeps its name, so the checksums of the turns stay
-right, and only the texts that name the note are read. What somebody said is taken out for its owner alone, though
-another may have said the same: there the rows of the owner get texts of their own.
+valid, and only the texts that name the note are read. What somebody said is redacted for its owner alone, though
+another may have said the same: there the rows of the owner get separate texts.
 """
 
 import json
@@ -47,7 +47,7 @@ _QUERIES: Final = queries(SQL, "forgetting_queries.sql")
 _THREADS: Final = queries(SQL, "thread_queries.sql")
 _SOURCES: Final = queries(SQL, "source_queries.sql")
 _NOBODY: Final = -1
-"""Stands for an owner that nothing was written for yet: no row has this number."""
+"""The number for an owner without any rows yet: no row has it."""
 
 
 class SqliteForgetting(Forgetting):
@@ -58,7 +58,7 @@ class SqliteForgetting(Forgetting):
         self._owner = owner
 
     def begin(self, note: str, *, everywhere: bool) -> None:
-        """Record that the owner has a note forgotten."""
+        """Record that the owner is forgetting a note."""
 
         def begun(connection: sqlite3.Connection) -> None:
             values = {"owner": add_owner(connection, self._owner), "note": to_column(note), "everywhere": everywhere}
@@ -77,7 +77,7 @@ class SqliteForgetting(Forgetting):
             return self._database.read(found)
 
     def end(self, note: str) -> None:
-        """Record that nothing is left of a note."""
+        """Record that a note has been forgotten completely."""
 
         def ended(connection: sqlite3.Connection) -> None:
             values = {"owner": find_owner(connection, self._owner), "note": to_column(note)}
@@ -86,20 +86,20 @@ class SqliteForgetting(Forgetting):
         self._database.write(ended)
 
     def redact_note(self, address: str, texts: Sequence[str] = ()) -> int:
-        """Take a note out of the prompts, receipts and states of every owner."""
+        """Remove a note from the prompts, receipts and states of every owner."""
         with sound(self._database.name):
             return self._database.write(lambda connection: _Note(connection, address, texts).run())
 
     def places(self, address: str, texts: Sequence[str]) -> Sequence[Place]:
-        """Return where else ``texts`` stand in what the owner has."""
+        """Return where else ``texts`` occur in what the owner has."""
         with sound(self._database.name):
             return self._database.read(lambda connection: self._words(connection, address, texts).places())
 
     def redact_places(self, address: str, texts: Sequence[str]) -> int:
-        """Put a mark into all those places."""
+        """Replace the texts by a mark in all those places."""
 
         def redacted(connection: sqlite3.Connection) -> int:
-            # So that the words are not looked for in blocks.
+            # So that blocks are not searched for the words.
             _Note(connection, address, texts).run()
             return self._words(connection, address, texts).run()
 
@@ -107,7 +107,7 @@ class SqliteForgetting(Forgetting):
             return self._database.write(redacted)
 
     def redact_source(self, address: str) -> int:
-        """Take the blocks of a file out of what the owner has."""
+        """Remove the blocks of a file from what the owner has."""
 
         def redacted(connection: sqlite3.Connection) -> int:
             found = find_owner(connection, self._owner)
@@ -117,7 +117,7 @@ class SqliteForgetting(Forgetting):
             return self._database.write(redacted)
 
     def purge(self) -> None:
-        """Remove every byte of what was taken out, from the file and its log."""
+        """Erase every byte of what was removed from the file and its log."""
         self._database.purge()
 
     def _words(self, connection: sqlite3.Connection, address: str, texts: Sequence[str]) -> "_Words":
@@ -126,7 +126,7 @@ class SqliteForgetting(Forgetting):
 
 
 class _Note:
-    """A note on its way out of prompts, receipts and states, within one transaction."""
+    """The removal of a note from prompts, receipts and states, within one transaction."""
 
     def __init__(self, connection: sqlite3.Connection, address: str, texts: Sequence[str]) -> None:
         self._connection = connection
@@ -135,7 +135,7 @@ class _Note:
         self._changed = 0
 
     def run(self) -> int:
-        """Take the note out, and return how many texts were changed."""
+        """Remove the note, and return how many texts were changed."""
         note = {"note": id_of(self._address)}
         changed, threads = 0, set[int]()
         for content, is_receipt in self._connection.execute(_QUERIES["mentions"], note).fetchall():
@@ -173,7 +173,7 @@ class _Note:
                 yield number, tuple(row), left
 
     def _clean_states(self) -> int:
-        """Take the note out of the states of layers, and return how many had something of it."""
+        """Remove the note from the states of layers, and return how many were changed."""
         changed, wanted = 0, passages(self._texts)
         for rowid, *stored in self._connection.execute(_QUERIES["states"]).fetchall() if self._texts else ():
             before = unpack(*stored)
@@ -187,7 +187,7 @@ class _Note:
 
 
 class _Words:
-    """What an owner said, or was shown, that is also in a note; within one transaction."""
+    """The places where an owner said, or was shown, what is also in a note; within one transaction."""
 
     def __init__(self, connection: sqlite3.Connection, owner: int, address: str, texts: Sequence[str]) -> None:
         self._connection = connection
@@ -195,7 +195,7 @@ class _Words:
         self._address, self._passages = address, passages(texts)
         self._contents = Contents(connection)
         self._left: dict[int, int] = {}
-        """Texts that hold a passage, and what is left of each, 0 while that is not stored."""
+        """Texts that hold a passage, by number, and the number of each redacted text, 0 while that is not stored."""
         self._clean: set[int] = set()
 
     def places(self) -> tuple[Place, ...]:
@@ -204,7 +204,7 @@ class _Words:
         return tuple(dict.fromkeys(found))
 
     def run(self) -> int:
-        """Put a mark into every place, and return how many there were."""
+        """Redact every place, and return how many there were."""
         count = len(self.places())
         self._change_items()
         self._change_turns()
@@ -271,17 +271,17 @@ class _Words:
             _seal(self._connection, thread)
 
     def _left_of_item(self, content: int, after: Item) -> int:
-        del after  # its text is what is left of ``content``
+        del after  # its text is the redacted ``content``
         return self._left_of(content)
 
     def _mention(self, content: int, name: Any, item: Item) -> None:
-        """Note which notes an item names, now that it may have another text: they may be forgotten too."""
+        """Record which notes an item names, now that its text may have changed: they may be forgotten too."""
         if notes := mentioned(item.content) | attached_notes(item):
             self._contents.mention(content, notes)
             self._connection.execute(_THREADS["add_mention_item"], {"id": name})
 
     def _left_of(self, content: int) -> int:
-        """Return the number of what is left of a text; of the text itself if it holds no passage."""
+        """Return the number of the redacted text; of the text itself if it holds no passage."""
         if not self._is_hit(content):
             return content
         if not self._left[content]:
@@ -289,7 +289,7 @@ class _Words:
         return self._left[content]
 
     def _put(self, text: str) -> int:
-        # A name that no text has: what is left is the owner's alone, and nothing else ever becomes it.
+        # A unique name: the redacted text belongs to this owner alone, and no other text is ever mapped to it.
         return self._contents.put_redacted(self._text(text), os.urandom(32))
 
     def _text(self, text: str) -> str:
@@ -333,7 +333,7 @@ class _Words:
         return to_column(without_words(from_column(column), self._address, self._passages))
 
     def _remove_unused(self) -> None:
-        """Remove the texts that hold a passage and that nobody uses: these, and those of a turn before it ended."""
+        """Remove the unused texts that hold a passage: these, and those of a turn before it ended."""
         used = {row[0] for row in self._connection.execute(_QUERIES["used_in_rows"])}
         for row in self._connection.execute(_QUERIES["prompts"]):
             used.update(one["content"] for one in json.loads(unpack(*row)))
@@ -346,10 +346,10 @@ class _Words:
 
 
 class _Blocks(_Words):
-    """A file on its way out of what an owner was shown: its blocks go, and the same words elsewhere stay."""
+    """The removal of a file from what an owner was shown: only its blocks are removed, not the same words elsewhere."""
 
     def run(self) -> int:
-        """Put a mark into the place of every block, and return how many texts had one."""
+        """Replace every block by a mark, and return how many texts had one."""
         self._change_items()
         self._change_turns()
         self._remove_unused()
@@ -366,7 +366,7 @@ class _Blocks(_Words):
         return item_without_blocks(item, self._address)
 
     def _left_of_item(self, content: int, after: Item) -> int:
-        # Where something was attached is known of an item, also if the text no longer has the form of a block.
+        # The positions of attachments are stored with an item, even if its text no longer has the format of a block.
         if after.content != self._contents.get(content) and not self._left.get(content):
             self._left[content] = self._contents.put_redacted(after.content, os.urandom(32))
         return self._left.get(content, content)

@@ -1,4 +1,4 @@
-"""The journal of notes in ``state.db``: whose they are, what their files were when last seen, and every change.
+"""The journal of notes in ``state.db``: their owners, the last seen state of their files, and every change.
 
 ``storage/in_memory_notes`` implements the same contract with dictionaries. Above is ``state``, which opens the
 database; below are ``database`` (transactions) and ``rows`` (how values are stored).
@@ -30,15 +30,15 @@ _QUERIES: Final = queries(SQL, "note_queries.sql")
 _EVERYBODY: Final = 0
 """The reader of a shared note."""
 _NOBODY: Final = -1
-"""Stands for a space or an owner that nothing was written for yet: no row has this number."""
+"""The number for a space or an owner without any rows yet: no row has it."""
 
 _WORTH_PACKING: Final = 4_096
-"""Bytes of a note that are packed at least: somebody waits for it, and most notes are stored once."""
+"""The smallest note that is compressed, in bytes: somebody waits for it, and most notes are stored once."""
 
 _Key = dict[str, str | bytes | int]
 
 _SpaceWork = Callable[[sqlite3.Connection, int], Result]
-"""What is read in one transaction, given the number of the space."""
+"""The work of a reading transaction, which gets the number of the space."""
 
 
 class SqliteNoteJournal:
@@ -47,7 +47,7 @@ class SqliteNoteJournal:
     def __init__(self, database: Database, space: str) -> None:
         self._database = database
         self._space = space
-        # Numbers that a committed row has. They never change, and no such row is ever removed.
+        # Numbers of committed rows. They never change, and no such row is ever removed.
         self._number: int | None = None
         self._readers: dict[Owner, int] = {}
 
@@ -62,27 +62,27 @@ class SqliteNoteJournal:
             return {one.path: one for one in map(rows.to_known_file, found)}
 
     def known(self, key: str) -> KnownFile | None:
-        """Return the file of this id, or at this path."""
+        """Return the file with this id, or at this path."""
         values: _Key = {"key": to_column(key)}
         found = self.read(lambda connection, space: _rows(connection, "known_file", values | {"space": space}))
         return rows.to_known_file(found[0]) if found else None
 
     def owner_of(self, note: str) -> Owner | None:
-        """Return whom the journal recorded as the owner of an id."""
+        """Return the recorded owner of an id."""
         found = self.read(lambda connection, space: holder_of(connection, space, note))
         return None if found is None else found[1]
 
     def owners(self) -> Sequence[Owner]:
-        """Return every owner there has been."""
+        """Return every owner that was ever recorded."""
         found = self.read(lambda connection, _: _rows(connection, "note_owners", {}))
         return tuple(Owner(*map(from_column, row)) for row in found)
 
     def is_recorded(self, note: str, rev: str) -> bool:
-        """Return whether this very content of a note was written here, or adopted."""
+        """Return whether this exact content of a note was written here, or adopted."""
         return self.read(lambda connection, space: _is_recorded(connection, space, note, rev))
 
     def record(self, changes: Sequence[tuple[NoteChange, NoteHeader | None, NoteStamp | None]]) -> Sequence[int]:
-        """Store changes with what the notes are now, all or none, and return their numbers when on the disk."""
+        """Store changes with the current state of the notes, atomically, and return their numbers when on the disk."""
 
         def written(connection: sqlite3.Connection) -> tuple[int, ...]:
             writing = self._writing(connection)
@@ -91,7 +91,7 @@ class SqliteNoteJournal:
         return self._database.write(written)
 
     def observe(self, seen: Sequence[tuple[NoteHeader, NoteStamp, bool]], gone: Sequence[str] = ()) -> None:
-        """Store what files are now without an entry in the history."""
+        """Store the current state of files without an entry in the history."""
 
         def written(connection: sqlite3.Connection) -> None:
             writing = self._writing(connection)
@@ -114,7 +114,7 @@ class SqliteNoteJournal:
     def forget(self, note: str, *, at: str, actor: str) -> int:
         """Delete every entry about a note with its content, and every byte of them in the file and its log.
 
-        Rewrites the whole database: what was deleted lies in free pages until then.
+        Rewrites the whole database: deleted data remains in free pages until then.
         """
         count = self._database.write(lambda connection: self._writing(connection).forget(note, at, actor))
         self._database.purge()
@@ -131,7 +131,7 @@ class SqliteNoteJournal:
             return tuple(map(rows.to_header, found))
 
     def read(self, work: _SpaceWork[Result]) -> Result:
-        """Return what ``work`` reads in this space, all of it from one snapshot."""
+        """Run ``work``, which reads this space from one snapshot."""
 
         def found(connection: sqlite3.Connection) -> Result:
             if self._number is None:
@@ -142,7 +142,7 @@ class SqliteNoteJournal:
             return self._database.read(found)
 
     def reader(self, connection: sqlite3.Connection, owner: Owner) -> int:
-        """Return the number of who reads, within ``read``; for the view."""
+        """Return the number of the reader, within ``read``; for the view."""
         if (known := self._readers.get(owner)) is not None:
             return known
         if (found := find_owner(connection, owner)) is None:
@@ -153,7 +153,7 @@ class SqliteNoteJournal:
     def _writing(self, connection: sqlite3.Connection) -> "_Writing":
         number = self._number
         if number is None:
-            # Not kept: this transaction may yet be undone.
+            # Not cached: this transaction may still be rolled back.
             connection.execute(_QUERIES["add_space"], {"name": to_column(self._space)})
             number = _space_number(connection, self._space)
         if number is None:
@@ -169,12 +169,12 @@ class SqliteNoteView:
         self._owner = owner
 
     def header(self, key: str) -> NoteHeader | None:
-        """Return the note of this id, or at this path."""
+        """Return the note with this id, or at this path."""
         found = self._headers("note_at", {"key": to_column(key)})
         return found[0] if found else None
 
     def headers(self, wanted: NoteFilter = NoteFilter()) -> Sequence[NoteHeader]:  # noqa: B008  (frozen)
-        """Return the notes that pass, pinned ones first, then the ones updated last."""
+        """Return the matching notes, pinned ones first, then the most recently updated."""
         # The query looks for one tag only, so with tags it cannot stop at the limit.
         limit = -1 if wanted.limit is None or wanted.tags else wanted.limit
         query = "notes_alike" if wanted.fingerprint else "notes"
@@ -184,12 +184,12 @@ class SqliteNoteView:
         return tuple(one for one in found if set(wanted.tags) <= set(one.tags))[: wanted.limit]
 
     def count(self, wanted: NoteFilter = NoteFilter()) -> int:  # noqa: B008
-        """Return how many notes pass."""
+        """Return how many notes match."""
         if wanted.tags or wanted.fingerprint:
             return len(self.headers(replace(wanted, limit=None)))
 
         def counted(connection: sqlite3.Connection, space: int) -> int:
-            # Shared notes are everybody's, and private ones the reader's.
+            # Shared notes are visible to everybody, private ones to their reader.
             shared, private = (not wanted.audiences or one in wanted.audiences for one in ("shared", "private"))
             everybody, reader = _EVERYBODY if shared else _NOBODY, self._reader(connection) if private else _NOBODY
             values = _filter(wanted) | {"space": space, "everybody": everybody, "reader": reader}
@@ -235,7 +235,7 @@ class SqliteNoteView:
         return self._journal.read(last_of_each)
 
     def _headers(self, query: str, values: _Key) -> tuple[NoteHeader, ...]:
-        """Return the headers that a query finds. It asks for what is visible, and this makes sure of it."""
+        """Return the headers that a query finds. It selects only visible ones, and this checks that again."""
         found = self._journal.headers(query, values, self._reader)
         return tuple(one for one in found if visible_to(one, self._owner))
 
@@ -244,7 +244,7 @@ class SqliteNoteView:
 
 
 class _Writing:
-    """Changes of one space on their way into the database, within one transaction."""
+    """Writes changes of one space, within one transaction."""
 
     __slots__ = ("_connection", "_space")
 
@@ -282,7 +282,7 @@ class _Writing:
         (count,) = self._connection.execute(_QUERIES["count_changes"], key).fetchone()
         dropped = self._connection.execute(_QUERIES["drop_every"], key).rowcount
         if count or dropped:
-            # Before the others go: its number must be higher than theirs.
+            # Before the others are removed: its number must be higher than theirs.
             self._add(NoteChange(note, "forget", at, actor, "", ""))
         for query in ("forget_changes", "forget_texts"):
             self._connection.execute(_QUERIES[query], key)
@@ -319,7 +319,7 @@ def _space_number(connection: sqlite3.Connection, name: str) -> int | None:
 
 
 def holder_of(connection: sqlite3.Connection, space: int, note: str) -> tuple[int, Owner] | None:
-    """Return whom a note belongs to, with the number of that owner; ``None`` if nobody."""
+    """Return the owner of a note with its number; ``None`` if there is none."""
     name = to_column(note)
     row = connection.execute(_QUERIES["note_owner"], {"space": space, "note": name}).fetchone()
     return None if row is None else rows.to_owner(space, *row)
@@ -345,7 +345,7 @@ def _rows(connection: sqlite3.Connection, query: str, values: _Key) -> list[Row]
 
 
 def _filter(wanted: NoteFilter) -> _Key:
-    """Return what a query compares with; an empty text lets everything pass."""
+    """Return the parameter of a query; an empty text matches everything."""
     chosen = {"audiences": wanted.audiences, "kinds": wanted.kinds, "statuses": wanted.statuses}
     lists: _Key = {name: f"|{'|'.join(values)}|" if values else "" for name, values in chosen.items()}
     tag = to_column(to_text(wanted.tags[0])) if wanted.tags else ""

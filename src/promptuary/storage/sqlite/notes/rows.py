@@ -1,4 +1,4 @@
-"""Notes and their changes as rows of the database, and back. What cannot be a row of ours is ``ValueError``."""
+"""Converts notes and their changes to rows of the database, and back. An invalid row raises ``ValueError``."""
 
 import json
 from typing import Any, Final
@@ -15,7 +15,7 @@ _NONE: Final = "[]"
 
 
 def of_header(header: NoteHeader, stamp: NoteStamp) -> tuple[Any, ...]:
-    """Return the columns of a file and its header, without whose it is."""
+    """Return the columns of a file and its header, without its owner."""
     texts = (header.id, header.path, header.scope, header.audience, header.kind, header.title, header.rev)
     more = (header.created_at, header.created_by, header.updated_at, header.updated_by, header.source)
     last = (header.source_ref, header.valid_from, header.valid_until, header.supersedes)
@@ -85,7 +85,7 @@ def to_change(space: int, row: Row) -> NoteChange:
 
 
 def to_owner(space: int, number: int, checksum: int, *rest: Any) -> tuple[int, Owner]:
-    """Return the number of a note's owner and the owner, or raise ``ValueError`` if it is not who was written."""
+    """Return the number of a note's owner and the owner, or raise ``ValueError`` if the checksum does not match."""
     *owner, note = rest
     if checksum != row_checksum(space, note, number):
         raise ValueError("the owner of a note is not who was written")

@@ -36,9 +36,9 @@ class SqliteQueue(OwnedRows, NoteQueue):
         )
 
     def take(self, now: float, *, lease: float) -> QueuedTurn | None:
-        """Return a turn that is due, and keep it from others for ``lease`` seconds."""
+        """Return a due turn, and lease it for ``lease`` seconds."""
         if not self._rows("due_turn", {"now": now}):
-            return None  # without a write, which waits for the disk
+            return None  # without a write, which would wait for the disk
 
         def taken(connection: sqlite3.Connection, owner: int) -> QueuedTurn | None:
             row = connection.execute(_QUERIES["due_turn"], {"owner": owner, "now": now}).fetchone()
@@ -55,11 +55,11 @@ class SqliteQueue(OwnedRows, NoteQueue):
         self._changed("done_turn", {"turn": to_column(turn)})
 
     def failed(self, turn: str, *, error: str, due: float | None) -> None:
-        """Note that an attempt failed, and when the turn is due again."""
+        """Record a failed attempt, and when the turn is due again."""
         self._changed("failed_turn", {"turn": to_column(turn), "error": to_column(error), "due": due})
 
     def release(self, turn: str) -> None:
-        """Give a turn back that was taken."""
+        """Release a leased turn."""
         self._changed("lease_turn", {"turn": to_column(turn), "leased": 0})
 
     def waiting(self) -> Sequence[QueuedTurn]:
@@ -67,7 +67,7 @@ class SqliteQueue(OwnedRows, NoteQueue):
         return [self._turn(row) for row in self._rows("waiting_turns")]
 
     def rename_thread(self, thread: str, name: str) -> None:
-        """Note that the thread of turns has another name."""
+        """Record that the thread of turns was renamed."""
         self._changed("rename_turns", {"thread": to_column(thread), "name": to_column(name)})
 
     def _turn(self, row: Sequence[Any]) -> QueuedTurn:
@@ -101,7 +101,7 @@ class SqliteProposals(OwnedRows, ProposalStore):
         return [self._proposal(row) for row in self._rows("proposals")]
 
     def get(self, proposal: str) -> Proposal | None:
-        """Return the proposal of this id."""
+        """Return the proposal with this id."""
         rows = self._rows("proposal", {"proposal": to_column(proposal)})
         return self._proposal(rows[0]) if rows else None
 
@@ -110,7 +110,7 @@ class SqliteProposals(OwnedRows, ProposalStore):
         return self._changed("replace_proposal", _to_row(proposal))
 
     def remove(self, proposal: str, *, rejected: bool) -> bool:
-        """Remove a proposal; return False if it is not there. What was rejected is not added again."""
+        """Remove a proposal; return False if it is not there. A rejected one is not added again."""
         return self._changed("reject_proposal" if rejected else "remove_proposal", {"proposal": to_column(proposal)})
 
     def _proposal(self, row: Sequence[Any]) -> Proposal:

@@ -1,7 +1,7 @@
-"""The files of a session as a few bytes each: sorted paths, packed, then hashes, sizes and times.
+"""The files of a session in a few bytes each: sorted paths, compressed, then hashes, sizes and times.
 
-A hash cannot be packed, and takes most of the room: 50,000 files take about 2.5 MB. The bytes begin with a checksum of
-the others, since SQLite itself does not notice when a byte on the disk has changed.
+Hashes cannot be compressed, and take most of the room: 50,000 files take about 2.5 MB. The bytes begin with a checksum
+of the others, since SQLite itself does not notice when a byte on the disk has changed.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ def pack_files(files: Mapping[str, FilePin]) -> bytes:
 
 
 def unpack_files(data: bytes) -> dict[str, FilePin]:
-    """Return the files, or raise ``ValueError`` if the bytes are not those that were made."""
+    """Return the files, or raise ``ValueError`` if the checksum does not match."""
     body = data[_CHECKSUM:]
     if hashlib.sha256(body).digest()[:_CHECKSUM] != data[:_CHECKSUM]:
         raise ValueError("the files of a session are not what was written")

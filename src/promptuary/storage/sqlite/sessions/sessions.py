@@ -21,7 +21,7 @@ from promptuary.storage.values import to_text
 
 _QUERIES: Final = queries(SQL, "session_queries.sql")
 _COLUMNS: Final = ("id", "name", "thread", "version")
-"""Fields of a session that have a column of their own."""
+"""Fields of a session that have their own column."""
 
 _Row = tuple[Any, ...]
 
@@ -47,7 +47,7 @@ class SqliteSessions(SessionStore):
         return self._database.write(added)
 
     def get(self, name: str) -> Session | None:
-        """Return the session of this name."""
+        """Return the session with this name."""
         found = self._found("session_by_name", {"name": to_column(name)})
         return found[0][1] if found else None
 
@@ -61,7 +61,7 @@ class SqliteSessions(SessionStore):
         return [session for _, session in self._found("sessions", {})]
 
     def pins(self, name: str) -> Pins | None:
-        """Return what a session was pinned with."""
+        """Return the pins of a session."""
 
         def read(connection: sqlite3.Connection) -> tuple[Any, list[_Row]] | None:
             rows = self._rows(connection, "session_by_name", {"name": to_column(name)})
@@ -78,7 +78,7 @@ class SqliteSessions(SessionStore):
             return _pins(*found)
 
     def replace(self, session: Session, pins: Pins | None = None) -> bool:
-        """Replace the session of this id; return False if it is not there."""
+        """Replace the session with this id; return False if it is not there."""
         files = None if pins is None else pack_files(pins.files)
 
         def replaced(connection: sqlite3.Connection) -> bool:
@@ -92,7 +92,7 @@ class SqliteSessions(SessionStore):
         return self._database.write(replaced)
 
     def remove(self, session: str) -> bool:
-        """Remove the session of this id; return False if it is not there."""
+        """Remove the session with this id; return False if it is not there."""
 
         def removed(connection: sqlite3.Connection) -> bool:
             rows = self._rows(connection, "session_number", {"session": to_column(session)})
@@ -104,7 +104,7 @@ class SqliteSessions(SessionStore):
         return self._database.write(removed)
 
     def rename_thread(self, thread: str, name: str) -> bool:
-        """Note that a thread has another name; return False if a session has a thread of it."""
+        """Record that a thread was renamed; return False if the thread ``name`` has a session."""
 
         def renamed(connection: sqlite3.Connection) -> bool:
             if self._rows(connection, "session_of_thread", {"thread": to_column(name)}):

@@ -3,7 +3,7 @@
 from typing import Final
 
 SQL: Final = __name__
-"""The package in which they lie."""
+"""The package that contains them."""
 
 STEPS: Final = (
     "schema/1_threads.sql",
@@ -20,4 +20,4 @@ STEPS: Final = (
     "schema/12_unforgotten.sql",
     "schema/13_note_counts.sql",
 )
-"""The scripts that made the tables what they are, in order. A change of the tables is one more at the end."""
+"""The migration scripts, in order. A change of the tables adds one at the end."""

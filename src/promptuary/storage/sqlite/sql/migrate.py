@@ -1,8 +1,8 @@
 """Migrates a database to the schema that this version knows, step by step.
 
-A step is a script; step N makes version N of version N-1. The version is in the database's own header, so that a step
-and the note that it was taken are one transaction, which the caller opens and ends. Steps are only ever added at the
-end. Knows nothing of what the tables mean, nor of files.
+A step is a script; step N turns version N-1 into version N. The version is in the database's own header, so that a step
+and its record are one transaction, which the caller opens and ends. Steps are only ever added at the end. Knows neither
+the meaning of the tables nor files.
 """
 
 import sqlite3
@@ -36,13 +36,13 @@ def check(connection: sqlite3.Connection, name: str, steps: Sequence[str]) -> in
 
 
 def check_again(connection: sqlite3.Connection, name: str, steps: Sequence[str]) -> None:
-    """Do the same for a database that was checked when it was opened: only its version can have changed since."""
+    """Do the same for a database that was checked when it was opened: only its version may have changed since."""
     if version(connection) != len(steps):
         check(connection, name, steps)
 
 
 def advance(connection: sqlite3.Connection, name: str, steps: Sequence[str]) -> None:
-    """Take the missing steps inside the caller's transaction; another process may have taken them already."""
+    """Run the missing steps inside the caller's transaction; another process may have run them already."""
     taken = check(connection, name, steps)
     for number, step in enumerate(steps[taken:], taken + 1):
         for statement in statements(step):

@@ -1,7 +1,7 @@
-"""Reads SQL that lives in files beside the code that runs it.
+"""Reads SQL from files beside the code that runs it.
 
-A file of queries holds, for each, a line ``-- name: …``, at least one line that says what it is for, and the statement.
-A script is statements in order. Knows no database and runs nothing.
+A file of queries has, for each query, a line ``-- name: …``, at least one line that says what it is for, and the
+statement. A script is a sequence of statements. Nothing here runs SQL.
 """
 
 import functools
@@ -19,7 +19,7 @@ _SENTENCE = re.compile(r"--[ ]*\w")
 
 def script(package: str, file: str) -> str:
     """Return the text of ``file`` in ``package``."""
-    # As ``importlib.resources`` would, which takes longer to load than all scripts.
+    # Like ``importlib.resources``, which takes longer to import than reading all scripts.
     module = import_module(package)
     loader: Any = module.__loader__
     read: bytes = loader.get_data(os.path.join(module.__path__[0], file))  # noqa: PTH118
@@ -47,7 +47,7 @@ def queries(package: str, file: str) -> Mapping[str, str]:
 
 
 def named(text: str) -> dict[str, str]:
-    """Return the queries that ``text`` holds, by name; each must have a sentence and a name of its own."""
+    """Return the queries in ``text`` by name; each must have a sentence and a unique name."""
     parts = _NAME.split(text)[1:]
     found: dict[str, str] = {}
     for name, body in zip(parts[::2], parts[1::2], strict=True):

@@ -1,7 +1,8 @@
 """A cache of histories, so that a turn reads only what is new in its thread.
 
-What an item says changes only when something in it is forgotten, and its checksum with it. Which items stand in a
-history, with which checksums, and which are pinned, is asked every time. One thread at a time, within one transaction.
+An item changes only when something in it is forgotten, and then its checksum changes, too. Which items are in a
+history, with which checksums, and which are pinned, is queried every time. One thread at a time, within one
+transaction.
 """
 
 import sqlite3
@@ -18,7 +19,7 @@ _QUERIES = queries(SQL, "thread_queries.sql")
 
 _KEPT_CHARACTERS: Final = 16 * 1024 * 1024
 _EACH: Final = 1024
-"""What an item costs besides its words, counted as characters: many short ones would take far more than they say."""
+"""The overhead of an item besides its words, in characters: many short items take far more than their words."""
 
 
 class Histories:

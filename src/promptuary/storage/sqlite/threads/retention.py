@@ -1,7 +1,8 @@
-"""What threads take in ``state.db``, and how old turns are removed from it.
+"""Measures the sizes of threads in ``state.db``, and removes old turns from it.
 
-A turn goes with its prompt, its receipt and its rows in the index of sources; texts go when nobody uses them any more,
-whoever it is. A thread that is still used keeps its history and its numbering. A thread that is not goes as a whole.
+A turn is removed with its prompt, its receipt and its rows in the index of sources; a text is removed when no owner
+uses it any more. A thread that is still used keeps its history and its numbering. Any other thread is removed as a
+whole.
 """
 
 import sqlite3
@@ -26,7 +27,7 @@ class Pruning:
         self._threads = self._turns = self._items = 0
 
     def run(self, thread: str | None) -> Pruned:
-        """Remove the old turns of one thread or of all, and return what went."""
+        """Remove the old turns of one thread or of all, and return what was removed."""
         key = {"owner": self._owner, "name": None if thread is None else to_column(thread)}
         for number, name, updated in self._rows("threads", **key):
             self._prune(number, name, whole=from_column(updated)[: len(self._before)] < self._before)
@@ -67,7 +68,7 @@ class Pruning:
         self._items += len(going)
 
     def _remove_unused(self) -> int:
-        """Remove the texts that nobody uses, and return how many bytes they took."""
+        """Remove unused texts, and return how many bytes they took."""
         used = _texts(self._connection, self._rows("used"))
         unused = [(number, length) for number, length in self._rows("lengths") if number not in used]
         for query in ("drop_mentions", "drop_mention_receipt", "drop_content"):
@@ -83,7 +84,7 @@ class Pruning:
 
 
 def sizes(connection: sqlite3.Connection, owner: int) -> tuple[ThreadSize, ...]:
-    """Return what each thread of an owner takes, the largest first; a text that several use counts for each."""
+    """Return the size of each thread of an owner, the largest first; a text that several use counts for each."""
     lengths = dict(connection.execute(_QUERIES["lengths"]).fetchall())
     found = []
     for number, name, _ in connection.execute(_QUERIES["threads"], {"owner": owner, "name": None}).fetchall():
@@ -100,6 +101,6 @@ def _texts(connection: sqlite3.Connection, named: Iterable[tuple[int, int]]) -> 
     for content, is_prompt in named:
         found.add(content)
         if is_prompt:
-            # A new one each time: it keeps what it reads, and these are very many.
+            # A new one each time: it caches what it reads, and these are very many.
             found.update(rows.sent_texts(Contents(connection).get(content)))
     return found

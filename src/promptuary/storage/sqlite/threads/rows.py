@@ -1,6 +1,6 @@
-"""Values of the core as rows of the database, and back.
+"""Converts values of the core to rows of the database, and back.
 
-What cannot be a row of ours is ``ValueError``.
+An invalid row raises ``ValueError``.
 """
 
 import json
@@ -19,7 +19,7 @@ from promptuary.storage.sqlite.texts import Contents, pack, unpack
 from promptuary.storage.values import state_text, to_text
 
 Row = tuple[Any, ...]
-"""What the database gives; anything if it is damaged."""
+"""A value from the database; it may be anything if the file is damaged."""
 
 Values = dict[str, Any]
 
@@ -35,7 +35,7 @@ _FIXED: Final = (
     "turn",
     "attached",
 )
-"""The columns of an item that its checksum is made of."""
+"""The columns of an item that its checksum covers."""
 
 _NONE: Final = "[]"
 
@@ -47,7 +47,7 @@ def of_item(item: Item, thread: int, place: int, contents: Contents) -> Values:
 
 
 def _fixed(item: Item, thread: int, place: int) -> Values:
-    """Return the columns of an item that its checksum is made of."""
+    """Return the columns of an item that its checksum covers."""
     calls = [[call.id, call.name, call.arguments] for call in item.tool_calls]
     return {
         "id": to_column(item.id),
@@ -100,7 +100,7 @@ def to_item(row: Row) -> Item:
 
 
 def _attached_text(item: Item) -> str:
-    """Return what is known of ``item`` beside its text as JSON: what was attached, and whether a tool failed.
+    """Return the metadata of ``item`` as JSON: what was attached, and whether a tool failed.
 
     Empty for most items.
     """
@@ -127,7 +127,7 @@ def _attachment(value: Any) -> Attachment:
 
 
 def to_attached(attached: Any, stands_for: Any) -> Item:
-    """Return an item of which only this is known: what was attached to it, and what it stands for."""
+    """Return an item with only its attachments and the ids that it stands for."""
     behind = tuple(map(_text, json.loads(from_column(stands_for))))
     return Item("", "user", "", attachments=_attached(from_column(attached))[1], stands_for=behind)
 
@@ -160,7 +160,7 @@ def of_turn(turn: TurnRecord, thread: int, user: str, contents: Contents, sent: 
 
 
 def turn_checksum(fixed: Sequence[object], reply_tokens: int, cost: float | None, digests: Sequence[bytes]) -> int:
-    """Return the checksum of a turn. Figures that a turn does not have are left out: once, no turn had any."""
+    """Return the checksum of a turn. Missing figures are left out: earlier versions had none."""
     figures = (reply_tokens, cost) if reply_tokens or cost is not None else ()
     return row_checksum(*fixed, *digests, *figures)
 
@@ -178,7 +178,7 @@ def to_turn(row: Row, contents: Contents) -> TurnRecord:
         status=from_column(status),  # type: ignore[arg-type]  # what was written was a status
         text=contents.get(text),
         messages=tuple(_message(one, contents) for one in stored),
-        # A thread may have another name since.
+        # A thread may have been renamed since.
         receipt=replace(receipt_from_json(json.loads(contents.get(receipt))), thread=from_column(thread)),
         user=from_column(user),
         forgotten=_forgotten(texts, contents),
@@ -197,7 +197,7 @@ def receipt_text(receipt: Receipt) -> str:
 
 
 def _forgotten(texts: Sequence[int], contents: Contents) -> tuple[str, ...]:
-    """Return the notes that were taken out of the texts of a turn."""
+    """Return the notes that were removed from the texts of a turn."""
     parts = (contents.get(one) for one in dict.fromkeys(texts) if one in contents.redacted)
     return tuple(dict.fromkeys(address for part in parts for address in marked(part)))
 
@@ -244,5 +244,5 @@ def _whole(value: object) -> int:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError("a text is no text")
+        raise TypeError("a text is not text")
     return value

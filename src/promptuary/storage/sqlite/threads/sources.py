@@ -1,8 +1,8 @@
 """The index of sources in ``state.db``: which turns had which source in their prompts, and how it got there.
 
-It is written with the turns, in their transaction. What stands in a prompt by itself is a row; what is sent with the
-history turn after turn is one row for all of them, from the first to the last. Turns of earlier versions are looked
-through once, some at a time. Which sources a turn or an item has is decided by ``core.ledger``.
+It is written with the turns, in their transaction. A block of a prompt is one row; a source that is sent with the
+history turn after turn is one row for all these turns, from the first to the last. Turns of earlier versions are
+indexed once, in batches. ``core.ledger`` decides which sources a turn or an item has.
 """
 
 import json
@@ -24,7 +24,7 @@ from promptuary.storage.sqlite.threads import rows
 _QUERIES: Final = queries(SQL, "source_queries.sql")
 
 _AT_ONCE: Final = 2_000
-"""Turns of earlier versions that are looked through in one transaction: others write in between."""
+"""How many turns of earlier versions are indexed in one transaction: others write in between."""
 
 
 class _Part(NamedTuple):
@@ -49,7 +49,7 @@ class SourceIndex:
         self._connection, self._owner, self._contents = connection, owner, contents
 
     def prepare(self, thread: int) -> None:
-        """Look through the items of a thread that an earlier version stored, if that was not done."""
+        """Index the items of a thread that an earlier version stored, if that was not done."""
         (done,) = self._connection.execute(_QUERIES["thread_indexed"], {"thread": thread}).fetchone()
         if done:
             return
@@ -58,7 +58,7 @@ class SourceIndex:
         self._connection.execute(_QUERIES["mark_thread"], {"thread": thread})
 
     def add_item(self, number: int, thread: int, item: Item) -> None:
-        """Note what an item brings into the prompts that it will be in."""
+        """Record the sources that an item brings into the prompts that it will be in."""
         if not item.attachments and not item.stands_for:
             return
         behind = (
@@ -74,7 +74,7 @@ class SourceIndex:
             self._connection.execute(_QUERIES["mark_item"], {"item": number})
 
     def add_turn(self, serial: int, thread: int, receipt: Receipt, sent: Iterable[int]) -> None:
-        """Note what a new turn is based on; ``sent`` are the texts of the messages before its last."""
+        """Record the sources of a new turn; ``sent`` are the texts of the messages before its last."""
         self.set_shown(serial, receipt)
         texts = set(sent)
         now = {_Carried(*row[1:]) for row in self._rows("standing_sources", thread=thread) if row[0] in texts}
@@ -88,7 +88,7 @@ class SourceIndex:
             self._add_carried(one, thread, serial, None)
 
     def set_shown(self, serial: int, receipt: Receipt) -> None:
-        """Note what stands in the prompt of a turn by itself."""
+        """Record the sources of the blocks in the prompt of a turn."""
         wanted = [self._part(origin) for origin in shown(receipt)]
         if {row[0] for row in self._rows("parts_of_turn", turn=serial)} == {one.part for one in wanted}:
             return
@@ -98,13 +98,13 @@ class SourceIndex:
             self._connection.execute(_QUERIES["add_turn_source"], key)
 
     def add_old_turns(self) -> None:
-        """Look through some turns of earlier versions."""
+        """Index some turns of earlier versions."""
         left = _AT_ONCE
         while left > 0 and (found := self._rows("old_thread", owner=self._owner)):
             left -= self._add_old_turns(found[0][0], left)
 
     def _add_old_turns(self, thread: int, most: int) -> int:
-        """Look through at most so many turns of a thread, and return how many there were."""
+        """Index up to a number of turns of a thread, and return how many there were."""
         self.prepare(thread)
         by_text = defaultdict(set)
         for content, *row in self._rows("every_item_source", thread=thread):
@@ -134,7 +134,7 @@ class SourceIndex:
         self._connection.execute(_QUERIES["add_carried"], values)
 
     def _part(self, origin: Origin) -> _Part:
-        """Return the numbers of a source and of what was shown of it, which get one if they have none."""
+        """Return the numbers of a source and of the part that was shown, adding them if needed."""
         key = {"owner": self._owner, "address": to_column(origin.source)}
         source = self._found_or_added("source", key)
         first, last = origin.lines or (0, 0)
@@ -158,7 +158,7 @@ class SourceIndex:
 
 
 def has_old_turns(connection: sqlite3.Connection, owner: int) -> bool:
-    """Return whether there are turns of earlier versions whose sources are not known."""
+    """Return whether there are turns of earlier versions that are not indexed."""
     return connection.execute(_QUERIES["old_thread"], {"owner": owner}).fetchone() is not None
 
 
@@ -196,7 +196,7 @@ def _uses_of(connection: sqlite3.Connection, address: str, options: dict[str, in
 
 
 def sources(connection: sqlite3.Connection, owner: int, thread: str, number: int) -> tuple[SourceUse, ...]:
-    """Return everything that a turn was based on."""
+    """Return the sources of a turn."""
     key = {"owner": owner, "thread": to_column(thread), "number": number}
     found = []
     for how, address, layer, revision, first, last, *turn in connection.execute(_QUERIES["sources_of_turn"], key):

@@ -54,7 +54,7 @@ _QUERIES = queries(SQL, "thread_queries.sql")
 _EVERYBODY: Final = 0
 """The owner of what is shared by everybody who uses the workspace."""
 _NOBODY: Final = -1
-"""Stands for an owner who has written nothing yet, or a thread that does not exist: no row has this number."""
+"""The number for an owner without any rows yet, or a thread that does not exist: no row has it."""
 
 
 class SqliteThreads(ThreadStore):
@@ -78,7 +78,7 @@ class SqliteThreads(ThreadStore):
         self._clock = clock
 
     def apply(self, change: ThreadChange) -> None:
-        """Write ``change`` as a whole or not at all; it is on the disk when this returns."""
+        """Write ``change`` atomically; it is on the disk when this returns."""
         time = self._clock()
 
         def written(connection: sqlite3.Connection) -> Contents:
@@ -113,7 +113,7 @@ class SqliteThreads(ThreadStore):
         return self._read(found)
 
     def turn(self, thread: str, number: int | None = None) -> TurnRecord | None:
-        """Return the turn of this number, or the last turn if no number is given."""
+        """Return the turn with this number, or the last turn if no number is given."""
         query = _QUERIES["last_turn" if number is None else "turn"]
 
         def found(connection: sqlite3.Connection) -> TurnRecord | None:
@@ -161,7 +161,7 @@ class SqliteThreads(ThreadStore):
         )
 
     def sources(self, thread: str, number: int) -> Sequence[SourceUse]:
-        """Return everything that a turn was based on."""
+        """Return the sources of a turn."""
         return self._indexed(lambda connection, owner: source_index.sources(connection, owner, thread, number))
 
     def addresses(self, limit: int = USES_AT_ONCE) -> Sequence[str]:
@@ -169,7 +169,7 @@ class SqliteThreads(ThreadStore):
         return self._indexed(lambda connection, owner: source_index.addresses(connection, owner, limit))
 
     def _indexed(self, work: Callable[[sqlite3.Connection, int], Result]) -> Result:
-        """Return what ``work`` finds in the index, which is completed first if an earlier version stored turns."""
+        """Run ``work`` on the index, which is completed first if an earlier version stored turns."""
 
         def added(connection: sqlite3.Connection) -> None:
             SourceIndex(connection, self._owner(connection), Contents(connection)).add_old_turns()
@@ -179,7 +179,7 @@ class SqliteThreads(ThreadStore):
         return self._read(lambda connection: work(connection, self._owner(connection)))
 
     def sizes(self) -> Sequence[ThreadSize]:
-        """Return what each thread takes, the largest first."""
+        """Return the size of each thread, the largest first."""
         return self._read(lambda connection: retention.sizes(connection, self._owner(connection)))
 
     def prune(self, before: str, *, thread: str | None = None, dry_run: bool = False) -> Pruned:
@@ -195,7 +195,7 @@ class SqliteThreads(ThreadStore):
         return done
 
     def rename(self, thread: str, name: str) -> None:
-        """Give a thread another name."""
+        """Rename a thread."""
 
         def renamed(connection: sqlite3.Connection) -> None:
             number = self._number(connection, thread)
@@ -238,7 +238,7 @@ class SqliteThreads(ThreadStore):
         return {"owner": self._owner(connection), "thread": to_column(thread)}
 
     def _number(self, connection: sqlite3.Connection, thread: str) -> int:
-        """Return the number of a thread; one that no thread has if there is none."""
+        """Return the number of a thread; an unused number if there is none."""
         key = {"owner": self._owner(connection), "name": to_column(thread)}
         row = connection.execute(_QUERIES["find_thread"], key).fetchone()
         return _NOBODY if row is None else int(row[0])
@@ -258,7 +258,7 @@ class SqliteThreads(ThreadStore):
 
 
 class _Writing:
-    """One change on its way into the database, within one transaction."""
+    """Writes one change, within one transaction."""
 
     __slots__ = ("_change", "_connection", "_contents", "_owner", "_sources", "_thread", "_user")
 
@@ -333,7 +333,7 @@ class _Writing:
             self._add(replacement.item, min(places))
 
     def _take_out(self, item: str) -> int:
-        """Take an item out of the history, and return where it was."""
+        """Remove an item from the history, and return where it was."""
         thread, place, may_leave = self._found(item) or (None, 0, 0)
         if thread != self._thread or not may_leave:
             raise cannot_compact_error(self._change.thread, item)
@@ -341,7 +341,7 @@ class _Writing:
         return int(place)
 
     def _seal(self) -> None:
-        """Note which items are in the history now, so that damage to the table is noticed."""
+        """Record which items are in the history now, so that damage to the table is detected."""
         standing = self._connection.execute(_QUERIES["standing_of"], {"thread": self._thread}).fetchall()
         key = {"thread": self._thread, "history": history_checksum(standing)}
         self._connection.execute(_QUERIES["seal_history"], key)
@@ -378,7 +378,7 @@ class _Writing:
             self._sources.set_shown(before[5], turn.receipt)
 
     def _without_told(self, turn: TurnRecord, receipt: int) -> TurnRecord:
-        """Return ``turn`` with a receipt that does not tell again what was taken out of the one that is stored."""
+        """Return ``turn`` with a receipt that does not restore what was removed from the stored one."""
         text = self._contents.get(receipt)
         told = replace(turn.receipt, warnings=receipt_from_json(json.loads(text)).warnings)
         for address in marked(text):
