@@ -30,6 +30,11 @@ _TRACKED: Final = "file_reference"
 _MARKS: Final[dict[Status, str]] = {"included": "+", "degraded": "~", "refused": "!", "missing": "?", "failed": "!"}
 
 
+def waiting_line(name: str, seconds: float) -> str:
+    """Return what is shown while something is waited for."""
+    return f"{name} … {seconds:.0f} s, Ctrl-C stops"
+
+
 class StreamedAnswer:
     """Is told what happens in a run, and shows it."""
 
@@ -72,7 +77,7 @@ class StreamedAnswer:
     def still_waiting(self) -> None:
         """Show what is waited for, and for how long."""
         if self._awaited:
-            self._terminal.wait(f"{self._awaited} … {time.monotonic() - self._since:.0f} s, Ctrl-C stops")
+            self._terminal.wait(waiting_line(self._awaited, time.monotonic() - self._since))
 
     def end(self, seconds: float) -> None:
         """Show what the run took, as far as it is known."""

@@ -5,10 +5,11 @@ Everything is done by the facade and by the commands; what is here is when, and 
 
 import asyncio
 import time
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from promptuary.chat.answer import ContextLines, StreamedAnswer
+from promptuary.chat.answer import ContextLines, StreamedAnswer, waiting_line
 from promptuary.chat.options import ChatOptions
 from promptuary.chat.prompt.any_prompt import AnyPrompt, PromptInterruptedError
 from promptuary.chat.prompt.pastes import Unfolded
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from promptuary.engine import Promptuary
 
 
+Result = TypeVar("Result")
+_NOTHING_ARRIVED: Final = "interrupted: nothing had arrived"
 _SECOND: Final = 1.0
 """How often a person who waits sees for how long."""
 
@@ -50,7 +53,8 @@ class Talk:
     def __init__(self, p: "Promptuary", options: ChatOptions, *, prompt: AnyPrompt, terminal: Terminal) -> None:
         self._p, self._options, self._prompt, self._terminal = p, options, prompt, terminal
         self._by_model = {prompt.model: p}
-        self._answering: asyncio.Task[object] | None = None
+        self._running: asyncio.Task[Any] | None = None
+        """What Ctrl-C stops: an answer, or a command."""
         self._asking = False
         """Whether the person is asked something: then nothing else is shown."""
         self._context = ContextLines(terminal)
@@ -67,9 +71,9 @@ class Talk:
         return draft
 
     def interrupt(self) -> None:
-        """Stop the answer, if one arrives."""
-        if self._answering is not None:
-            self._answering.cancel()
+        """Stop the answer, or the command."""
+        if self._running is not None:
+            self._running.cancel()
 
     async def did(self, text: str) -> bool:
         """Send a message or do what a command says; return whether the chat goes on."""
@@ -100,7 +104,7 @@ class Talk:
     async def _send(self, whole: Unfolded, typed: str) -> None:
         thread, p = self._prompt.thread, self._p
         if not self._prompt.model:
-            await self._show_unsent(whole, thread)
+            await self._show_unsent(whole, typed, thread)
             return
         tools = await p.threads.tools(thread=thread) if self._options.tools else ()
         await self._give_up_earlier(thread)
@@ -119,27 +123,42 @@ class Talk:
                 max_requests=self._options.max_requests,
             )
         )
-        self._answering = task
+        await self._ended(task, shown.still_waiting)
+        seconds = time.monotonic() - began
+        self._show_end(task, shown, typed)
+        shown.end(seconds)
+
+    async def _awaited(self, name: str, work: Coroutine[Any, Any, Result]) -> "asyncio.Task[Result]":
+        """Return what the person asked for when it is done or left; ``name`` is shown meanwhile."""
+        task, began = asyncio.ensure_future(work), time.monotonic()
+        await self._ended(task, lambda: self._terminal.wait(waiting_line(name, time.monotonic() - began)))
+        return task
+
+    async def _ended(self, task: "asyncio.Task[Any]", still_waiting: Callable[[], None]) -> None:
+        """Wait for what the person asked for, which Ctrl-C stops; show each second that it is not done yet."""
+        self._running = task
         try:
             while not (await asyncio.wait([task], timeout=_SECOND))[0]:
                 if not self._asking:
-                    shown.still_waiting()
+                    still_waiting()
         except asyncio.CancelledError:
             task.cancel()
             with suppress(asyncio.CancelledError, PromptuaryError):
                 await task
             raise
         finally:
-            self._answering = None
-        seconds = time.monotonic() - began
-        self._show_end(task, shown, typed)
-        shown.end(seconds)
+            self._running = None
 
-    async def _show_unsent(self, whole: Unfolded, thread: str) -> None:
+    async def _show_unsent(self, whole: Unfolded, typed: str, thread: str) -> None:
         """Show exactly what would be sent, and how to configure a model that answers it."""
         tools = await self._p.threads.tools(thread=thread) if self._options.tools else ()
-        turn = await self._p.threads.preview(whole.text, tools, thread=thread, pasted=whole.pasted)
-        self._preview = turn
+        preview = self._p.threads.preview(whole.text, tools, thread=thread, pasted=whole.pasted)
+        task = await self._awaited("preparing", preview)
+        if task.cancelled():
+            self._terminal.line(_NOTHING_ARRIVED, "yellow")
+            self._wait_with(typed)
+            return
+        turn = self._preview = task.result()
         self._terminal.text(turn.render("text"))
         for tool in tools:
             self._terminal.text(tool_text(tool))
@@ -152,7 +171,7 @@ class Talk:
         """Show how a run ended, if not with an answer; a message of which nothing was kept can be sent again."""
         if task.cancelled():
             if shown.result is None:
-                self._terminal.line("interrupted: nothing had arrived", "yellow")
+                self._terminal.line(_NOTHING_ARRIVED, "yellow")
             self._wait_with(typed if shown.result is None else "")
             return
         error = task.exception()
@@ -195,8 +214,7 @@ class Talk:
         if self._preview is not None and parse(line, EVERYTHING) == Invocation("why", "", ""):
             self._explain_preview(self._preview)
             return True
-        prompt = self._prompt
-        result = await run_command(self._p, line, thread=prompt.thread, model=prompt.model, worded=_in_words)
+        result = await self._result(line)
         self._show(result)
         match result:
             case Ended():
@@ -212,6 +230,15 @@ class Talk:
             case _:
                 pass
         return True
+
+    async def _result(self, line: str) -> CommandResult:
+        """Return what a command answers. One that takes long can be left: what writes is done all the same."""
+        prompt, name = self._prompt, line.split(maxsplit=1)[0]
+        work = run_command(self._p, line, thread=prompt.thread, model=prompt.model, worded=_in_words)
+        task = await self._awaited(name, work)
+        if task.cancelled():
+            return CommandRefused(f"interrupted: what {name} had begun to write may be done all the same")
+        return task.result()
 
     async def _talk_to(self, model: str) -> None:
         """Talk to another model: from now on everything is counted for it."""
