@@ -12,6 +12,7 @@ import pytest
 
 from promptuary.core.ports.inbox import SentPart
 from promptuary.engine import AsyncInbox
+from promptuary.gateways.answering import UNCERTAIN
 from promptuary.gateways.delivery import REPEATED, SUPERSEDED, knows_key
 from promptuary.gateways.port import Capabilities
 from promptuary.testing.chat_server import ChatServer, Says
@@ -213,5 +214,31 @@ def test_a_document_of_a_message_that_was_answered_does_not_go_with_the_next_one
         async with bot.running():
             bot.rig.say(42, "/context list")
             assert "cats.md" not in (await bot.rig.answers(42, 2))[-1]
+
+    restarted("telegram", steps)
+
+
+def test_a_command_that_may_be_done_is_not_done_again(says: list[Says], monkeypatch: pytest.MonkeyPatch) -> None:
+    done = asyncio.Event()
+
+    async def never(*_: object) -> None:
+        done.set()
+        await asyncio.Event().wait()
+
+    async def steps(bot: Restarted) -> None:
+        says.append(Says("Ok."))
+        async with bot.running():
+            for text in ("One", "Two"):
+                bot.rig.say(42, text)
+            await bot.rig.answers(42, 2)
+        with monkeypatch.context() as patched:
+            patched.setattr(AsyncInbox, "ready", never)  # it is done, and that is not noted yet
+            async with bot.running():
+                bot.rig.say(42, "/undo")
+                await asyncio.wait_for(done.wait(), 15.0)
+        assert (await bot.finished(3))[-1] == UNCERTAIN
+        async with bot.running():
+            bot.rig.say(42, "/undo")
+            assert (await bot.rig.answers(42, 4))[-1] == "turn 1 is taken back: One"
 
     restarted("telegram", steps)

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from promptuary.commands.parsing import is_command, unescaped
+from promptuary.commands.parsing import Invocation, is_command, parse, unescaped
 from promptuary.commands.results import CommandResult, FilesFound
 from promptuary.commands.run import run_command
 from promptuary.config.gateways import NamedGateway
@@ -36,6 +36,7 @@ COMMANDS: Final = frozenset({"context", "memory", "find", "search", "why", "comp
 
 GREETING: Final = "Hello! Write to me as you would to anybody; {mark}help shows what else I can do."
 RESTARTED: Final = "(I was restarted while I answered; this is the answer.)"
+UNCERTAIN: Final = "I was restarted while I did this. Look whether it is done, and send it again if it is not."
 MODEL_FAILED: Final = "The model did not answer. Please try again in a while."
 MODEL_BROKE_OFF: Final = "The model broke off here. Ask it to go on, or try again."
 NO_MODEL: Final = "No model is set up for this chat. Whoever runs this bot has to set one."
@@ -44,6 +45,8 @@ PICTURE: Final = "I cannot see pictures. Describe what is in it, or send the tex
 SOUND: Final = "I cannot hear voice messages or sound. Please write instead."
 OTHER: Final = "I can only read documents of text."
 
+_ONCE: Final = frozenset({("undo", ""), ("memory", "undo"), ("memory", "write"), ("memory", "remember")})
+"""The commands and their actions that do something else, or more, when they are run again."""
 _SLOW_SECONDS: Final = 20.0
 _FOUND: Final = "found"
 _START: Final = re.compile(r"/start(?:@\w+)?(?=\s|$)")
@@ -83,6 +86,8 @@ class AnsweredChat:
 async def answer(chat: AnsweredChat, received: Received, delivery: Delivery) -> str:
     """Return the whole answer to a message; what there is of it is shown meanwhile."""
     text = with_slash(chat.message.text.strip(), chat.mark)
+    if received.begun and _is_done_once(text):
+        return UNCERTAIN
     if (said := await _said_at_once(chat, text)) is not None:
         return "\n\n".join([said, *await _documents(chat), *chat.notes])
     if await chat.inbox.noted(chat.gateway.name, chat.message.place, _FOUND) is not None:
@@ -104,6 +109,11 @@ async def _said_at_once(chat: AnsweredChat, text: str) -> str | None:
     if _START.match(text):
         return GREETING.format(mark=chat.mark)
     return await _command(chat, text) if is_command(text) else await _chosen(chat, text)
+
+
+def _is_done_once(text: str) -> bool:
+    found = parse(text, COMMANDS) if is_command(text) else None
+    return isinstance(found, Invocation) and (found.command, found.action) in _ONCE
 
 
 async def _answered_before(chat: AnsweredChat, received: Received) -> str | None:
