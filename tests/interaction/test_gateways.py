@@ -645,3 +645,22 @@ def test_a_message_that_comes_while_the_model_streams_waits_for_its_turn(platfor
 
     assert asyncio.run(run()) == ["To first: one two three", "To second: one two three"]
     assert [one["role"] for one in server.asked[1]["messages"][-3:]] == ["user", "assistant", "user"]
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_whoever_edits_again_and_again_does_not_make_the_bot_talk(platform: str, model: Script) -> None:
+    model(lambda _: Says("Ok."))
+
+    async def run() -> list[str]:
+        async with rigged(platform) as rig:
+            message = rig.say(42, "Hello")
+            await rig.answers(42, 1)
+            for number in range(10):
+                rig.say(42, f"Hello {number}", edit=message)
+            rig.say(42, "/help")
+            await rig.until(lambda: any("find files" in text for text in rig.texts(42)))
+            assert rig.gateway is not None
+            await rig.gateway.idle()
+            return rig.texts(42)
+
+    assert asyncio.run(run()).count(EDITED_LATE) == 1

@@ -66,7 +66,7 @@ class Gateway:
         self._queues: dict[str, _Queue] = {}
         self._rate = RateLimit(config.rate, time.monotonic)
         self._told_unknown = SaidLately(HOUR, time.monotonic)
-        self._told_to_wait = SaidLately(MINUTE, time.monotonic)
+        self._told_lately = SaidLately(MINUTE, time.monotonic)
         self._sentences: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
@@ -110,10 +110,10 @@ class Gateway:
             return
         if message.edited:
             if await self._inbox.edit(self.config.name, message.chat, message.message, message.body()) == "late":
-                self._say(message, EDITED_LATE)
+                self._say_once(message, "edited", EDITED_LATE)
             return
         if len(message.text) > _LONGEST_TEXT:
-            self._say(message, TOO_LONG)
+            self._say_once(message, "long", TOO_LONG)
             return
         number = await self._inbox.receive(self.config.name, message.chat, message.message, message.body())
         if number is None:
@@ -125,8 +125,7 @@ class Gateway:
             seconds = 10.0
         if seconds:
             await self._inbox.answered(number)
-            if self._told_to_wait.may_say(message.user):  # once: platforms limit a bot, too
-                self._say(message, TOO_MANY.format(seconds=seconds))
+            self._say_once(message, "wait", TOO_MANY.format(seconds=seconds))
             return
         self._enqueue(message.place, number)
 
@@ -188,6 +187,11 @@ class Gateway:
         except Exception:  # a bug must not keep the other messages of the chat waiting
             logger.exception("a message could not be answered")
             return FAILED
+
+    def _say_once(self, message: Inbound, about: str, text: str) -> None:
+        """Say something to a person, unless it was said a moment ago: platforms limit how much a bot may send."""
+        if self._told_lately.may_say(f"{about} {message.user}"):
+            self._say(message, text)
 
     def _say(self, message: Inbound, text: str) -> None:
         """Send a sentence that is no answer: it may get lost, and nobody waits for it."""
