@@ -33,7 +33,7 @@ from promptuary.config.named_models import how_to_configure
 from promptuary.config.settings import user_file
 from promptuary.core.errors import PromptuaryError, RunFailedError, SourceError
 from promptuary.core.messages import ToolCall
-from promptuary.core.runs import NOT_SENT, SentTurn, asked_lines, too_long_to_ask, tool_text
+from promptuary.core.runs import NOT_SENT, NOTHING_ARRIVED, SentTurn, asked_lines, too_long_to_ask, tool_text
 from promptuary.core.text import one_line
 from promptuary.core.threads import UndoneTurn
 
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 
 Result = TypeVar("Result")
-_NOTHING_ARRIVED: Final = "interrupted: nothing had arrived"
 _SECOND: Final = 1.0
 """How often a person who waits sees for how long."""
 
@@ -155,7 +154,7 @@ class Talk:
         preview = self._p.threads.preview(whole.text, tools, thread=thread, pasted=whole.pasted)
         task = await self._awaited("preparing", preview)
         if task.cancelled():
-            self._terminal.line(_NOTHING_ARRIVED, "yellow")
+            self._terminal.line(NOTHING_ARRIVED, "yellow")
             self._wait_with(typed)
             return
         turn = self._preview = task.result()
@@ -171,7 +170,7 @@ class Talk:
         """Show how a run ended, if not with an answer; a message of which nothing was kept can be sent again."""
         if task.cancelled():
             if shown.result is None:
-                self._terminal.line(_NOTHING_ARRIVED, "yellow")
+                self._terminal.line(NOTHING_ARRIVED, "yellow")
             self._wait_with(typed if shown.result is None else "")
             return
         error = task.exception()

@@ -41,6 +41,9 @@ _NOTICED: Final = 1.0
 _KEPT: Final = "what had arrived of the answer is kept in the thread"
 _NOT_KEPT: Final = "nothing of the answer is kept; --thread NAME keeps what is asked and answered"
 
+NOTHING_ARRIVED: Final = "interrupted: nothing had arrived"
+"""What is said of a run that was stopped before there was anything to keep."""
+
 NOT_SENT: Final = "No model is configured: this is what would be sent. To get an answer:"
 """What is said where a message would be answered if there were a model; how to configure one stands below."""
 

@@ -15,7 +15,16 @@ from promptuary.config.settings import user_file
 from promptuary.core.errors import PromptuaryError, RunFailedError
 from promptuary.core.json import run_failure_json, run_json, unsent_json
 from promptuary.core.messages import ToolCall
-from promptuary.core.runs import NOT_SENT, RunResult, Tool, asked_lines, ending_line, too_long_to_ask, tool_text
+from promptuary.core.runs import (
+    NOT_SENT,
+    NOTHING_ARRIVED,
+    RunResult,
+    Tool,
+    asked_lines,
+    ending_line,
+    too_long_to_ask,
+    tool_text,
+)
 from promptuary.core.text import one_line, visible
 
 DONE: Final = 0
@@ -52,8 +61,13 @@ def _asked(options: argparse.Namespace, answer: ShownAnswer) -> int:
                 confirm=(lambda call: _agrees(call, answer, options)) if _can_ask(options) else None,
                 max_requests=options.max_requests,
             )
-        except (RunFailedError, KeyboardInterrupt):
+        except RunFailedError:
             answer.end(time.monotonic() - began)
+            raise
+        except KeyboardInterrupt:
+            answer.end(time.monotonic() - began)
+            if answer.result is None and not options.quiet:
+                print(NOTHING_ARRIVED, file=sys.stderr)
             raise
         answer.end(time.monotonic() - began)
         print_new_notes(promptuary, options)
@@ -106,4 +120,8 @@ def _agrees(call: ToolCall, answer: ShownAnswer, options: argparse.Namespace) ->
         return False
     for line in asked_lines(call):
         print(line, file=sys.stderr)
-    return confirmed("Let it?", options)
+    try:
+        return confirmed("Let it?", options)
+    except KeyboardInterrupt:
+        print(file=sys.stderr)  # the question has begun a line
+        raise
