@@ -664,3 +664,20 @@ def test_whoever_edits_again_and_again_does_not_make_the_bot_talk(platform: str,
             return rig.texts(42)
 
     assert asyncio.run(run()).count(EDITED_LATE) == 1
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_message_that_is_edited_while_it_waits_keeps_its_document(platform: str, model: Script) -> None:
+    server = model(lambda asked: Says("Ok.", pause=0.3 if "slow" in last_words(asked) else 0.0))
+    document = ("cats.md", b"They purr.\n")
+
+    async def run() -> None:
+        async with rigged(platform) as rig:
+            rig.say(42, "a slow one")
+            waiting = rig.say(42, "What is ths?", document=document)
+            rig.say(42, "What is this?", edit=waiting, document=document)
+            await rig.answers(42, 2)
+
+    asyncio.run(run())
+    assert "What is this?" in last_words(server.asked[1])
+    assert "They purr." in last_words(server.asked[1])

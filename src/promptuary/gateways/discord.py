@@ -201,6 +201,7 @@ class Discord:
             direct=payload.guild_id is None,
             name=str(author.get("username") or ""),
             edited=True,
+            files=tuple(_file_of(one) for one in data.get("attachments") or ()),
         )
         await self._accept(found)
 
@@ -306,6 +307,12 @@ def _nonce(key: str) -> str:
 def _file(one: "discord.Attachment") -> ChatFile:
     kind = kind_of_mime(one.content_type)
     return ChatFile(one.filename, kind, one.size, one.url)
+
+
+def _file_of(one: Mapping[str, Any]) -> ChatFile:
+    """Return a file as Discord tells of it with a message that was edited."""
+    kind = kind_of_mime(one.get("content_type"))
+    return ChatFile(str(one["filename"]), kind, int(one.get("size") or 0), str(one["url"]))
 
 
 @contextlib.contextmanager
