@@ -140,6 +140,16 @@ def test_only_a_plain_address_of_a_page_is_a_link(url: str) -> None:
     assert not any(isinstance(one, Link) for one in pieces(f"[the guide]({url})"))
 
 
+@pytest.mark.parametrize("end", ["|bank.example", "%7Cbank", ">x", '"', "\\|b", "[b](http://c)", "é", "`x`"])
+def test_an_address_cannot_end_the_mark_of_its_link(end: str) -> None:
+    text = f"[the guide](<https://a.example/{end}>)"
+
+    assert re.fullmatch(r"<https://a\.example/[^|<>]*\|the guide>|[^<]*", mrkdwn(text)), mrkdwn(text)
+    assert re.fullmatch(
+        r"\[the guide\]\(<https://a\.example/[^<>]*>\)|[^[]*", re.sub(r"\\.", "x", discord_markdown(text))
+    )
+
+
 def test_a_label_cannot_be_defined_elsewhere() -> None:
     text = "[the guide]\n\n[the guide]: https://evil.example/" + "x" * 100
 

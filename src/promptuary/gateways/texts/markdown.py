@@ -81,7 +81,7 @@ _STYLES: Final[dict[str, Style]] = {"strong": "bold", "em": "italic", "s": "stri
 _LANGUAGE: Final = re.compile(r"[\w+#.-]{0,40}")
 _HARMLESS: Final = re.compile(r"[\w\s'’\"“”,!?()&–—-]+")
 """A label of these characters alone cannot look like an address: there is no dot, slash, colon or at sign in it."""
-_ADDRESS: Final = re.compile(r"https?://[A-Za-z0-9.-]+(?::\d{1,5})?(?:[/?#][!-;=?-~]*)?", re.IGNORECASE)
+_ADDRESS: Final = re.compile(r"(?ai)https?://[A-Za-z0-9.-]+(?::\d{1,5})?(?:[/?#][\w.~:/?#@!$&'()*+,;=%-]*)?")
 """What every platform takes as the address of a link: no name or password in it, and nothing beyond ASCII."""
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]()<>#+.!|~&=:-])")
 _TICKS: Final = re.compile("`+")
