@@ -136,7 +136,7 @@ def test_the_number_of_offers_is_a_whole_number_from_one_on(
     project: Path, capsys: pytest.CaptureFixture[str], most: str
 ) -> None:
     assert main(["complete", "-w", str(project), "--max", most, "@"]) == 2
-    assert "is not a whole number from 1 on" in capsys.readouterr().err
+    assert "is not a positive whole number" in capsys.readouterr().err
 
 
 def test_no_more_than_asked_for_is_offered(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -305,7 +305,7 @@ def test_what_cannot_be_read_or_printed_is_an_error_and_not_nothing_found(
         (("restart", "--since", "yesterday"), "--since 'yesterday' is neither a date"),
         (("restart", "--until", "7"), "--until '7' is neither a date"),
         (("restart", "--since", "1d", "--until", "2d"), "--since is after --until"),
-        (("restart", "--limit", "0"), "not a whole number from 1 on"),
+        (("restart", "--limit", "0"), "not a positive whole number"),
         (("restart", "--kind", "poem"), "invalid choice"),
         (("restart", "--path", "{a,b}" * 20), "the path filter cannot be used"),
         (("  ",), "there is nothing to search for"),

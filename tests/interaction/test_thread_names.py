@@ -54,9 +54,9 @@ def test_a_name_that_is_taken_or_missing_or_empty_is_refused_in_words(run: Run) 
 def test_a_word_that_is_no_number_of_a_turn_is_not_taken_for_one(run: Run) -> None:
     run("expand", "-t", "t", "Hello")
 
-    assert "--thread names the thread" in run("thread", "show", "t")[2]
-    assert "--thread names the thread" in run("thread", "history", "t")[2]
-    assert "--thread names the thread" in run("thread", "replay", "1", "t")[2]
+    assert "use --thread NAME for the thread" in run("thread", "show", "t")[2]
+    assert "use --thread NAME for the thread" in run("thread", "history", "t")[2]
+    assert "use --thread NAME for the thread" in run("thread", "replay", "1", "t")[2]
     assert "promptuary thread export --thread t [FILE]" in run("thread", "export", "t")[2]
 
 

@@ -1,4 +1,4 @@
-"""What each command takes: its positions and its flags. ``cli.command_table`` says which command takes which."""
+"""Functions that add arguments to a parser. ``cli.command_table`` says which command uses which of them."""
 
 import argparse
 
@@ -41,9 +41,9 @@ def _add_other_settings(parser: argparse.ArgumentParser) -> None:
 
 
 def add_index_settings(parser: argparse.ArgumentParser) -> None:
-    """Add the flags that concern an index: it fetches no pages and recalls nothing into a window."""
+    """Add the flags that concern an index, which fetches no pages and recalls nothing."""
     flag, arguments = FETCHING_FLAGS["allow_hosts"]
-    for_endpoint = {**arguments, "help": "allow plain http to this host, if it is the endpoint; repeatable"}
+    for_endpoint = {**arguments, "help": "allow plain http to this host for the endpoint; repeatable"}
     add_flags(parser, "reading", READING_FLAGS)
     add_flags(parser, "index", {**INDEX_FLAGS, "allow_hosts": (flag, for_endpoint)})
 
@@ -55,63 +55,61 @@ def add_search_settings(parser: argparse.ArgumentParser) -> None:
 
 
 def add_watch_settings(parser: argparse.ArgumentParser) -> None:
-    """Add the settings of watching."""
+    """Add the settings of ``watch``."""
     add_index_settings(parser)
     add_flags(parser, "watching", WATCH_FLAGS)
 
 
 def add_thread(parser: argparse.ArgumentParser) -> None:
-    """Add which thread a command is about."""
+    """Add the thread that a command works on."""
     parser.add_argument("-t", "--thread", metavar="NAME", help="the thread (default: main)")
 
 
 def add_new_turn(parser: argparse.ArgumentParser) -> None:
     """Add the thread that a message becomes a turn of."""
-    parser.add_argument("-t", "--thread", metavar="NAME", help="prepare a turn of this thread, and record it")
+    parser.add_argument("-t", "--thread", metavar="NAME", help="prepare and record a turn of this thread")
 
 
 def add_form(parser: argparse.ArgumentParser) -> None:
-    """Add the form in which a message is printed."""
+    """Add the output format of a message."""
     forms = ("text", "openai", "openai-responses", "anthropic")
     parser.add_argument("--for", dest="form", choices=forms, metavar="FORM", help="%(choices)s (default: text)")
 
 
 def add_copy(parser: argparse.ArgumentParser) -> None:
-    """Add copying to the clipboard."""
-    parser.add_argument("--copy", action="store_true", help="copy the message instead of printing it")
+    """Add the flag that copies to the clipboard."""
+    parser.add_argument("--copy", action="store_true", help="copy the result to the clipboard instead of printing it")
 
 
 def add_reply(parser: argparse.ArgumentParser) -> None:
-    """Add what is known of an answer besides its text."""
-    parser.add_argument("--response", action="store_true", help="the text is JSON, as the provider's API returned it")
-    parser.add_argument("--cost", type=float, metavar="N", help="what you were charged for the turn; totals add it up")
+    """Add the format and the cost of an answer."""
+    parser.add_argument("--response", action="store_true", help="read the JSON response of the provider's API")
+    parser.add_argument("--cost", type=float, metavar="N", help="cost of the turn, for the totals of the thread")
 
 
 def add_answering(parser: argparse.ArgumentParser) -> None:
-    """Add who answers, with which tools."""
+    """Add the model that answers, and the limits of its tools."""
     parser.add_argument(
-        "--model", dest="answer_model", metavar="NAME", help="who answers: gpt-5-mini, ollama/llama3.2, …"
+        "--model", dest="answer_model", metavar="NAME", help="model that answers: gpt-5-mini, ollama/llama3.2, …"
     )
-    parser.add_argument("--no-tools", action="store_true", help="let the model call no tools")
+    parser.add_argument("--no-tools", action="store_true", help="offer no tools to the model")
     parser.add_argument("--yes", action="store_true", help="let tools write notes without asking")
     parser.add_argument(
         "--max-requests",
         type=count,
         default=50,
         metavar="N",
-        help=seldom(parser, "stop a model that calls tools after N requests (default: 50)"),
+        help=seldom(parser, "stop after N requests to the model in one turn (default: 50)"),
     )
 
 
 def add_asked_thread(parser: argparse.ArgumentParser) -> None:
     """Add the thread that a question is asked in."""
-    parser.add_argument(
-        "-t", "--thread", metavar="NAME", help="ask in this thread, and keep it (default: keep nothing)"
-    )
+    parser.add_argument("-t", "--thread", metavar="NAME", help="ask in this thread (default: store nothing)")
 
 
 def add_answer_settings(parser: argparse.ArgumentParser) -> None:
-    """Add the settings of a turn that is answered: the model that answers decides about window and vocabulary."""
+    """Add the settings of a turn that a model answers; this model determines the window and the vocabulary."""
     window = {name: flag for name, flag in WINDOW_FLAGS.items() if name not in {"model", "answer_model"}}
     parser.set_defaults(model=None)
     add_flags(parser, "context window", window)
@@ -120,22 +118,22 @@ def add_answer_settings(parser: argparse.ArgumentParser) -> None:
 
 def add_chat(parser: argparse.ArgumentParser) -> None:
     """Add the thread of a chat."""
-    parser.add_argument("-t", "--thread", metavar="NAME", help="go on in this thread, or begin it (default: main)")
+    parser.add_argument("-t", "--thread", metavar="NAME", help="continue or start this thread (default: main)")
 
 
 def add_context_action(parser: argparse.ArgumentParser) -> None:
-    """Add what is done with the attachments of a thread."""
+    """Add the actions of ``context``."""
     parser.add_argument(
         "action",
         choices=("add", "drop", "pin", "unpin", "list", "tokens", "find", "clear"),
         help="one of: %(choices)s",
         metavar="ACTION",
     )
-    parser.add_argument("words", nargs="*", metavar="WORD", help="paths, references or, for find, words")
+    parser.add_argument("words", nargs="*", metavar="WORD", help="paths or references; for find, words")
 
 
 class _TurnOrNames(argparse.Action):
-    """The words after an action of ``thread``: the number of a turn where one is shown, else names."""
+    """The words after an action of ``thread``: a turn number for ``show`` and ``replay``, else names."""
 
     def __call__(
         self,
@@ -144,7 +142,7 @@ class _TurnOrNames(argparse.Action):
         values: object,
         option_string: str | None = None,  # noqa: ARG002  (likewise)
     ) -> None:
-        """Take the words, and refuse a word that is no number where one is wanted."""
+        """Store the words; reject a word that is not a number where a turn is expected."""
         words = [str(one) for one in values] if isinstance(values, list) else []
         setattr(namespace, self.dest, words)
         if not words or namespace.action not in {"show", "replay"}:
@@ -153,12 +151,12 @@ class _TurnOrNames(argparse.Action):
             (word,) = words
             namespace.number = count(word)
         except (ValueError, argparse.ArgumentTypeError) as error:
-            wrong = error if len(words) == 1 else "takes the number of one turn"
-            raise argparse.ArgumentError(self, f"{wrong}; --thread names the thread") from None
+            wrong = error if len(words) == 1 else "expected one turn number"
+            raise argparse.ArgumentError(self, f"{wrong}; use --thread NAME for the thread") from None
 
 
 def add_thread_action(parser: argparse.ArgumentParser) -> None:
-    """Add what is done with threads."""
+    """Add the actions of ``thread``."""
     parser.add_argument(
         "action",
         choices=("list", "show", "replay", "history", "rename", "export", "import", "rm"),
@@ -170,38 +168,38 @@ def add_thread_action(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         action=_TurnOrNames,
         metavar="WORD",
-        help="number of a turn (default: the last), names, or a file",
+        help="turn number (default: the last), thread names, or a file",
     )
     parser.set_defaults(number=None)
     parser.add_argument(
-        "--fetch", action="store_true", help=seldom(parser, "with replay: fetch pages again to compare them")
+        "--fetch", action="store_true", help=seldom(parser, "with replay: fetch web pages again and compare them")
     )
     parser.add_argument("--yes", action="store_true", help="with rm: do not ask")
     parser.add_argument("--all", action="store_true", help="with history: compacted messages, not their summary")
     parser.add_argument(
         "--format", dest="form", choices=("json", "md"), metavar="FORM", help=seldom(parser, "with export: %(choices)s")
     )
-    parser.add_argument("--force", action="store_true", help=seldom(parser, "with export: replace the file"))
+    parser.add_argument("--force", action="store_true", help=seldom(parser, "with export: overwrite the file"))
 
 
 def add_model_action(parser: argparse.ArgumentParser) -> None:
-    """Add what is done with models for search."""
+    """Add the actions of ``model``."""
     parser.add_argument(
         "action", choices=("list", "add", "remove", "show"), metavar="ACTION", help="one of: %(choices)s"
     )
-    parser.add_argument("name", nargs="?", metavar="NAME", help="a model of the list, or OWNER/NAME; with @REVISION")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="listed model or OWNER/NAME, optionally with @REVISION")
     flag, arguments = FETCHING_FLAGS["allow_hosts"]
     add_flags(parser, "fetching", {**MODEL_FLAGS, "allow_hosts": (flag, arguments)})
 
 
 def add_max(parser: argparse.ArgumentParser) -> None:
-    """Add which rows a menu has."""
+    """Add the limits of a menu."""
     parser.add_argument("--max", type=count, default=20, metavar="N", help="print at most N items (default: 20)")
-    parser.add_argument("--ignored", action="store_true", help="include files that ignore files hide")
+    parser.add_argument("--ignored", action="store_true", help="include files that .gitignore and the like exclude")
 
 
 def add_index_action(parser: argparse.ArgumentParser) -> None:
-    """Add what is indexed, and how."""
+    """Add the folders and the actions of ``index``."""
     parser.add_argument(
         "words",
         nargs="*",
@@ -209,38 +207,38 @@ def add_index_action(parser: argparse.ArgumentParser) -> None:
         help=brief(
             parser,
             "folders (default: the indexed ones); - reads stdin",
-            "folders to index (default: those indexed before, else the workspace); - reads one per line from stdin",
+            "folders to index (default: the indexed ones, else the workspace); - reads one per line from stdin",
         ),
     )
     action = parser.add_mutually_exclusive_group()
-    action.add_argument("--rebuild", action="store_true", help="rebuild the index; the old one answers meanwhile")
+    action.add_argument("--rebuild", action="store_true", help="rebuild the index; searches use the old one meanwhile")
     action.add_argument("--remove", action="store_true", help="remove the folders from the index")
     action.add_argument("--list", action="store_true", help="list the indexed folders")
-    parser.add_argument("--prune", action="store_true", help="also remove the files of a folder that is gone or empty")
+    parser.add_argument("--prune", action="store_true", help="also remove the files of a missing or empty folder")
     parser.add_argument("--label", metavar="NAME", help="label the folders, for search --label NAME")
-    parser.add_argument("--no-embed", action="store_true", help="do not embed: search by words only until the next run")
+    parser.add_argument("--no-embed", action="store_true", help="skip embedding; search new files by words only")
     parser.add_argument("--yes", action="store_true", help="do not ask before indexing a home folder")
 
 
 def add_filters(parser: argparse.ArgumentParser) -> None:
-    """Add what a search is narrowed by, and how its hits are printed."""
+    """Add the filters and output formats of ``search``."""
     parser.add_argument("--limit", type=count, default=10, metavar="N", help="print at most N passages (default: 10)")
     parser.add_argument(
         "--per-file",
         type=count,
         default=2,
         metavar="N",
-        help=seldom(parser, "at most N passages of one file (default: 2)"),
+        help=seldom(parser, "print at most N passages per file (default: 2)"),
     )
     only = section(parser, "filters")
     only.add_argument(
-        "--path", action="append", metavar="GLOB", help="only paths that match, or with !GLOB do not; repeatable"
+        "--path", action="append", metavar="GLOB", help="only matching paths; !GLOB excludes paths; repeatable"
     )
     only.add_argument(
-        "--kind", action="append", choices=FILE_KINDS, metavar="KIND", help="only files that are %(choices)s"
+        "--kind", action="append", choices=FILE_KINDS, metavar="KIND", help="only %(choices)s files; repeatable"
     )
     only.add_argument(
-        "--tag", action="append", metavar="TAG", help="only notes with this tag, or one below it; repeatable"
+        "--tag", action="append", metavar="TAG", help="only notes with this tag or a nested one; repeatable"
     )
     only.add_argument("--since", metavar="DATE", help="only files since 2026-01-31, or 7d, 2w, 3m, 1y ago")
     only.add_argument("--until", metavar="DATE", help=seldom(parser, "only files up to and including this date"))
@@ -249,51 +247,51 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--lexical", action="store_true", help="search by words only, not by meaning")
     shape = parser.add_mutually_exclusive_group()
-    shape.add_argument("-l", "--files", action="store_true", help="print only the paths, each once, for other programs")
-    shape.add_argument("--lines", action="store_true", help="print path:line: text, a line each, for editors and fzf")
+    shape.add_argument("-l", "--files", action="store_true", help="print only the paths, each once")
+    shape.add_argument("--lines", action="store_true", help="print path:line: text, for editors and fzf")
     parser.add_argument("--explain", action="store_true", help=seldom(parser, "explain the rank of each result"))
-    parser.add_argument("--full", action="store_true", help="print whole passages, not a few lines")
+    parser.add_argument("--full", action="store_true", help="print whole passages instead of excerpts")
 
 
 def add_fix(parser: argparse.ArgumentParser) -> None:
-    """Add repairing."""
-    parser.add_argument("--fix", action="store_true", help="repair what can be repaired without losing anything")
+    """Add the flag that repairs."""
+    parser.add_argument("--fix", action="store_true", help="make the repairs that lose no data")
 
 
 def add_shell(parser: argparse.ArgumentParser) -> None:
-    """Add for which shell."""
+    """Add the shell of a completion script."""
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="one of: %(choices)s")
 
 
 def add_once(parser: argparse.ArgumentParser) -> None:
-    """Add not staying."""
+    """Add the flag that ends ``watch`` after one update."""
     parser.add_argument("--once", action="store_true", help="update the index once and exit")
 
 
-def _add_where_kept(parser: argparse.ArgumentParser) -> None:
+def _add_where_kept(parser: argparse.ArgumentParser, here: str, everywhere: str) -> None:
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--here", action="store_true", help="for this workspace, and for you (default)")
-    where.add_argument("--everywhere", action="store_true", help="for every workspace that you have used")
+    where.add_argument("--here", action="store_true", help=f"{here} (default)")
+    where.add_argument("--everywhere", action="store_true", help=everywhere)
 
 
 def add_backup(parser: argparse.ArgumentParser) -> None:
-    """Add which file a backup is, and what it holds."""
-    parser.add_argument("file", metavar="FILE", help="the file of the backup, a zip archive")
-    _add_where_kept(parser)
-    parser.add_argument("--force", action="store_true", help="replace what is there already")
+    """Add the file of a backup, and the workspaces in it."""
+    parser.add_argument("file", metavar="FILE", help="the backup, a zip archive")
+    _add_where_kept(parser, "this workspace and your user", "every workspace that you have used, and your user")
+    parser.add_argument("--force", action="store_true", help="overwrite existing files")
 
 
 def add_restore(parser: argparse.ArgumentParser) -> None:
-    """Add how a backup is brought back."""
+    """Add the arguments of ``restore``."""
     add_backup(parser)
-    parser.add_argument("--dry-run", action="store_true", help="only print what it would do")
+    parser.add_argument("--dry-run", action="store_true", help="only print what would be restored")
 
 
 def add_purge(parser: argparse.ArgumentParser) -> None:
-    """Add what is removed."""
-    _add_where_kept(parser)
-    parser.add_argument("--models", action="store_true", help="with --everywhere: the models that you fetched, too")
-    parser.add_argument("--dry-run", action="store_true", help="only print what would go")
+    """Add the arguments of ``purge``."""
+    _add_where_kept(parser, "only this workspace", "every workspace that you have used, and your user")
+    parser.add_argument("--models", action="store_true", help="with --everywhere: also remove downloaded models")
+    parser.add_argument("--dry-run", action="store_true", help="only print what would be removed")
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
@@ -305,21 +303,21 @@ def add_mcp(parser: argparse.ArgumentParser) -> None:
         type=port,
         const=8765,
         metavar="PORT",
-        help="serve HTTP on 127.0.0.1 (default port: 8765; 0: any) instead of standard streams",
+        help="serve HTTP on 127.0.0.1 (default port: 8765; 0: any) instead of stdio",
     )
-    parser.add_argument("--root", action="append", metavar="DIR", help="let clients use this folder, too; repeatable")
+    parser.add_argument("--root", action="append", metavar="DIR", help="let clients use this folder too; repeatable")
 
 
 def add_gateways(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``gateway``."""
     parser.add_argument(
-        "words", nargs="*", metavar="NAME", help="gateways of your configuration (default: the only one), or check NAME"
+        "words", nargs="*", metavar="NAME", help="configured gateways (default: the only one), or check NAME"
     )
 
 
 def add_hook(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``hook``."""
-    parser.add_argument("words", nargs="*", metavar="WORD", help="the agent, and the event as it calls it")
+    parser.add_argument("words", nargs="*", metavar="WORD", help="the agent, and its name for the event")
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
 
 
@@ -331,14 +329,14 @@ def add_install(parser: argparse.ArgumentParser) -> None:
         metavar="AGENT",
         help="one of: %(choices)s",
     )
-    parser.add_argument("--undo", action="store_true", help="take out what install wrote, and put back what was there")
+    parser.add_argument("--undo", action="store_true", help="remove what install wrote, and restore what it replaced")
     parser.add_argument("--dry-run", action="store_true", help="only print the change")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument(
-        "--no-hooks", action="store_true", help="the MCP server alone; hooks that install wrote before are taken out"
+        "--no-hooks", action="store_true", help="add only the MCP server, and remove hooks that install wrote before"
     )
     parser.add_argument(
         "--force",
         action="store_true",
-        help="also replace, or with --undo take out, an entry that is not as install wrote it",
+        help="also replace (with --undo: remove) an entry that install did not write or that was changed",
     )

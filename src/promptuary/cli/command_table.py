@@ -1,4 +1,4 @@
-"""The commands, their arguments and their help. Every start of the program imports this, so it imports little."""
+"""The table of commands, with their help. Imported on every start, so it imports as little as possible."""
 
 import argparse
 from collections.abc import Iterator
@@ -67,18 +67,18 @@ examples:
   promptuary expand 'Review @diff against @docs/style.md' | your-model
   promptuary index && promptuary search 'how do we deploy'
 
-promptuary COMMAND --help shows the arguments and examples of a command.
+Run promptuary COMMAND --help for the arguments and examples of a command.
 """
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose error messages are printable, whatever was typed."""
+    """A parser whose error messages contain no control characters, whatever was typed."""
 
     def error(self, message: str) -> NoReturn:
         super().error(one_line(message))
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
-        """Refuse what is no choice, and name the one that is spelled most like it."""
+        """Reject a value that is not a choice, and suggest the choice with the nearest spelling."""
         if action.choices is not None and value not in action.choices:
             choices = [str(one) for one in action.choices]
             listed = f"choose from {', '.join(choices)}"
@@ -91,13 +91,13 @@ COMMANDS: Final = (
     Command(
         "expand",
         "[options] [TEXT ...]",
-        "print a message with everything that it refers to",
-        "Print the message with everything that it refers to, as it would be sent; a table of tokens goes to stderr. "
-        "With --thread, print the whole prompt of a turn: instructions, tracked files, recalled passages and history, "
-        "too. Exit code 1 if a reference could not be included or not everything fits.",
+        "expand the references of a message and print the result",
+        "Expand the references of a message and print the result as it would be sent to a model. A table of token "
+        "counts goes to stderr. With --thread, print the whole prompt of a turn, including instructions, tracked "
+        "files, recalled passages and history. Exit code 1 if a reference failed or the content does not fit.",
         (
             "promptuary expand 'Review @file:src/app.py:10-50 against @diff'",
-            "promptuary expand --thread review --for anthropic 'Go on with #src/app.py'",
+            "promptuary expand --thread review --for anthropic 'Continue with #src/app.py'",
             "git log -1 | promptuary expand --json -",
             "promptuary expand --copy 'What does this mean? @clipboard'",
         ),
@@ -106,11 +106,11 @@ COMMANDS: Final = (
     Command(
         "ask",
         "[options] [TEXT ...]",
-        "ask a model, and print its answer as it arrives",
-        "Send the message with all that it refers to, and print the answer as it arrives; calls of tools and a line of "
-        "tokens go to stderr. What is piped in goes behind it; nothing in that is a reference. The model may read and "
-        "search files that you may attach, and with your consent write notes. Without a model, print what would be "
-        "sent. Exit code 1 if the answer, or what was sent, is not complete; 2: failed.",
+        "send a message to a model and stream its answer",
+        "Expand a message, send it to a model and stream the answer. Tool calls and token counts go to stderr. Piped "
+        "input is appended to the message; references in it are not expanded. The model may read and search the files "
+        "that you may attach, and write notes if you agree. Without a model, print what would be sent. Exit code 1 if "
+        "the answer or the prompt is incomplete, 2 on failure.",
         (
             "promptuary ask --model gpt-5-mini 'What does @file:src/app.py do?'",
             "git diff | promptuary ask 'Write a commit message for this.'",
@@ -122,10 +122,10 @@ COMMANDS: Final = (
     Command(
         "chat",
         "[options]",
-        "talk to a model in the terminal",
-        "Type a message, with @ for what goes along with it and # for what stays in view; a menu completes both, and a "
-        "meter shows what they cost before you send. The answer appears as it arrives; Ctrl-C stops it. /why shows "
-        "what a turn was made of, /help all commands and keys. Threads go on where they ended. Without a model, the "
+        "chat with a model in the terminal",
+        "Chat with a model. @ attaches content to one message, # tracks a file in every turn; a menu completes both, "
+        "and a meter shows their token cost before you send. Answers are streamed; Ctrl-C stops one. /why shows what "
+        "went into a turn, /help lists all commands and keys. Threads continue where they ended. Without a model, the "
         "chat shows what would be sent.",
         ("promptuary chat --model gpt-5-mini", "promptuary chat --thread review"),
         (add_chat, add_answering, add_common_of_talkers, add_answer_settings),
@@ -134,10 +134,11 @@ COMMANDS: Final = (
     Command(
         "reply",
         "[options] [TEXT ...]",
-        "record what the model answered to the last turn of a thread",
-        "Record the answer to the turn that expand --thread prepared last: the next turn of the thread remembers both. "
-        "Prints what came of it: notes that are proposed, and experiences. With --response, the text is JSON as the "
-        "API of OpenAI or Anthropic returned it, with its tool calls. Exit code 1 if no turn waits.",
+        "record the model's answer to the last turn of a thread",
+        "Record the answer to the turn that expand --thread prepared last. Message and answer become part of the "
+        "thread's history. Prints the notes that were proposed and the experiences that were recorded. With "
+        "--response, read a JSON response of the OpenAI or Anthropic API, including tool calls. Exit code 1 if no turn "
+        "is pending.",
         (
             "promptuary reply --thread review 'It looks fine.'",
             "promptuary expand -t review 'Why?' | your-model | promptuary reply -t review",
@@ -150,8 +151,8 @@ COMMANDS: Final = (
         "abandon",
         "[options]",
         "end the last turn of a thread without an answer",
-        "End the turn that expand --thread prepared last: nothing of it enters the history, and the ledger keeps it. "
-        "Exit code 1 if no turn waits.",
+        "End the turn that expand --thread prepared last. It does not become part of the history, but thread show and "
+        "thread replay can still print it. Exit code 1 if no turn is pending.",
         ("promptuary abandon --thread review",),
         (add_thread, add_common),
         "threads",
@@ -159,8 +160,9 @@ COMMANDS: Final = (
     Command(
         "complete",
         "[options] [TEXT ...]",
-        "print what the @ and # menus offer at the end of a text",
-        "Print one menu item per line: what to insert, its kind and its size. Exit code 1 if there is none.",
+        "print completions for the reference at the end of a text",
+        "Print the completions that the @ and # menus would show at the end of a text, one per line: the text to "
+        "insert, its kind and its size. Exit code 1 if there are none.",
         ("promptuary complete 'look at @file:app'", "promptuary complete --json 'since @git:'"),
         (add_text, add_common, add_max, add_settings),
         "completing",
@@ -168,10 +170,10 @@ COMMANDS: Final = (
     Command(
         "context",
         "ACTION [options] [WORD ...]",
-        "manage the files and references that are attached to a thread",
-        "add PATH tracks a file: every turn sees its current content. add @diff, or another reference, attaches it to "
-        "the next message. drop, pin and unpin take the same words; list and tokens print what is attached; find WORDS "
-        "finds files; clear removes everything.",
+        "manage the files and references attached to a thread",
+        "add PATH tracks a file: every turn includes its current content. add @diff attaches a reference to the next "
+        "message. drop, pin and unpin take the same arguments. list and tokens print the attachments, find WORDS "
+        "searches file names, clear removes all attachments.",
         (
             "promptuary context add docs/style.md --thread review",
             "promptuary context add @diff --thread review",
@@ -182,12 +184,12 @@ COMMANDS: Final = (
     ),
     Command(
         "thread",
-        "ACTION [TURN] [options]",
-        "show threads, their messages, and what went into each turn",
-        "list prints the threads, history what was said in one, show what went into a turn and why, replay the exact "
-        "prompt of a turn and which of its sources have changed since. replay --window prepares the turn anew and "
-        "prints what differs. rename OLD NEW gives a thread another name; export [FILE] writes one as JSON (or "
-        "--format md), import FILE makes a new one of that; rm removes one.",
+        "ACTION [options] [WORD ...]",
+        "list, show, replay, rename, export, import and remove threads",
+        "list prints all threads, history the messages of one, show what went into a turn and why, replay its exact "
+        "prompt and which of its sources have changed. replay --window prepares the turn again and prints the "
+        "differences. rename OLD NEW renames a thread, export [FILE] writes one as JSON (or --format md), import FILE "
+        "creates one from an export, rm removes one.",
         (
             "promptuary thread show 3 --thread review",
             "promptuary thread export --thread review review.json",
@@ -198,10 +200,10 @@ COMMANDS: Final = (
     Command(
         "session",
         "ACTION [options] ...",
-        "say what a conversation may see, and see what answers were based on",
-        "A session is a name over a thread: which files, notes and experiences its turns may see, pinned at their "
-        "revisions, and nothing else. audit SOURCE prints which answers a file, a note, a commit or a page influenced, "
-        "in sessions and in all other threads. promptuary session ACTION --help tells more.",
+        "limit what a thread may see, and audit what answers were based on",
+        "A session limits which files, notes and experiences the turns of a thread may see, and pins their revisions. "
+        "audit SOURCE prints which answers a file, note, commit or web page influenced, in all threads. Run promptuary "
+        "session ACTION --help for details.",
         (
             "promptuary session create release --root src --root docs",
             "promptuary session show release",
@@ -214,9 +216,9 @@ COMMANDS: Final = (
         "index",
         "[options] [FOLDER ...]",
         "index folders of notes and code for search",
-        "Index folders, or update the index: first the words, which is fast, then the vectors for search by meaning. "
-        "Ctrl-C loses nothing: the next run continues. Files that the workspace's rules exclude (secrets, binaries, "
-        "ignored files) are left out. Exit code 1 if not everything could be indexed.",
+        "Index folders, or update the index: first the words, which is fast, then the vectors for semantic search. "
+        "After Ctrl-C, the next run continues. Secrets, binaries and ignored files are excluded. Exit code 1 if not "
+        "everything could be indexed.",
         (
             "promptuary index",
             "promptuary index ~/notes --label notes",
@@ -229,9 +231,8 @@ COMMANDS: Final = (
         "search",
         "[options] [TEXT ...]",
         "search the indexed files, by words and by meaning",
-        "Print the best passages with their files and lines. Files that changed are indexed again first. Quote a "
-        "phrase to find its words together; end a word with * to find what begins with it. Exit code 1: nothing found; "
-        "2: failed.",
+        "Print the best passages with their files and lines. Changed files are indexed first. Quote words to search "
+        "for a phrase; end a word with * to search for a prefix. Exit code 1 if nothing was found, 2 on failure.",
         (
             "promptuary search 'how do we deploy'",
             "promptuary search --kind markdown --since 2w '\"page cache\" micro*'",
@@ -243,8 +244,8 @@ COMMANDS: Final = (
         "watch",
         "[options]",
         "keep the index up to date until Ctrl-C",
-        "Watch the indexed folders (the workspace, if there are none), index what changes, and embed in between. "
-        "Prints a line for each step; with --json, a JSON object per line.",
+        "Watch the indexed folders and index changed files; embed while nothing changes. If no folder is indexed, "
+        "index the workspace first. Prints one line per step, with --json one JSON object per line.",
         ("promptuary watch", "promptuary watch --once"),
         (add_once, add_common, add_watch_settings),
         "search",
@@ -252,11 +253,11 @@ COMMANDS: Final = (
     Command(
         "model",
         "ACTION [NAME] [options]",
-        "fetch models for search by meaning, and show which there are",
-        "list prints the models that have a name, add fetches one (or the repository OWNER/NAME) into your data "
-        "folder, show compares its files with their hashes, remove deletes them. The first fetch pins the revision and "
-        "the hash of every file; add NAME@REVISION pins another. Ctrl-C loses nothing: the next add continues. Exit "
-        "code 1 if show finds a file that is missing or changed, or remove nothing to remove.",
+        "download and manage models for semantic search",
+        "list prints the known models, add downloads one (or the repository OWNER/NAME) into your data folder, show "
+        "verifies the hashes of its files, remove deletes them. The first download pins the revision and the hash of "
+        "every file; add NAME@REVISION pins another revision. After Ctrl-C, the next add continues. Exit code 1 if "
+        "show finds a missing or changed file, or if remove finds no files.",
         (
             "promptuary model list",
             "promptuary model add bge-small-en-v1.5",
@@ -268,10 +269,10 @@ COMMANDS: Final = (
     Command(
         "memory",
         "ACTION [options] ...",
-        "write, find, change and forget notes that last",
-        "Durable memory: notes as Markdown files that you and your agents write, and that turns recall. A note is "
-        "named by its id, the first four or more characters of its id, or its path. promptuary memory ACTION --help "
-        "tells more.",
+        "write, search, change and delete notes",
+        "Manage durable memory: notes that you and your agents write, stored as Markdown files and recalled in turns. "
+        "Identify a note by its id, a unique prefix of its id (at least 4 characters) or its path. Run promptuary "
+        "memory ACTION --help for details.",
         (
             "promptuary memory write --kind project 'We deploy on Fridays, never before noon.'",
             "promptuary memory search 'when do we deploy?'",
@@ -283,9 +284,10 @@ COMMANDS: Final = (
     Command(
         "remember",
         "[options] [TEXT ...]",
-        "write a note in one go",
-        "Write a note: about you, how to work, or what was decided, where the text says so plainly, else a reference. "
-        "It is private unless you share it. Prints where the note is and how to undo it.",
+        "write a note; its kind is detected from the text",
+        "Write a note. If the text is clearly about you, about how to work or about a decision, its kind is user, "
+        "feedback or project, else reference. The note is private unless you add --shared. Prints its path and how to "
+        "undo it.",
         ("promptuary remember 'always use tabs'", "promptuary remember --shared 'We decided to use Postgres.'"),
         (add_text, add_remember, add_common),
         "memory",
@@ -293,10 +295,10 @@ COMMANDS: Final = (
     Command(
         "experience",
         "ACTION [options] ...",
-        "store, find, judge and forget what worked before and what went wrong",
-        "Experiences: what was wanted, what was done about it and how it ended. Turns with tools record them, and you "
-        "can; turns are shown the ones that are like what is wanted. One that is not used weakens. An experience is "
-        "named by its id, or how its id begins. promptuary experience ACTION --help tells more.",
+        "store, find, rate and delete records of what worked and what failed",
+        "Manage experiences: records of a goal, what was done and how it ended. Turns that call tools record them, or "
+        "you add them. Turns include the ones similar to their message. Unused experiences lose strength. Identify an "
+        "experience by its id or a unique prefix of it. Run promptuary experience ACTION --help for details.",
         (
             "promptuary experience find 'how do I build the docs?'",
             "promptuary experience list --plot",
@@ -308,11 +310,11 @@ COMMANDS: Final = (
     Command(
         "mcp",
         "[options]",
-        "serve clients of the Model Context Protocol: Claude Code, Codex, Cursor, Zed …",
-        "Give an MCP client references, search, memory and experiences as tools, resources and prompts. A client "
-        "starts it and talks to it over standard input and output; with --http it listens on 127.0.0.1 and wants a "
-        "token, which is made on the first start and kept for you alone. A client may use this workspace and its own "
-        "roots in it, and nothing else unless you add it with --root.",
+        "run an MCP server for Claude Code, Codex, Cursor, Zed and other clients",
+        "Offer references, search, memory and experiences to MCP clients as tools, resources and prompts. By default, "
+        "a client starts the server and uses standard input and output. With --http, the server listens on 127.0.0.1 "
+        "and requires a token, which it creates on the first start. Clients may use this workspace and their roots in "
+        "it; add other folders with --root.",
         (
             "promptuary install claude-code",
             "promptuary mcp --http 8765 --root ~/notes",
@@ -323,11 +325,11 @@ COMMANDS: Final = (
     Command(
         "gateway",
         "[check] [NAME ...]",
-        "answer on Telegram, Discord and Slack, as [gateways.NAME] of your configuration says",
-        "Run one or several gateways until Ctrl-C. Each chat sees the workspace that is configured for it, or none, "
-        "and only people who are allowed get an answer. What arrived and is not answered when it stops is answered at "
-        "the next start. gateway check NAME tries the token, and prints what the bot may do. docs/gateways.md has the "
-        "steps for each platform.",
+        "run the bots for Telegram, Discord and Slack that [gateways.NAME] configures",
+        "Run one or several gateways until Ctrl-C. Each chat sees the workspace configured for it, or none; only "
+        "allowed people get answers. Messages that are unanswered when it stops are answered at the next start. "
+        "gateway check NAME tries the token and prints what the bot may do. See docs/gateways.md for the setup of each "
+        "platform.",
         ("promptuary gateway check telegram", "promptuary gateway telegram slack"),
         (add_gateways, add_common),
         "agents",
@@ -335,10 +337,10 @@ COMMANDS: Final = (
     Command(
         "hook",
         "AGENT EVENT",
-        "answer a hook of a coding agent",
-        "Read what an agent tells about an event from standard input, and print what it is answered: at a prompt and "
-        "at the start of a session the context that helps, at the end of a turn nothing, and what was learnt is kept. "
-        "The exit code is always 0, so that an agent is never blocked. promptuary install writes hooks into settings.",
+        "run a hook of a coding agent",
+        "Read an event of a coding agent from standard input and print the answer: relevant context for a prompt or "
+        "the start of a session, nothing for the end of a turn, from which it learns. The exit code is always 0, so "
+        "that the agent is never blocked. promptuary install adds the hooks to the settings of an agent.",
         ('echo \'{"prompt": "Look at @diff"}\' | promptuary hook claude-code UserPromptSubmit',),
         (add_hook, add_common),
         "agents",
@@ -346,10 +348,10 @@ COMMANDS: Final = (
     Command(
         "install",
         "AGENT [options]",
-        "write the MCP server and the hooks into the settings of an agent",
-        "Print the change, ask, and write it; all else in these files stays. An entry of that name that install "
-        "did not write is replaced only with --force, and --undo puts it back. The exit code is 1 if you did not "
-        "say yes or --undo left something, 2 if nothing can be written.",
+        "add the MCP server and the hooks to the settings of a coding agent",
+        "Print the change to the settings, ask, and write it. The rest of the files is unchanged. --force replaces an "
+        "entry of the same name that install did not write; --undo restores it. Exit code 1 if you declined or --undo "
+        "could not undo everything, 2 if nothing can be written.",
         ("promptuary install claude-code", "promptuary install codex --dry-run", "promptuary install zed --undo"),
         (add_install, add_common),
         "agents",
@@ -357,10 +359,10 @@ COMMANDS: Final = (
     Command(
         "backup",
         "FILE [options]",
-        "write all that is kept to one file",
-        "Write threads, notes and configuration to FILE, a zip archive for you alone: those of this workspace and your "
-        "own, or with --everywhere of every workspace that you have used. Others may write meanwhile. What can be made "
-        "again is not in it: indexes, caches, models.",
+        "back up threads, notes and configuration to one file",
+        "Write threads, notes and configuration of this workspace and of your user to FILE, a zip archive that only "
+        "you may read. With --everywhere, include every workspace that you have used. Other processes may write at the "
+        "same time. Indexes, caches and models are excluded, since they can be rebuilt.",
         ("promptuary backup ~/promptuary.zip", "promptuary backup --everywhere /mnt/disk/all.zip"),
         (add_backup, add_common),
         "keeping",
@@ -368,10 +370,10 @@ COMMANDS: Final = (
     Command(
         "restore",
         "FILE [options]",
-        "bring back what a backup has",
-        "Check a backup as a whole, print what it would bring and where to, and bring it. If something else is there "
-        "already, nothing is done, unless --force says to replace it. Restore only backups of your own: what they hold "
-        "reaches models as your words. Exit code 1 if nothing was done.",
+        "restore a backup",
+        "Verify a backup, print the files that it contains, and restore them. If a file exists and differs, nothing is "
+        "restored unless you add --force. Restore only your own backups: models see their content as your words. Exit "
+        "code 1 if nothing was restored.",
         ("promptuary restore ~/promptuary.zip --dry-run", "promptuary restore ~/promptuary.zip"),
         (add_restore, add_common),
         "keeping",
@@ -379,10 +381,10 @@ COMMANDS: Final = (
     Command(
         "purge",
         "[options]",
-        "remove all that is kept",
-        "Print what is kept for this workspace (or, with --everywhere, for every workspace and for you) and how large "
-        "it is, ask, and remove it: threads, notes, indexes, caches. Your configuration stays, and models unless you "
-        "add --models. Exit code 1 if nothing was removed.",
+        "remove all stored data",
+        "List the threads, notes, indexes and caches of this workspace with their sizes, ask, and remove them. With "
+        "--everywhere, remove those of every workspace and of your user. Your configuration stays, and so do models "
+        "unless you add --models. Exit code 1 if nothing was removed.",
         ("promptuary purge --dry-run", "promptuary purge --everywhere --yes"),
         (add_purge, add_common),
         "keeping",
@@ -390,10 +392,10 @@ COMMANDS: Final = (
     Command(
         "adopt",
         "[options]",
-        "take over the threads of a folder that was moved, or after your home has changed",
-        "Threads are stored in .promptuary/state.db for you, in this folder. A database that git tracks, that somebody "
-        "else made, or that was made in another folder is not used before you adopt it. Adopt only what is yours: what "
-        "it holds reaches models as your own words.",
+        "trust the database of a folder that was moved or copied",
+        "Trust the threads in .promptuary/state.db. Promptuary does not use a database that git tracks, that another "
+        "user created or that was created in another folder, until you adopt it. Adopt only your own databases: models "
+        "see their content as your words.",
         ("promptuary adopt",),
         (add_common,),
         "threads",
@@ -401,11 +403,10 @@ COMMANDS: Final = (
     Command(
         "doctor",
         "[--fix] [options]",
-        "compare the database and the notes with every promise about them",
-        "Look for notes that nobody owns, files that name another owner, ids that are there twice, broken links, files "
-        "that others may read, private notes in git, lists and an index that are out of date, a damaged database, and "
-        "turns that could not be learnt from. With --fix, repair what can be repaired without losing anything. Exit "
-        "code 1 if something is left to do.",
+        "check the database and the notes for problems, and repair them",
+        "Check for notes without an owner or with another owner, duplicate ids, broken links, files that other users "
+        "may read, private notes in git, outdated lists and an outdated index, a damaged database, and turns whose "
+        "writeback failed. With --fix, make the repairs that lose no data. Exit code 1 if problems remain.",
         ("promptuary doctor", "promptuary doctor --fix"),
         (add_fix, add_common),
         "keeping",
@@ -413,11 +414,11 @@ COMMANDS: Final = (
     Command(
         "completion",
         "SHELL",
-        "print a script that completes commands, flags and references in a shell",
-        "Print a script for bash, zsh or fish, with which the tab key completes commands, actions, flags, names of "
-        "threads and references, in quotes or not: promptuary expand @file:sr<tab>. A # must be quoted.",
+        "print a completion script for bash, zsh or fish",
+        "Print a script that completes commands, actions, flags, thread names and references with the tab key, in "
+        "quotes or not: promptuary expand @file:sr<tab>. A # must be quoted.",
         (
-            'eval "$(promptuary completion bash)"     # in ~/.bashrc; zsh alike, in ~/.zshrc',
+            'eval "$(promptuary completion bash)"     # in ~/.bashrc; for zsh, in ~/.zshrc',
             "promptuary completion fish > ~/.config/fish/completions/promptuary.fish",
         ),
         (add_shell, add_common),
@@ -426,7 +427,7 @@ COMMANDS: Final = (
     Command(
         "config",
         "[options]",
-        "print the settings in effect, and where each comes from",
+        "print the settings and where each one comes from",
         "Print every setting with its value and its origin: a flag, the environment, a file, the model or the default.",
         ("promptuary config", "promptuary config --model gpt-4o"),
         (add_common, add_settings),
@@ -435,7 +436,7 @@ COMMANDS: Final = (
 
 
 def flags_of(parser: argparse.ArgumentParser) -> Iterator[str]:
-    """Yield every flag of a parser and of the parsers below it."""
+    """Yield every flag of a parser and of its subparsers."""
     for action in parser._actions:  # noqa: SLF001  (argparse has no other way to ask)
         yield from action.option_strings
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
@@ -444,7 +445,7 @@ def flags_of(parser: argparse.ArgumentParser) -> Iterator[str]:
 
 
 def overview() -> str:
-    """Return the commands with a line each: what there is to see for who types no command."""
+    """Return one line per command; printed if no command is given."""
     longest = max(len(command.name) for command in COMMANDS)
     lines = (f"  {command.name:{longest}}  {command.help}" for command in COMMANDS)
     return "\n".join(
@@ -453,8 +454,8 @@ def overview() -> str:
             "",
             *lines,
             "",
-            "promptuary expand 'Review @file:src/app.py against @diff' prints a message with what it refers to.",
-            "promptuary help COMMAND shows the arguments and examples of a command.",
+            "Try: promptuary expand 'Review @file:src/app.py against @diff'",
+            "Run promptuary help COMMAND for the arguments and examples of a command.",
         ]
     )
 
@@ -462,14 +463,14 @@ def overview() -> str:
 def make_parser(
     asked: str | None = None, *, words_only: bool = False, every_flag: bool = True
 ) -> argparse.ArgumentParser:
-    """Return the parser of the command that is ``asked`` for; if it is unknown, of all commands.
+    """Return a parser for the command ``asked``; if that is unknown, for all commands.
 
-    ``words_only`` says that no long flag is among the arguments, so that those of settings need not be made. Unless
-    ``every_flag`` is wanted, the help shows no flag that is seldom needed.
+    ``words_only`` promises that the arguments contain no long flag, so that the flags of settings need not be created.
+    Without ``every_flag``, the help omits rarely used flags.
     """
     parser = _Parser(prog="promptuary", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=Help)
     parser.add_argument("--version", action="version", version=f"promptuary {__version__}")
-    # With prog given, argparse need not format a usage line to find it.
+    # Without prog, argparse would format a usage line to find it.
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", prog="promptuary")
     known = [command for command in COMMANDS if command.name == asked]
     for command in known or (COMMANDS if asked != "--version" else ()):

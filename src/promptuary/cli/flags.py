@@ -1,4 +1,4 @@
-"""The flag of every setting, in groups. Every start of the program imports this, so it imports little."""
+"""The flags of the settings, in groups. Imported on every start, so it imports as little as possible."""
 
 import argparse
 from collections.abc import Mapping
@@ -12,10 +12,10 @@ WINDOW_FLAGS: Final[Mapping[str, Flag]] = {
         "--window",
         {"metavar": "TOKENS", "help": "the model's context window (default: 128000)"},
     ),
-    "model": ("--model", {"metavar": "NAME", "help": "take window and vocabulary of this model: gpt-4o"}),
+    "model": ("--model", {"metavar": "NAME", "help": "use the window and vocabulary of this model: gpt-4o"}),
     "answer_model": (
         "--answer-model",
-        {"metavar": "NAME", "help": "one of your chat models: take its window and vocabulary (default: none)"},
+        {"metavar": "NAME", "help": "use the window and vocabulary of this configured chat model (default: none)"},
     ),
     "vocabulary": (
         "--vocabulary",
@@ -23,12 +23,15 @@ WINDOW_FLAGS: Final[Mapping[str, Flag]] = {
     ),
     "warn_share": (
         "--warn",
-        {"metavar": "SHARE", "help": "warn if more than this share of the window is attached (default: 25%%)"},
+        {"metavar": "SHARE", "help": "warn if attachments use more than this share of the window (default: 25%%)"},
     ),
-    "limit_share": ("--limit", {"metavar": "SHARE", "help": "attach at most this share of the window (default: 50%%)"}),
+    "limit_share": (
+        "--limit",
+        {"metavar": "SHARE", "help": "limit attachments to this share of the window (default: 50%%)"},
+    ),
     "reply_reserve": (
         "--reserve",
-        {"metavar": "TOKENS", "help": "in a thread: reserve this much for the reply (default: 4096)"},
+        {"metavar": "TOKENS", "help": "in a thread: reserve this many tokens for the reply (default: 4096)"},
     ),
 }
 COMPACTION_FLAGS: Final[Mapping[str, Flag]] = {
@@ -36,29 +39,38 @@ COMPACTION_FLAGS: Final[Mapping[str, Flag]] = {
         "--history",
         {
             "metavar": "SHARE",
-            "help": "give the history at least this share of what nobody has reserved (default: 40%%)",
+            "help": "give the history at least this share of the unreserved window (default: 40%%)",
         },
     ),
-    "compact_share": ("--compact", {"metavar": "SHARE", "help": "compact a longer history (default: 70%%)"}),
-    "compact_goal_share": ("--compact-goal", {"metavar": "SHARE", "help": "bring it down to this (default: 35%%)"}),
-    "compact_keep": ("--compact-keep", {"metavar": "COUNT", "help": "leave the newest messages alone (default: 6)"}),
+    "compact_share": (
+        "--compact",
+        {"metavar": "SHARE", "help": "compact the history if it exceeds this share of the window (default: 70%%)"},
+    ),
+    "compact_goal_share": (
+        "--compact-goal",
+        {"metavar": "SHARE", "help": "compact it to this share of the window (default: 35%%)"},
+    ),
+    "compact_keep": (
+        "--compact-keep",
+        {"metavar": "COUNT", "help": "leave this many of the newest messages unchanged (default: 6)"},
+    ),
     "shorten_over": (
         "--shorten-over",
-        {"metavar": "TOKENS", "help": "shorten longer tool results and attachments (default: 400)"},
+        {"metavar": "TOKENS", "help": "shorten tool results and attachments over this size (default: 400)"},
     ),
-    "shorten_to": ("--shorten-to", {"metavar": "TOKENS", "help": "what remains of them (default: 160)"}),
-    "summary_tokens": ("--summary-tokens", {"metavar": "TOKENS", "help": "longest summary (default: 1500)"}),
+    "shorten_to": ("--shorten-to", {"metavar": "TOKENS", "help": "shorten them to this size (default: 160)"}),
+    "summary_tokens": ("--summary-tokens", {"metavar": "TOKENS", "help": "maximum size of a summary (default: 1500)"}),
     "summary_least": (
         "--summary-least",
-        {"metavar": "TOKENS", "help": "what a summary may cost even above the goal (default: 300)"},
+        {"metavar": "TOKENS", "help": "size that a summary may have even above the goal (default: 300)"},
     ),
     "summary_input": (
         "--summary-input",
-        {"metavar": "TOKENS", "help": "what a model that writes a summary is shown (default: 32000)"},
+        {"metavar": "TOKENS", "help": "maximum input of the model that writes summaries (default: 32000)"},
     ),
     "summary_timeout": (
         "--summary-timeout",
-        {"metavar": "SECONDS", "help": "time limit for a model that writes a summary (default: 30)"},
+        {"metavar": "SECONDS", "help": "timeout of the model that writes summaries (default: 30)"},
     ),
     "summary_model": (
         "--summary-model",
@@ -71,11 +83,11 @@ FETCHING_FLAGS: Final[Mapping[str, Flag]] = {
         {
             "metavar": "HOST",
             "action": "append",
-            "help": "fetch from this host although its address is private; repeatable",
+            "help": "fetch from this host even if its address is private; repeatable",
         },
     ),
-    "timeout": ("--timeout", {"metavar": "SECONDS", "help": "time limit for one reference (default: 30)"}),
-    "fetch_timeout": ("--fetch-timeout", {"metavar": "SECONDS", "help": "time limit for one web page (default: 15)"}),
+    "timeout": ("--timeout", {"metavar": "SECONDS", "help": "timeout of one reference (default: 30)"}),
+    "fetch_timeout": ("--fetch-timeout", {"metavar": "SECONDS", "help": "timeout of one web page (default: 15)"}),
 }
 READING_FLAGS: Final[Mapping[str, Flag]] = {
     "allowed_extensions": (
@@ -87,29 +99,32 @@ READING_FLAGS: Final[Mapping[str, Flag]] = {
         {
             "metavar": "NAME",
             "action": "append",
-            "help": "read this file although its name suggests secrets; repeatable",
+            "help": "read this file even if its name suggests secrets; repeatable",
         },
     ),
-    "max_file_size": ("--max-file-size", {"metavar": "SIZE", "help": "refuse larger files (default: 1MB)"}),
+    "max_file_size": ("--max-file-size", {"metavar": "SIZE", "help": "maximum size of a file (default: 1MB)"}),
     "follow_symlinks": (
         "--follow-symlinks",
-        {"action": argparse.BooleanOptionalAction, "help": "follow links that stay inside the workspace (default: no)"},
+        {
+            "action": argparse.BooleanOptionalAction,
+            "help": "follow symlinks that stay inside the workspace (default: no)",
+        },
     ),
 }
 INDEX_FLAGS: Final[Mapping[str, Flag]] = {
     "chunk_tokens": (
         "--chunk-tokens",
-        {"metavar": "TOKENS", "help": "largest size of an indexed passage (default: 256)"},
+        {"metavar": "TOKENS", "help": "maximum size of an indexed chunk (default: 256)"},
     ),
     "chunk_overlap": (
         "--chunk-overlap",
-        {"metavar": "TOKENS", "help": "tokens that neighbouring passages share (default: 32)"},
+        {"metavar": "TOKENS", "help": "overlap of neighbouring chunks (default: 32)"},
     ),
     "index_hidden": (
         "--index-hidden",
         {
             "action": argparse.BooleanOptionalAction,
-            "help": "index what tools hide or write: .obsidian, lock files, minified and generated code (default: no)",
+            "help": "index hidden and generated files: .obsidian, lock files, minified code (default: no)",
         },
     ),
     "embedder": (
@@ -120,11 +135,11 @@ INDEX_FLAGS: Final[Mapping[str, Flag]] = {
         },
     ),
     "embed_url": ("--embed-url", {"metavar": "URL", "help": "OpenAI-compatible embedding endpoint, up to /embeddings"}),
-    "embed_model": ("--embed-model", {"metavar": "NAME", "help": "model of that endpoint"}),
+    "embed_model": ("--embed-model", {"metavar": "NAME", "help": "model of the embedding endpoint"}),
     "embed_key": ("--embed-key", {"metavar": "VARIABLE", "help": "environment variable with its API key"}),
 }
 MODEL_FLAGS: Final[Mapping[str, Flag]] = {
-    "model_url": ("--model-url", {"metavar": "URL", "help": "host that models come from, or a mirror of it"}),
+    "model_url": ("--model-url", {"metavar": "URL", "help": "host to download models from, or a mirror of it"}),
 }
 RERANK_FLAGS: Final[Mapping[str, Flag]] = {
     "reranker": (
@@ -132,17 +147,17 @@ RERANK_FLAGS: Final[Mapping[str, Flag]] = {
         {"metavar": "NAME", "help": "rerank with auto, none, a model, onnx:FOLDER or endpoint (default: auto)"},
     ),
     "rerank_url": ("--rerank-url", {"metavar": "URL", "help": "rerank endpoint, up to /rerank"}),
-    "rerank_model": ("--rerank-model", {"metavar": "NAME", "help": "model of that endpoint"}),
+    "rerank_model": ("--rerank-model", {"metavar": "NAME", "help": "model of the rerank endpoint"}),
     "rerank_key": ("--rerank-key", {"metavar": "VARIABLE", "help": "environment variable with its API key"}),
     "rerank_timeout": (
         "--rerank-timeout",
-        {"metavar": "SECONDS", "help": "search without the reranker if it takes longer (default: 5)"},
+        {"metavar": "SECONDS", "help": "skip the reranker if it takes longer (default: 5)"},
     ),
 }
 WATCH_FLAGS: Final[Mapping[str, Flag]] = {
     "watch_debounce": (
         "--watch-debounce",
-        {"metavar": "SECONDS", "help": "index when nothing has changed for this long (default: 0.2)"},
+        {"metavar": "SECONDS", "help": "wait for this long without changes before indexing (default: 0.2)"},
     ),
 }
 RECALL_FLAGS: Final[Mapping[str, Flag]] = {
@@ -152,33 +167,36 @@ RECALL_FLAGS: Final[Mapping[str, Flag]] = {
     ),
 }
 FILE_KINDS: Final = ("markdown", "code", "text", "data")
-"""The same as ``core.search.FILE_KINDS``, which would take longer to import than all of this."""
+"""A copy of ``core.search.FILE_KINDS``, because importing that takes longer than parsing the arguments."""
 MEMORY_FLAGS: Final[Mapping[str, Flag]] = {
     "memory_folder": (
         "--memory-folder",
-        {"metavar": "NAME", "help": "folder below the agent's for notes, may have {user} and {thread} (default: none)"},
+        {"metavar": "NAME", "help": "subfolder of the agent's notes; may contain {user} and {thread} (default: none)"},
     ),
     "memory_tokens": (
         "--memory-tokens",
-        {"metavar": "N", "help": "most tokens of notes in a thread's window; 0 uses no memory (default: 15360)"},
+        {"metavar": "N", "help": "maximum tokens of notes in a turn; 0 disables memory (default: 15360)"},
     ),
     "recall_mode": (
         "--recall-mode",
-        {"metavar": "MODE", "help": "hybrid_async or legacy_blocking: wait for recalled notes (default: hybrid_async)"},
+        {
+            "metavar": "MODE",
+            "help": "hybrid_async, or legacy_blocking to wait for recalled notes (default: hybrid_async)",
+        },
     ),
     "recall_model": ("--recall-model", {"metavar": "NAME", "help": "chat model that selects notes (default: none)"}),
     "recall_timeout_ms": (
         "--recall-timeout-ms",
-        {"metavar": "MS", "help": "time limit for selecting notes, in milliseconds (default: 1500)"},
+        {"metavar": "MS", "help": "timeout for selecting notes, in milliseconds (default: 1500)"},
     ),
     "recall_max_selected": (
         "--recall-max-selected",
-        {"metavar": "COUNT", "help": "show at most this many whole notes in a turn (default: 5)"},
+        {"metavar": "COUNT", "help": "include at most this many full notes in a turn (default: 5)"},
     ),
-    "recall_prompt": ("--recall-prompt", {"metavar": "TEXT", "help": "what the model that selects notes is told"}),
+    "recall_prompt": ("--recall-prompt", {"metavar": "TEXT", "help": "instructions for the model that selects notes"}),
     "writeback_wait_policy": (
         "--writeback-wait-policy",
-        {"metavar": "POLICY", "help": "never_wait, or soft_drain: wait briefly for writeback (default: never_wait)"},
+        {"metavar": "POLICY", "help": "never_wait, or soft_drain to wait briefly for writeback (default: never_wait)"},
     ),
     "writeback_model": (
         "--writeback-model",
@@ -186,11 +204,11 @@ MEMORY_FLAGS: Final[Mapping[str, Flag]] = {
     ),
     "writeback_qa_prompt": (
         "--writeback-qa-prompt",
-        {"metavar": "TEXT", "help": "what it is told about notes on the work"},
+        {"metavar": "TEXT", "help": "instructions for its notes on the work"},
     ),
     "writeback_profile_prompt": (
         "--writeback-profile-prompt",
-        {"metavar": "TEXT", "help": "what it is told about notes on the person"},
+        {"metavar": "TEXT", "help": "instructions for its notes on the person"},
     ),
     "experiences": (
         "--experiences",
@@ -198,26 +216,26 @@ MEMORY_FLAGS: Final[Mapping[str, Flag]] = {
     ),
     "experience_tokens": (
         "--experience-tokens",
-        {"metavar": "N", "help": "most tokens of experiences in a turn; 0 shows none (default: 400)"},
+        {"metavar": "N", "help": "maximum tokens of experiences in a turn; 0 disables them (default: 400)"},
     ),
     "experience_model": (
         "--experience-model",
-        {"metavar": "NAME", "help": "chat model that reads turns for experiences (default: none)"},
+        {"metavar": "NAME", "help": "chat model that extracts experiences from turns (default: none)"},
     ),
 }
 LAYER_FLAGS: Final[Mapping[str, Flag]] = {
     "file_reference_base_dir": (
         "--files-base-dir",
-        {"metavar": "FOLDER", "help": "where paths after # begin (default: the workspace)"},
+        {"metavar": "FOLDER", "help": "base folder of paths after # (default: the workspace)"},
     ),
-    "file_reference_slot": ("--files-slot", {"metavar": "N", "help": "place of the tracked files (default: 350)"}),
+    "file_reference_slot": ("--files-slot", {"metavar": "N", "help": "slot of the tracked files (default: 350)"}),
     "file_reference_max_file_size": (
         "--files-max-size",
-        {"metavar": "SIZE", "help": "refuse to track larger files (default: --max-file-size)"},
+        {"metavar": "SIZE", "help": "maximum size of a tracked file (default: --max-file-size)"},
     ),
     "file_reference_follow_symlinks": (
         "--files-follow-symlinks",
-        {"action": argparse.BooleanOptionalAction, "help": "track what links lead to (default: --follow-symlinks)"},
+        {"action": argparse.BooleanOptionalAction, "help": "track targets of symlinks (default: --follow-symlinks)"},
     ),
     "file_reference_allowed_extensions": (
         "--files-extension",
@@ -225,29 +243,32 @@ LAYER_FLAGS: Final[Mapping[str, Flag]] = {
     ),
     "file_reference_scoring_model": (
         "--files-scoring-model",
-        {"metavar": "NAME", "help": "chat model that judges how relevant tracked files are (default: none)"},
+        {"metavar": "NAME", "help": "chat model that scores the relevance of tracked files (default: none)"},
     ),
-    "file_reference_max_files": ("--files-max", {"metavar": "COUNT", "help": "track at most this many (default: 100)"}),
+    "file_reference_max_files": (
+        "--files-max",
+        {"metavar": "COUNT", "help": "track at most this many files (default: 100)"},
+    ),
     "instructions_folder": (
         "--instructions-folder",
-        {"metavar": "FOLDER", "help": "read instruction files down to this folder (default: the workspace alone)"},
+        {"metavar": "FOLDER", "help": "read instruction files down to this folder (default: the workspace only)"},
     ),
-    "instructions_slot": ("--instructions-slot", {"metavar": "N", "help": "place of the instructions (default: 105)"}),
+    "instructions_slot": ("--instructions-slot", {"metavar": "N", "help": "slot of the instructions (default: 105)"}),
     "instructions_max_bytes": (
         "--instructions-max-bytes",
-        {"metavar": "SIZE", "help": "all instruction files together (default: 32KB)"},
+        {"metavar": "SIZE", "help": "maximum size of all instruction files (default: 32KB)"},
     ),
     "instructions_max_file_bytes": (
         "--instructions-max-file-bytes",
-        {"metavar": "SIZE", "help": "each instruction file (default: 32KB)"},
+        {"metavar": "SIZE", "help": "maximum size of one instruction file (default: 32KB)"},
     ),
     "instructions_tag": (
         "--instructions-tag",
-        {"metavar": "TAG", "help": "the tag around each of them (default: instructions)"},
+        {"metavar": "TAG", "help": "tag around each instruction file (default: instructions)"},
     ),
     "instructions_budget": (
         "--instructions-budget",
-        {"metavar": "TOKENS", "help": "the most tokens of instructions, 0 for what fits (default: 0)"},
+        {"metavar": "TOKENS", "help": "maximum tokens of instructions; 0 means what fits (default: 0)"},
     ),
 }
 SEARCH_FLAGS: Final[Mapping[str, Flag]] = {**INDEX_FLAGS, **MODEL_FLAGS, **RERANK_FLAGS, **WATCH_FLAGS, **RECALL_FLAGS}

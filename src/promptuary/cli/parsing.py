@@ -1,4 +1,4 @@
-"""What the parsers of all commands share. Every start of the program imports this, so it imports little."""
+"""What the parsers of all commands share. Imported on every start, so it imports as little as possible."""
 
 import argparse
 import os
@@ -11,21 +11,21 @@ from promptuary.cli.flags import Flag
 
 
 class Help(argparse.HelpFormatter):
-    """Wraps prose, and leaves a text of several lines as it is written."""
+    """Wraps a text of one line, and leaves a text of several lines unchanged."""
 
     def __init__(self, prog: str) -> None:
-        # argparse makes a formatter for every argument that is added; without a width each asks for the terminal's.
+        # argparse creates a formatter for every argument; without a width, each one queries the terminal.
         super().__init__(prog, max_help_position=28, width=_width())
 
     def add_argument(self, action: argparse.Action) -> None:
-        """Make room for the names of commands, which stand further to the right than argparse counts."""
+        """Widen the first column for the names of commands, whose indentation argparse does not count."""
         super().add_argument(action)
         names = self._iter_indented_subactions(action)
         longest = max((len(self._format_action_invocation(one)) + self._current_indent for one in names), default=0)
         self._action_max_length = max(self._action_max_length, longest)
 
     def _format_action_invocation(self, action: argparse.Action) -> str:
-        """Name a value once: ``-w, --workspace DIR``."""
+        """Print a metavar once: ``-w, --workspace DIR``."""
         if not action.option_strings or action.nargs == 0:
             return super()._format_action_invocation(action)
         value = self._format_args(action, self._get_default_metavar_for_optional(action))
@@ -40,7 +40,7 @@ class Help(argparse.HelpFormatter):
 
 
 def _width() -> int:
-    """Return the columns of help: those of the terminal, as ``COLUMNS`` or the system tells them, but for a margin."""
+    """Return the width of help: that of the terminal (``COLUMNS`` or the system's) less a margin."""
     try:
         return int(os.environ["COLUMNS"]) - 2
     except (KeyError, ValueError):
@@ -51,7 +51,7 @@ def _width() -> int:
 
 
 class Command(NamedTuple):
-    """A command, or an action of one: its name and usage, its line in a list, its own help, what adds its arguments.
+    """A command or an action: name, usage, its line in lists (``help``), its own help, and what adds its arguments.
 
     ``family`` is the folder of its module, if it has one.
     """
@@ -84,7 +84,7 @@ def add_parser(
     words_only: bool = False,
     every_flag: bool = True,
 ) -> Parser:
-    """Add the parser of a command to those of ``above``, and return it; ``words_only``, without flags of settings."""
+    """Add and return the parser of a command of ``above``; with ``words_only``, without the flags of settings."""
     # No abbreviations: --max of one command would be --max-file-size of another.
     added = commands.add_parser(
         command.name,
@@ -98,12 +98,12 @@ def add_parser(
     )
     shown = "show help" if every_flag else argparse.SUPPRESS
     added.add_argument("-h", "--help", action="help", help=shown)
-    # Making an argument takes argparse a tenth of a millisecond, and there are many flags.
+    # argparse needs a tenth of a millisecond to create an argument, and there are many flags.
     added.words_only, added.every_flag = words_only, every_flag  # type: ignore[attr-defined]
     if not every_flag:
-        # The short help has one section, which says where the rest is.
+        # The short help has one section, whose title names the long help.
         added._positionals = added._optionals  # noqa: SLF001
-        added._optionals.title = f"options ({above} {command.name} --help-all shows every flag)"  # noqa: SLF001
+        added._optionals.title = f"options ({above} {command.name} --help-all shows all flags)"  # noqa: SLF001
     for add in command.arguments:
         add(added)
     return added
@@ -116,12 +116,12 @@ def add_actions(
     add_more: Callable[[argparse.ArgumentParser], None],
     summary: Mapping[str, str],
 ) -> None:
-    """Add the actions of a command, each with the flags of every command, which may also stand before the action.
+    """Add the actions of a command, each with the common flags, which may also precede the action.
 
-    ``summary`` is what the short help shows of them: names that belong together, and what they do.
+    ``summary`` is the list of actions in the short help: names that belong together, and what they do.
     """
     common = {action.dest for action in parser._actions}  # noqa: SLF001  (argparse has no other way to ask)
-    title = "actions" if is_shown(parser) else f"actions ({above} --help-all has a line for each, and every flag)"
+    title = "actions" if is_shown(parser) else f"actions ({above} --help-all lists every action)"
     chosen = parser.add_subparsers(dest="action", metavar="ACTION", title=title, required=True, prog=above)
     for one in actions:
         added = add_parser(chosen, one, above, every_flag=is_shown(parser))
@@ -129,7 +129,7 @@ def add_actions(
         add_more(added)
         for argument in added._actions:  # noqa: SLF001
             if argument.dest in common and argument.dest != "help":
-                # Otherwise the default would replace what was given before the action.
+                # Otherwise the default would replace a value given before the action.
                 argument.default = argparse.SUPPRESS
     if not is_shown(parser):
         for argument in parser._actions:  # noqa: SLF001
@@ -139,32 +139,32 @@ def add_actions(
 
 
 def add_common(parser: argparse.ArgumentParser, *, prints: bool = True) -> None:
-    """Add the flags of every command; one that ``prints`` no result has none for JSON."""
+    """Add the flags that every command has; ``--json`` only if the command ``prints`` a result."""
     parser.add_argument(
         "-w",
         "--workspace",
         metavar="DIR",
         help=brief(
             parser,
-            "the workspace (default: the nearest one upwards)",
-            "the workspace (default: the nearest with .promptuary, .git or promptuary.toml)",
+            "workspace (default: found from the current folder up)",
+            "workspace (default: the nearest parent with .promptuary, .git or promptuary.toml)",
         ),
     )
     if prints:
         parser.add_argument("--json", action="store_true", help="print JSON")
     else:
         parser.set_defaults(json=False)
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no table and no notes on stderr")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no tables or notes to stderr")
     parser.add_argument("--debug", action="store_true", help=seldom(parser, "log details and tracebacks to stderr"))
 
 
 def add_common_of_talkers(parser: argparse.ArgumentParser) -> None:
-    """Add the flags of every command whose standard output is no result: a chat, and what serves others."""
+    """Add the common flags to a command that prints no result to standard output: a chat or a server."""
     add_common(parser, prints=False)
 
 
 def add_flags(parser: argparse.ArgumentParser, title: str, flags: Mapping[str, Flag]) -> None:
-    """Add the flags of settings, in a group of the help; only their defaults if no flag is among the arguments."""
+    """Add the flags of settings in a group of the help; only their defaults if the arguments contain no flag."""
     if getattr(parser, "words_only", False):
         parser.set_defaults(**dict.fromkeys(flags))
         return
@@ -175,60 +175,60 @@ def add_flags(parser: argparse.ArgumentParser, title: str, flags: Mapping[str, F
 
 
 def section(parser: argparse.ArgumentParser, title: str) -> argparse._ActionsContainer:
-    """Return where to add arguments that belong together: the short help has one section for all."""
+    """Return a group for arguments that belong together; the short help has only one group."""
     return parser.add_argument_group(title) if is_shown(parser) else parser
 
 
 def is_shown(parser: argparse.ArgumentParser) -> bool:
-    """Return whether the help shows flags that are seldom needed."""
+    """Return whether the help shows rarely used flags."""
     return bool(getattr(parser, "every_flag", True))
 
 
 def brief(parser: argparse.ArgumentParser, short: str, whole: str) -> str:
-    """Return the help of an argument: the ``whole`` of it with ``--help-all``."""
+    """Return the help of an argument: ``whole`` with ``--help-all``, else ``short``."""
     return whole if is_shown(parser) else short
 
 
 def seldom(parser: argparse.ArgumentParser, text: str) -> str:
-    """Return the help of a flag that is seldom needed: shown with ``--help-all`` only."""
+    """Return the help of a rarely used flag, which only ``--help-all`` shows."""
     return text if is_shown(parser) else argparse.SUPPRESS
 
 
 def add_text(parser: argparse.ArgumentParser) -> None:
-    """Add a text, which may also come from standard input."""
+    """Add a text, which may also be read from standard input."""
     parser.add_argument(
         "text",
         nargs="*",
         metavar="TEXT",
         help=brief(
             parser,
-            "the text; - or nothing reads it from stdin",
-            "the text; - or nothing reads standard input; after -- it may begin with dashes",
+            "the text (default or -: read stdin)",
+            "the text (default or -: read stdin); after -- it may start with dashes",
         ),
     )
 
 
 def did_you_mean(word: str, names: Iterable[str]) -> str:
-    """Return a question that names what is spelled most like ``word``; empty if nothing is."""
-    from difflib import get_close_matches  # noqa: PLC0415  (only for slips)
+    """Return a suggestion: the name with the nearest spelling to ``word``; empty if none is near."""
+    from difflib import get_close_matches  # noqa: PLC0415  (only for mistakes)
 
     near = get_close_matches(word, list(names), n=1, cutoff=0.6)
     return f"; did you mean {near[0]}?" if near else ""
 
 
-# What argparse takes for a word although it begins with a dash.
+# What argparse treats as a word although it starts with a dash.
 _DASHED_WORD = re.compile(r"-|-\d+|-\d*\.\d+|-.* .*", re.DOTALL)
 
 
 def is_flag(word: str) -> bool:
-    """Return whether a word of the command line is a flag, by its looks."""
+    """Return whether a word of the command line looks like a flag."""
     return word.startswith("-") and not _DASHED_WORD.fullmatch(word)
 
 
 def in_order(parser: argparse.ArgumentParser, given: Sequence[str]) -> list[str]:
-    """Return the arguments as argparse wants them: command, action, flags with their values, and the other words.
+    """Return the arguments in an order that argparse accepts: command, action, flags with values, other words.
 
-    Argparse matches all positions at the first word, so that ``thread show -t review 3`` has no place for the 3.
+    Argparse matches all positionals at the first word, so it would reject the 3 of ``thread show -t review 3``.
     """
     if not any(is_flag(one) for one in given):
         return list(given)
@@ -249,7 +249,7 @@ def in_order(parser: argparse.ArgumentParser, given: Sequence[str]) -> list[str]
 
 
 def _leading(parser: argparse.ArgumentParser, words: Sequence[str], flags: Sequence[str]) -> list[str]:
-    """Return the words that choose a command and an action, then the flags, then the other words."""
+    """Return the command and the action, then the flags, then the other words."""
     leading = 0
     below: argparse.ArgumentParser | None = parser
     while below is not None and (chosen := _choice(below)) is not None and leading < len(words):
@@ -259,13 +259,13 @@ def _leading(parser: argparse.ArgumentParser, words: Sequence[str], flags: Seque
 
 
 def _choice(parser: argparse.ArgumentParser) -> "argparse._SubParsersAction[argparse.ArgumentParser] | None":
-    """Return the argument that chooses a parser below this one."""
+    """Return the argument that selects a subparser."""
     of_parsers = argparse._SubParsersAction  # noqa: SLF001  (argparse has no other way to ask)
     return next((one for one in parser._actions if isinstance(one, of_parsers)), None)  # noqa: SLF001
 
 
 def _takes_value(parser: argparse.ArgumentParser) -> dict[str, bool]:
-    """Return each flag of a parser and of those below it, and whether a value follows it."""
+    """Return each flag of a parser and its subparsers, and whether it takes a value."""
     chosen = _choice(parser)
     below = [_takes_value(one) for one in chosen.choices.values()] if chosen else []
     own = {flag: one.nargs != 0 for one in parser._actions for flag in one.option_strings}  # noqa: SLF001
@@ -281,14 +281,14 @@ def _awaits_value(flag: str, valued: Mapping[str, bool]) -> bool:
 
 
 def port(text: str) -> int:
-    """Return the number of a port, as argparse wants a type; 0 means any that is free."""
+    """Return a port number, as a type for argparse; 0 means any free port."""
     if not text.isascii() or not text.isdecimal() or len(text) > 5 or int(text) > 65_535:
-        raise argparse.ArgumentTypeError(f"{text[:60]!r} is no port: a number from 0 to 65535")
+        raise argparse.ArgumentTypeError(f"{text[:60]!r} is not a port; use a number from 0 to 65535")
     return int(text)
 
 
 def count(text: str) -> int:
-    """Return a number from 1 on, as argparse wants a type."""
+    """Return a positive number, as a type for argparse."""
     if not text.isascii() or not text.isdecimal() or not 0 < len(text) < 10 or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text[:60]!r} is not a whole number from 1 on")
+        raise argparse.ArgumentTypeError(f"{text[:60]!r} is not a positive whole number")
     return int(text)

@@ -1,4 +1,4 @@
-"""The actions of ``promptuary experience``, their arguments and their help. Every start of the program imports this."""
+"""The actions of ``promptuary experience`` with their arguments and help. Imported on every start of the program."""
 
 import argparse
 from typing import Final
@@ -8,11 +8,11 @@ from promptuary.cli.parsing import Command, add_actions, add_flags, add_text, co
 
 OUTCOMES: Final = ("success", "failure")
 FEEDBACK: Final = ("helped", "wrong", "stale")
-"""The same as in ``core.experiences``, which would take longer to import than all of this."""
+"""Copies of the values in ``core.experiences``, because importing that takes longer than parsing the arguments."""
 
 
 def add_experience_actions(parser: argparse.ArgumentParser) -> None:
-    """Add every action, each with the flags that it takes."""
+    """Add every action with its flags."""
     add_actions(parser, ACTIONS, "promptuary experience", lambda _: None, _SUMMARY)
 
 
@@ -21,12 +21,12 @@ def _add_about(parser: argparse.ArgumentParser) -> None:
     about.add_argument(
         "--type", metavar="TYPE", help="task_solution (default), tool_chain, error_recovery, PACKAGE.NAME"
     )
-    about.add_argument("--solution", metavar="JSON", help="what was done: JSON, or text; - reads it from stdin")
-    about.add_argument("--prefer", metavar="CATEGORY", help="the text is what you prefer where it is about CATEGORY")
+    about.add_argument("--solution", metavar="JSON", help="what was done, as JSON or text; - reads it from stdin")
+    about.add_argument("--prefer", metavar="CATEGORY", help="store TEXT as your preference in this category")
     about.add_argument("--failure", dest="outcome", action="store_const", const="failure", help="it did not work")
     about.add_argument("--problem", metavar="TEXT", help="what went wrong")
-    about.add_argument("--score", type=float, metavar="X", help="how good it was, from 0 to 1 (default: 1; failures 0)")
-    about.add_argument("--tag", action="append", metavar="TAG", help="a tag; repeatable")
+    about.add_argument("--score", type=float, metavar="X", help="success from 0 to 1 (default: 1; with --failure: 0)")
+    about.add_argument("--tag", action="append", metavar="TAG", help="add a tag; repeatable")
 
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:
@@ -37,19 +37,21 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
 
 def _add_found(parser: argparse.ArgumentParser) -> None:
     _add_filters(parser)
-    parser.add_argument("--tag", action="append", metavar="TAG", help="a tag to prefer; repeatable")
-    parser.add_argument("--strict-tags", action="store_true", help="only what has one of the tags")
+    parser.add_argument(
+        "--tag", action="append", metavar="TAG", help="rank experiences with this tag higher; repeatable"
+    )
+    parser.add_argument("--strict-tags", action="store_true", help="only experiences with one of the tags")
     parser.add_argument("--limit", type=count, default=10, metavar="N", help="print at most N (default: 10)")
     parser.add_argument("--lexical", action="store_true", help="search by words only, not by meaning")
-    parser.add_argument("--explain", action="store_true", help="explain the rank of each")
+    parser.add_argument("--explain", action="store_true", help="explain the rank of each result")
     add_flags(parser, "index", INDEX_FLAGS)
 
 
 def _add_listed(parser: argparse.ArgumentParser) -> None:
     _add_filters(parser)
-    parser.add_argument("--tag", action="append", metavar="TAG", help="only what has this tag; repeatable")
+    parser.add_argument("--tag", action="append", metavar="TAG", help="only experiences with this tag; repeatable")
     parser.add_argument("--limit", type=count, default=50, metavar="N", help="print at most N (default: 50)")
-    parser.add_argument("--plot", action="store_true", help="draw how each will weaken without use")
+    parser.add_argument("--plot", action="store_true", help="plot the strength of each over the coming days")
 
 
 def _add_ids(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +59,7 @@ def _add_ids(parser: argparse.ArgumentParser) -> None:
         "words",
         nargs="*",
         metavar="ID",
-        help="ids of experiences, or how they begin; - reads one per line from stdin",
+        help="ids of experiences, or prefixes of ids; - reads them from stdin",
     )
 
 
@@ -72,15 +74,19 @@ def _add_decay(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=30.0,
         metavar="DAYS",
-        help="days without use until half is left (default: 30)",
+        help="days without use until the strength is halved (default: 30)",
     )
 
 
 def _add_prune(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--min-weight", type=float, default=0.05, metavar="X", help="remove what is weaker than this (default: 0.05)"
+        "--min-weight",
+        type=float,
+        default=0.05,
+        metavar="X",
+        help="remove experiences weaker than this (default: 0.05)",
     )
-    parser.add_argument("--dry-run", action="store_true", help="remove nothing; print what would be removed")
+    parser.add_argument("--dry-run", action="store_true", help="only print what would be removed")
 
 
 def _add_yes(parser: argparse.ArgumentParser) -> None:
@@ -88,21 +94,21 @@ def _add_yes(parser: argparse.ArgumentParser) -> None:
 
 
 _SUMMARY: Final = {
-    "add": "store what worked, or what went wrong",
-    "find": "find what is like what you want to do",
-    "list, show": "print experiences; draw how they weaken",
-    "feedback": "say that some helped, are wrong, or stale",
-    "decay, prune": "store strengths; remove what is too weak",
-    "forget": "forget experiences for good",
+    "add": "store an experience",
+    "find": "find experiences similar to a text",
+    "list, show": "print experiences, plot their strength",
+    "feedback": "rate experiences as helped, wrong or stale",
+    "decay, prune": "update strengths, remove weak experiences",
+    "forget": "remove experiences permanently",
 }
 
 ACTIONS: Final = (
     Command(
         "add",
         "[options] [TEXT ...]",
-        "store what worked, or what went wrong",
-        "Store an experience: the text says what was wanted. The same again makes the one that is there stronger. "
-        "Secrets are taken out first. With --prefer, the text is something that you prefer.",
+        "store an experience",
+        "Store an experience; TEXT is the goal. Storing the same one again makes it stronger. Secrets are removed from "
+        "it. With --prefer, store TEXT as a preference.",
         (
             "promptuary experience add --solution 'make docs' --tag docs 'build the docs'",
             "promptuary experience add --failure --problem 'no space left' 'build the docs'",
@@ -113,8 +119,8 @@ ACTIONS: Final = (
     Command(
         "find",
         "[options] [TEXT ...]",
-        "find what is like something that you want to do",
-        "Print the experiences that are like the text, by words and by meaning: relevance first, then strength, "
+        "find experiences similar to a text",
+        "Print the experiences most similar to TEXT, by words and by meaning, ranked by relevance, then by strength, "
         "success and tags. Exit code 1 if there are none.",
         (
             "promptuary experience find 'how do I build the docs?'",
@@ -125,9 +131,9 @@ ACTIONS: Final = (
     Command(
         "list",
         "[options]",
-        "list experiences, or draw how they weaken",
-        "Print experiences, the ones used last first. --plot draws the strength that each will have in the coming days "
-        "if it is not used. Exit code 1 if there are none.",
+        "list experiences, or plot their strength",
+        "List experiences, most recently used first. With --plot, plot the strength that each will have in the coming "
+        "days if it is not used. Exit code 1 if there are none.",
         ("promptuary experience list --outcome failure", "promptuary experience list --plot"),
         (_add_listed,),
     ),
@@ -135,41 +141,43 @@ ACTIONS: Final = (
         "show",
         "[options] ID ...",
         "print experiences",
-        "Print experiences with their solutions and all that is known of them.",
+        "Print experiences with their solutions and metadata.",
         ("promptuary experience show 4f1c",),
         (_add_ids,),
     ),
     Command(
         "feedback",
         "[options] WHAT ID ...",
-        "say that experiences helped, are wrong, or stale",
-        "helped makes an experience stronger and counts a use, wrong halves it, stale leaves a quarter.",
+        "rate experiences as helped, wrong or stale",
+        "Rate experiences. helped increases the strength and counts a use, wrong halves the strength, stale reduces it "
+        "to a quarter.",
         ("promptuary experience feedback helped 4f1c", "promptuary experience feedback stale 4f1c 91ab"),
         (_add_feedback,),
     ),
     Command(
         "decay",
         "[options]",
-        "store how strong every experience is now",
-        "Apply decay: an experience is worth half after --half-life days without use. Applied daily or once, the "
-        "result is the same; searches always count it, whether it was applied or not.",
+        "store the current strength of every experience",
+        "Apply decay and store the result: after --half-life days without use, the strength of an experience is "
+        "halved. It does not matter how often you run it; searches always use the current strength.",
         ("promptuary experience decay", "promptuary experience decay --half-life 14"),
         (_add_decay,),
     ),
     Command(
         "prune",
         "[options]",
-        "remove what has become too weak",
-        "Remove experiences that are weaker than --min-weight; after 130 days without use that is all.",
+        "remove weak experiences",
+        "Remove experiences weaker than --min-weight. With the defaults, every experience is after 130 days without "
+        "use.",
         ("promptuary experience prune --dry-run", "promptuary experience prune --min-weight 0.1"),
         (_add_prune,),
     ),
     Command(
         "forget",
         "[options] ID ...",
-        "forget experiences for good",
-        "Remove experiences with everything that is stored of them: their rows, index, vectors, and their copies in "
-        "stored prompts. It cannot be undone.",
+        "remove experiences permanently",
+        "Remove experiences with all stored copies: rows, index, vectors and copies in stored prompts. This cannot be "
+        "undone.",
         ("promptuary experience forget 4f1c --yes",),
         (_add_ids, _add_yes),
     ),

@@ -1,4 +1,4 @@
-"""The actions of ``promptuary memory``, their arguments and their help. Every start of the program imports this."""
+"""The actions of ``promptuary memory`` with their arguments and help. Imported on every start of the program."""
 
 import argparse
 from typing import Final
@@ -11,23 +11,23 @@ AUDIENCES: Final = ("private", "shared")
 KINDS: Final = ("user", "feedback", "project", "reference")
 STATUSES: Final = ("active", "archived", "frozen")
 FORMS: Final = ("promptuary", "xpert", "claude-code", "codex", "basic-memory", "markdown")
-"""The same as in ``core.notes``, which would take longer to import than all of this."""
+"""Copies of the values in ``core.notes``, because importing that takes longer than parsing the arguments."""
 
 
 def add_memory_actions(parser: argparse.ArgumentParser) -> None:
-    """Add every action, each with the flags that it takes."""
+    """Add every action with its flags."""
     add_actions(parser, ACTIONS, "promptuary memory", _add_folder, _SUMMARY)
 
 
 def add_remember(parser: argparse.ArgumentParser) -> None:
-    """Add what can be said of a new note."""
+    """Add the fields of a new note."""
     _add_about(parser)
     _add_folder(parser)
 
 
 def _add_folder(parser: argparse.ArgumentParser) -> None:
     add_flags(parser, "memory", {"memory_folder": MEMORY_FLAGS["memory_folder"]})
-    kept_by_thread = "the notes of this thread, where each has its own: {thread} in the memory folder (default: main)"
+    kept_by_thread = "use the notes of this thread, if the memory folder contains {thread} (default: main)"
     parser.add_argument("--thread", "-t", metavar="NAME", help=seldom(parser, kept_by_thread))
 
 
@@ -36,16 +36,16 @@ def _add_about(parser: argparse.ArgumentParser) -> None:
     about.add_argument("--title", metavar="TEXT", help="title (default: the first words of the text)")
     about.add_argument("--kind", choices=KINDS, metavar="KIND", help="%(choices)s (default)")
     about.add_argument(
-        "--scope", choices=SCOPES, help=seldom(parser, "where it lives: kind user follows the user, others the project")
+        "--scope", choices=SCOPES, help=seldom(parser, "user or project (default: user for kind user, else project)")
     )
     _add_audience(about, seldom(parser, "who may read it (default: private)"))
-    about.add_argument("--summary", metavar="TEXT", help=seldom(parser, "a sentence for lists"))
-    about.add_argument("--tag", action="append", metavar="TAG", help="a tag; repeatable")
+    about.add_argument("--summary", metavar="TEXT", help=seldom(parser, "one-sentence summary, for lists"))
+    about.add_argument("--tag", action="append", metavar="TAG", help="add a tag; repeatable")
     pinned = about.add_mutually_exclusive_group()
-    pinned.add_argument("--pin", dest="pinned", action="store_const", const=True, help="always show it in turns")
-    pinned.add_argument("--unpin", dest="pinned", action="store_const", const=False, help=seldom(parser, "undo that"))
-    about.add_argument("--valid-from", metavar="DATE", help=seldom(parser, "day or time from which it is true"))
-    about.add_argument("--valid-until", metavar="DATE", help=seldom(parser, "day or time until which it is true"))
+    pinned.add_argument("--pin", dest="pinned", action="store_const", const=True, help="include it in every turn")
+    pinned.add_argument("--unpin", dest="pinned", action="store_const", const=False, help=seldom(parser, "undo --pin"))
+    about.add_argument("--valid-from", metavar="DATE", help=seldom(parser, "day or time from which it is valid"))
+    about.add_argument("--valid-until", metavar="DATE", help=seldom(parser, "day or time until which it is valid"))
     _add_reason(about)
 
 
@@ -53,21 +53,21 @@ def _add_audience(group: argparse._ActionsContainer, meaning: str) -> None:
     audience = group.add_mutually_exclusive_group()
     audience.add_argument("--audience", choices=AUDIENCES, help=meaning)
     audience.add_argument(
-        "--shared", dest="audience", action="store_const", const="shared", help="--audience shared: for all"
+        "--shared", dest="audience", action="store_const", const="shared", help="short for --audience shared"
     )
 
 
 def _add_reason(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument("--reason", default="", metavar="TEXT", help="why, for the history")
+    parser.add_argument("--reason", default="", metavar="TEXT", help="reason, for the history")
 
 
 def _add_write(parser: argparse.ArgumentParser) -> None:
     _add_about(parser)
-    parser.add_argument("--id", metavar="ID", help="change what you name of this note")
-    status = "active, archived (not recalled) or frozen (only you write)"
+    parser.add_argument("--id", metavar="ID", help="change this note")
+    status = "active, archived (not recalled) or frozen (only you may change it)"
     parser.add_argument("--status", choices=STATUSES, help=seldom(parser, status))
     parser.add_argument("--supersedes", metavar="ID", help="id of the note that it replaces")
-    parser.add_argument("--if-rev", metavar="REV", help="with --id: only if it has this revision")
+    parser.add_argument("--if-rev", metavar="REV", help="with --id: fail unless the note has this revision")
 
 
 def _add_ids(parser: argparse.ArgumentParser) -> None:
@@ -77,8 +77,8 @@ def _add_ids(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help=brief(
             parser,
-            "ids of notes, how ids begin, or paths; - reads stdin",
-            "ids of notes, the first four or more characters of an id, or paths; - reads one per line from stdin",
+            "ids, prefixes of ids, or paths of notes; - reads stdin",
+            "ids, prefixes of ids (at least 4 characters), or paths of notes; - reads one per line from stdin",
         ),
     )
 
@@ -88,27 +88,27 @@ def _add_proposals(parser: argparse.ArgumentParser) -> None:
         "words",
         nargs="*",
         metavar="ID",
-        help="ids of proposals, or how they begin; - reads stdin",
+        help="ids of proposals, or prefixes of ids; - reads stdin",
     )
-    parser.add_argument("--all", action="store_true", help="every proposal that waits")
+    parser.add_argument("--all", action="store_true", help="all pending proposals")
 
 
 def _add_changes_of_a_proposal(parser: argparse.ArgumentParser) -> None:
-    about = section(parser, "with other words than proposed")
-    about.add_argument("--content", metavar="TEXT", help="the text of the note; - reads it from stdin")
-    about.add_argument("--title", metavar="TEXT", help="its title")
+    about = section(parser, "changes to the proposal")
+    about.add_argument("--content", metavar="TEXT", help="text of the note; - reads it from stdin")
+    about.add_argument("--title", metavar="TEXT", help="title of the note")
     about.add_argument("--kind", choices=KINDS, metavar="KIND", help="%(choices)s")
     _add_audience(about, seldom(parser, "who may read it"))
-    about.add_argument("--tag", action="append", metavar="TAG", help="a tag; repeatable")
+    about.add_argument("--tag", action="append", metavar="TAG", help="tag of the note; repeatable")
 
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:
     only = section(parser, "filters")
     only.add_argument("--kind", action="append", choices=KINDS, metavar="KIND", help="only %(choices)s; repeatable")
-    only.add_argument("--scope", choices=SCOPES, metavar="SCOPE", help="only the project's, or only the user's")
-    _add_audience(only, seldom(parser, "only private ones, or only shared ones"))
+    only.add_argument("--scope", choices=SCOPES, metavar="SCOPE", help="only notes of scope %(choices)s")
+    _add_audience(only, seldom(parser, "only private or only shared notes"))
     only.add_argument("--tag", action="append", metavar="TAG", help="only notes with this tag; repeatable")
-    only.add_argument("--as-of", metavar="DATE", help="what was known then: a day (its end) or a time")
+    only.add_argument("--as-of", metavar="DATE", help="as they were at a time, or at the end of a day")
 
 
 def _add_listed(parser: argparse.ArgumentParser) -> None:
@@ -132,7 +132,7 @@ def _add_searched(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_raw(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--raw", action="store_true", help="print the file, byte for byte")
+    parser.add_argument("--raw", action="store_true", help="print the file unchanged, byte for byte")
 
 
 def _add_change(parser: argparse.ArgumentParser) -> None:
@@ -140,38 +140,40 @@ def _add_change(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_all(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--all", action="store_true", help="every note that waits")
+    parser.add_argument("--all", action="store_true", help="all unadopted notes")
 
 
 def _add_forget(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--everywhere", action="store_true", help="also where the same was said; see --dry-run")
-    parser.add_argument("--dry-run", action="store_true", help="forget nothing; print what would be, and the places")
+    parser.add_argument(
+        "--everywhere", action="store_true", help="also remove the text from threads, summaries and proposals"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only print what would be removed, and from where")
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
 def _add_import(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("words", nargs="*", metavar="PATH", help="a folder, or a file, of Markdown")
-    parser.add_argument("--form", choices=FORMS, help="which program wrote it (default: recognised by the files)")
-    parser.add_argument("--owner", metavar="NAME", help="whose private notes, if there are those of several people")
-    parser.add_argument("--dry-run", action="store_true", help="write nothing; print what would be written")
+    parser.add_argument("words", nargs="*", metavar="PATH", help="a folder or a file of Markdown")
+    parser.add_argument("--form", choices=FORMS, help="the program that wrote it (default: detect from the files)")
+    parser.add_argument("--owner", metavar="NAME", help="whose private notes to import, if there are several owners")
+    parser.add_argument("--dry-run", action="store_true", help="only print what would be imported")
 
 
 def _add_export(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("words", nargs="*", metavar="FOLDER", help="a folder that is new or empty")
+    parser.add_argument("words", nargs="*", metavar="FOLDER", help="a new or empty folder")
 
 
 _WITH_REASON: Final = (_add_ids, _add_reason)
 
 _SUMMARY: Final = {
     "write, edit, undo": "write a note, change it, undo a change",
-    "show, list, search": "print notes; find the ones that answer",
-    "history, diff": "print what happened to a note",
-    "archive, restore": "recall notes no more, or again",
-    "forget": "forget notes for good",
-    "proposals": "list what was learnt and waits for you",
-    "accept, reject": "decide about proposals",
-    "adopt": "take over notes made by hand or cloned",
-    "import, export": "take over another memory; write all notes",
+    "show, list, search": "print notes, search them by words and meaning",
+    "history, diff": "print the changes of a note",
+    "archive, restore": "stop recalling notes, or recall them again",
+    "forget": "remove notes permanently",
+    "proposals": "list proposed notes that wait for your decision",
+    "accept, reject": "accept or reject proposals",
+    "adopt": "trust notes that were written by hand or cloned",
+    "import, export": "import notes of another tool, export all notes",
 }
 
 ACTIONS: Final = (
@@ -179,8 +181,8 @@ ACTIONS: Final = (
         "write",
         "[options] [TEXT ...]",
         "write a note, or change one",
-        "Write a note and print its id and path. With --id, change that note: without a text it keeps the one it has. "
-        "A text that is there already is not written twice. Exit code 1 if --if-rev is not its revision any more.",
+        "Write a note and print its id and path. With --id, change that note; without TEXT, its text stays. If a note "
+        "with the same text exists, nothing is written. Exit code 1 if --if-rev does not match.",
         (
             "promptuary memory write --kind project --tag deploy 'We deploy on Fridays.'",
             "promptuary memory write --id 4f1c --pin",
@@ -192,7 +194,7 @@ ACTIONS: Final = (
         "show",
         "[options] ID ...",
         "print notes",
-        "Print notes with what is known of each. --raw prints the files, byte for byte.",
+        "Print notes with their metadata. With --raw, print the files unchanged.",
         ("promptuary memory show 4f1c", "promptuary memory show --raw private/user/likes-tabs-4f1c09a2b3d4.md"),
         (_add_ids, _add_raw),
     ),
@@ -200,31 +202,31 @@ ACTIONS: Final = (
         "list",
         "[options]",
         "list notes",
-        "Print notes, pinned ones first, then the ones updated last. Exit code 1 if there are none.",
+        "List notes: pinned notes first, then the most recently updated. Exit code 1 if there are none.",
         ("promptuary memory list --kind feedback", "promptuary memory list --as-of 2026-03-31"),
         (_add_listed,),
     ),
     Command(
         "search",
         "[options] [TEXT ...]",
-        "find the notes that answer a question",
-        "Print the notes that answer best, by words and by meaning. Exit code 1 if nothing is found.",
+        "search the notes, by words and by meaning",
+        "Print the notes that match best, by words and by meaning. Exit code 1 if nothing was found.",
         ("promptuary memory search 'when do we deploy?'", "promptuary memory search --kind user --explain tabs"),
         (add_text, _add_searched),
     ),
     Command(
         "history",
         "[options] ID",
-        "list what happened to a note",
-        "Print every change of a note, the oldest first: what was done, when, by whom and why.",
+        "list the changes of a note",
+        "List the changes of a note, oldest first: what was done, when, by whom and why.",
         ("promptuary memory history 4f1c",),
         (_add_ids,),
     ),
     Command(
         "diff",
         "[options] ID",
-        "print what a change did to a note, as a patch",
-        "Print what the last change, or the change --change, did to the file of a note.",
+        "print a change of a note as a patch",
+        "Print the last change of a note, or change number --change, as a patch.",
         ("promptuary memory diff 4f1c --change 12",),
         (_add_ids, _add_change),
     ),
@@ -232,9 +234,9 @@ ACTIONS: Final = (
         "edit",
         "[options] ID",
         "open a note or a proposal in your editor",
-        "Open a copy of the file of a note in $VISUAL or $EDITOR, and write what you save. If the note was changed "
-        "meanwhile, nothing is overwritten: exit code 1, and your text is kept. Needs a terminal. With the id of a "
-        "proposal, edit the text that it would write, or change it by options; it still waits to be accepted.",
+        "Open a copy of a note in $VISUAL or $EDITOR, and write what you save. If the note has changed meanwhile, "
+        "nothing is overwritten: your text is saved elsewhere and the exit code is 1. Needs a terminal. With the id of "
+        "a proposal, edit the proposed text, or change it with flags; the proposal stays pending.",
         ("promptuary memory edit 4f1c", "promptuary memory edit 91ab --content 'Deploy on Mondays.'"),
         (*_WITH_REASON, _add_changes_of_a_proposal),
     ),
@@ -242,24 +244,24 @@ ACTIONS: Final = (
         "undo",
         "[options] ID",
         "undo the last change of a note",
-        "Undo the last change of a note, or make it what it was after the change --change. A note that was just "
-        "written is archived; one whose file is gone comes back. Undo again goes one change further back; "
-        "--change brings back what was undone.",
+        "Undo the last change of a note, or return to its state after change number --change. Undoing the first "
+        "change archives the note; undoing a deletion restores the file. A second undo goes one change further back; "
+        "use --change to redo.",
         ("promptuary memory undo 4f1c",),
         (*_WITH_REASON, _add_change),
     ),
     Command(
         "archive",
         "[options] ID ...",
-        "keep notes, but recall them no more",
-        "Archive notes: they stay, and are neither recalled nor found by search. restore brings them back.",
+        "stop recalling notes, without deleting them",
+        "Archive notes: they are kept, but neither recalled nor found by search. memory restore undoes it.",
         ("promptuary memory archive 4f1c --reason 'we moved to another host'",),
         _WITH_REASON,
     ),
     Command(
         "restore",
         "[options] ID ...",
-        "bring back notes that were archived",
+        "restore archived notes",
         "Make archived notes active again.",
         ("promptuary memory restore 4f1c",),
         _WITH_REASON,
@@ -267,27 +269,29 @@ ACTIONS: Final = (
     Command(
         "adopt",
         "[options] [ID ...]",
-        "take over notes that came by hand or with a clone",
-        "Without ids, list the notes that nobody recorded on this machine: made by hand, cloned, or from before the "
-        "database was lost. With ids or --all, take them over: what they say reaches models as your own words.",
+        "trust notes that were written by hand or cloned",
+        "Without ids, list the unadopted notes: files that Promptuary did not write on this machine, such as files "
+        "written by hand or cloned, or whose database was lost. With ids or --all, adopt them: models see their "
+        "content as your words.",
         ("promptuary memory adopt", "promptuary memory adopt shared/project/deploy-4f1c09a2b3d4.md"),
         (_add_ids, _add_all),
     ),
     Command(
         "forget",
         "[options] ID ...",
-        "forget notes for good",
-        "Remove notes with everything that is stored of them: file, history, index, vectors and their copies in stored "
-        "prompts. It cannot be undone. Where the same was said in threads, summaries or proposals, the places are "
-        "printed, and --everywhere takes it out there, too. What git has committed is not reached.",
+        "remove notes permanently",
+        "Remove notes with all stored copies: file, history, index, vectors and copies in stored prompts. This cannot "
+        "be undone. Threads, summaries and proposals that contain the same text are listed; --everywhere removes it "
+        "there too. Commits in git are not changed.",
         ("promptuary memory forget 4f1c --dry-run", "promptuary memory forget 4f1c --everywhere --yes"),
         (_add_ids, _add_forget),
     ),
     Command(
         "proposals",
         "[options]",
-        "list what was learnt and waits for you",
-        "Print what would be remembered if you accept it, and why. Nothing of it is used before.",
+        "list proposed notes that wait for your decision",
+        "List the proposed changes to notes with their reasons. A proposal has no effect until you accept it. Exit "
+        "code 1 if there are none.",
         ("promptuary memory proposals",),
         (),
     ),
@@ -295,8 +299,8 @@ ACTIONS: Final = (
         "accept",
         "[options] ID ... | --all",
         "accept proposals",
-        "Do what proposals say, as your own act. With --content, --title and the like, accept one in other words. Exit "
-        "code 1 if a note has changed since it was proposed; the proposal stays.",
+        "Apply proposals in your name. --content, --title, --kind, --audience and --tag change a proposal first. If a "
+        "note has changed since the proposal, the proposal stays pending and the exit code is 1.",
         ("promptuary memory accept 91ab", "promptuary memory accept 91ab --title 'Deploy window' --kind project"),
         (_add_proposals, _add_changes_of_a_proposal),
     ),
@@ -304,17 +308,17 @@ ACTIONS: Final = (
         "reject",
         "[options] ID ... | --all",
         "reject proposals",
-        "Drop proposals; the same ones are not made again.",
+        "Reject proposals. The same ones are not proposed again.",
         ("promptuary memory reject 91ab", "promptuary memory reject --all"),
         (_add_proposals,),
     ),
     Command(
         "import",
         "[options] PATH",
-        "take over the notes of another memory",
-        "Read a folder or a file of Markdown and write its notes: an export of Promptuary, Xpert's file memory, the "
-        "memory folders of Claude Code and Codex, basic-memory, or plain Markdown. Importing again writes nothing "
-        "twice. What cannot be taken over is named with the reason. Exit code 1 if there is nothing to take over.",
+        "import the notes of another tool",
+        "Import notes from a folder or file of Markdown: an export of Promptuary, Xpert's file memory, the memory "
+        "folders of Claude Code and Codex, basic-memory, or plain Markdown. Notes that exist are not imported twice. "
+        "Skipped files are listed with the reason. Exit code 1 if there is nothing to import.",
         (
             "promptuary memory import ~/.claude/projects/-home-ada-app/memory --dry-run",
             "promptuary memory import ~/basic-memory",
@@ -324,9 +328,9 @@ ACTIONS: Final = (
     Command(
         "export",
         "[options] FOLDER",
-        "write every note that you may see to a folder",
-        "Write the files of all your notes, and of those that are shared, to a new or empty folder. memory import "
-        "reads it. Your private notes are among them.",
+        "export all notes that you may see to a folder",
+        "Copy the files of your private notes and of all shared notes to a new or empty folder, which memory import "
+        "reads.",
         ("promptuary memory export ~/notes-backup",),
         (_add_export,),
     ),

@@ -22,7 +22,7 @@ def main(options: argparse.Namespace) -> int:
     """Show threads, a receipt, or a prompt."""
     wanted = again(options) if options.action == "replay" else Again(None, None)
     if options.words and options.action in _WITHOUT_WORDS:
-        raise PromptuaryError(f"thread {options.action} takes no words; --thread names the thread")
+        raise PromptuaryError(f"thread {options.action} takes no words; use --thread NAME for the thread")
     with opened(options) as promptuary:
         try:
             code = _shown(promptuary, options, wanted)
