@@ -681,3 +681,21 @@ def test_a_message_that_is_edited_while_it_waits_keeps_its_document(platform: st
     asyncio.run(run())
     assert "What is this?" in last_words(server.asked[1])
     assert "They purr." in last_words(server.asked[1])
+
+
+def test_why_a_reference_failed_is_told_without_naming_a_program(model: Script, project: Path) -> None:
+    model(lambda _: Says("Ok."))
+    picture = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"
+    (project / "cat.png").write_bytes(picture)
+
+    async def run() -> list[str]:
+        async with rigged("telegram", workspace=str(project)) as rig:
+            rig.say(42, '> @remember:"We deploy on Tuesdays."\n\nIs that so?')
+            rig.say(42, "What is on @file:cat.png?")
+            return await rig.answers(42, 2)
+
+    first, second = asyncio.run(run())
+    assert "only what you write yourself, in a short message, is remembered." in first
+    assert second.startswith("`@file:cat.png`: it is")
+    assert "promptuary" not in first + second
+    assert "--model" not in second

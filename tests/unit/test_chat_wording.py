@@ -29,7 +29,7 @@ SHELL = "run `promptuary frob` in /srv/app"
     [
         *(UnknownNoteError(SHELL), NothingIndexedError(SHELL), NoteConflictError(SHELL), ConfigError(SHELL)),
         *(StorageError(SHELL), DatabaseDamagedError(SHELL), FrontMatterError(SHELL)),
-        SourceError(Code.NOT_REMEMBERED, SHELL),
+        *(SourceError(code, SHELL) for code in (Code.NOT_REMEMBERED, Code.UNSUPPORTED_TYPE, Code.BUDGET_EXCEEDED)),
     ],
 )
 def test_no_error_tells_somebody_in_a_chat_to_run_a_program(

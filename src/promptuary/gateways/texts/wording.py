@@ -44,6 +44,13 @@ UNUSABLE: Final = "This cannot be done here at the moment. Whoever runs this bot
 
 _LONGEST: Final = 200
 _SEEN: Final = {Detail.OUTLINE: "outline", Detail.EXCERPT: "beginning and end", Detail.PATH: "name"}
+_OF_CODE: Final = {
+    Code.NOT_REMEMBERED: "only what you write yourself, in a short message, is remembered",
+    Code.UNSUPPORTED_TYPE: "it is of a kind that cannot be read here",
+    Code.BUDGET_EXCEEDED: "there is no room for it; attach less",
+}
+"""What a chat is told of errors whose reasons name programs and settings of the machine."""
+_UNAVAILABLE: Final = "it is not available here"
 _ADDRESS: Final = re.compile(r"(?<![\w./@:~])/(?:[\w.+-]+/)+[\w.+-]*")
 
 
@@ -56,10 +63,8 @@ def worded(error: PromptuaryError, mark: str) -> str:
             return f"no files are indexed here; {mark}find WORDS finds files by their names"
         case NoteConflictError():
             return "the note was changed by somebody else; look at it, and try again"
-        case SourceError(code=Code.NOT_REMEMBERED):
-            return "only what you write in a message is remembered; send it as one"
         case SourceError():
-            return error.reason
+            return _OF_CODE.get(error.code, error.reason)
         case ConfigError() | StorageError() | FrontMatterError():
             logger.warning("a command could not be run: %s", one_line(str(error)))
             return UNUSABLE
@@ -98,7 +103,7 @@ def _told(notes: tuple[SearchNote, ...]) -> tuple[SearchNote, ...]:
 def about_references(expansion: Expansion) -> list[str]:
     """Return what a person is told about their references before the answer: what failed, slips, and the budget."""
     lines = [
-        f"{_raw(one.reference.raw)}: {escaped(one_line(one.reason or 'it is not available here'))}."
+        f"{_raw(one.reference.raw)}: {escaped(one_line(_OF_CODE.get(one.code) or one.reason or _UNAVAILABLE))}."
         for one in expansion.outcomes
         if one.code is not None
     ]
