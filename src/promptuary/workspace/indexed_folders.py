@@ -1,8 +1,8 @@
 """The list of folders that a person has indexed for a workspace, stored outside the workspace.
 
-A workspace may come from a stranger: no file in it may name other folders of this machine to be read. So the list is in
-the person's own state folder, one small file a workspace. Folders inside the workspace are listed by their path in it,
-and a workspace that the person moved gets the list that it had before.
+A workspace may come from a stranger: no file in it may cause other folders of this machine to be read. So the list is
+in the person's own state folder, one small file per workspace. Folders inside the workspace are listed by their path in
+it, and a workspace that the person moved gets the list that it had before.
 """
 
 import json
@@ -42,13 +42,13 @@ class IndexedFoldersFile:
         return found
 
     def adopt(self) -> None:
-        """Take over the whole list of the workspace that this one was moved or copied from, if the person did that."""
+        """Take over the list of the workspace from which the person moved or copied this one, if so."""
         former = former_place(self._workspace)
         if former is not None:
             self._take_over(former.path, inside_only=False)
 
     def _taken_over(self) -> Sequence[Folder]:
-        """Return the list that the workspace had elsewhere: of a copy, only the folders inside it."""
+        """Return the list from the workspace's old path; for a copy, only the folders inside it."""
         former = former_place(self._workspace)
         return [] if former is None else self._take_over(former.path, inside_only=not former.gone)
 
@@ -62,7 +62,7 @@ class IndexedFoldersFile:
         with self._locked():
             known = {one.path: one for one in [*moved, *(self._listed() or ())]}
             if known:
-                # What a copy has not taken yet can still be adopted.
+                # What a copy has not taken over yet can still be adopted.
                 self._write(list(known.values()), signed=len(moved) == len(theirs))
         return list(known.values())
 
@@ -131,6 +131,6 @@ class IndexedFoldersFile:
             sign(self._workspace)
 
     def _short(self, path: str) -> str:
-        """Return a path inside the workspace as seen from there."""
+        """Return a path relative to the workspace."""
         inside = Path(path).is_relative_to(self._workspace)
         return str(Path(path).relative_to(self._workspace)) if inside else path

@@ -1,8 +1,8 @@
 """Folders of Markdown outside of the workspace: read whole for an import, written once for an export.
 
-Only what a person names is read, strictly beneath it, without following a link, and bounded in every way: how many
-files, how large, how deep. Promptuary's own folders stay closed: their notes belong to somebody, and an export has
-those that one may see.
+Only the folder that a person names is read, without following a link, and with limits on the number, size and depth of
+files. Promptuary's own folders stay closed: their notes have owners, and an export contains those that the person may
+see.
 """
 
 import hashlib
@@ -29,14 +29,14 @@ DEEPEST: Final = 16
 _LARGEST: Final = 1 << 20
 _ENDINGS: Final = (".md", ".markdown")
 _LEFT_OUT: Final = frozenset({".git", ".hg", ".svn", ".obsidian", ".trash", "node_modules", ".venv"})
-"""Folders with files of programs and no notes."""
+"""Folders with files of programs rather than notes."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkdownFiles:
     """The texts of Markdown files by path, and those that were not read, each with the reason.
 
-    ``folder`` tells the folder that the paths begin at from all others, without naming it.
+    ``folder`` identifies the folder of the paths without naming it.
     """
 
     texts: Mapping[str, str]
@@ -45,7 +45,7 @@ class MarkdownFiles:
 
 
 def read_markdown(path: Path, *, is_note: IsNote) -> MarkdownFiles:
-    """Return the Markdown files below a folder, or the one file. Raises ``PromptuaryError`` for what is neither.
+    """Return the Markdown files below a folder, or the one file. Raises ``PromptuaryError`` for anything else.
 
     ``is_note`` recognises a file of somebody's notes under another name.
     """
@@ -83,7 +83,7 @@ def _existing(path: Path) -> Path:
 
 
 def _check_amount(path: Path, texts: Mapping[str, str]) -> None:
-    # Adding up all lengths for each file would take long; each is bounded, so every hundredth will do.
+    # Adding up all lengths for each file would be slow; each is bounded, so checking every hundredth is enough.
     if len(texts) > MOST_FILES or (len(texts) % 100 == 0 and sum(map(len, texts.values())) > MOST_CHARACTERS):
         raise PromptuaryError(
             f"{path} has more Markdown than an import takes ({MOST_FILES:,} files, {MOST_CHARACTERS >> 20} MB); "
@@ -111,7 +111,7 @@ def _markdown_below(top: Path, policy: ReadPolicy) -> Iterator[tuple[str, str]]:
 
 
 def write_new_folder(path: Path, files: Mapping[str, bytes]) -> None:
-    """Write files, by paths with ``/`` between names, to a folder that is new or empty; nothing is overwritten."""
+    """Write files, by paths with ``/`` between names, to a new or empty folder; nothing is overwritten."""
     place = Path(os.path.realpath(path.expanduser()))
     if ClosedFolders.of(place).everything:
         raise PromptuaryError(f"{path} is among Promptuary's own files; export to another folder")

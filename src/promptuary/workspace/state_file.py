@@ -1,12 +1,12 @@
 """Decides whether the ``state.db`` of a workspace is this person's: one from a clone or somebody else is not used.
 
-A database holds conversations, and whatever is in it reaches the model as the person's own words. A repository could
-ship one. So a database carries a binding, which is made from a key in the person's own state folder and the path of the
-workspace: nobody else can make it, and it is worth nothing elsewhere. A database that git tracks may be changed by a
-pull, binding or not, so it is never used before the person adopts it. What is in the database is not known here.
+A database holds conversations, and its content reaches the model as the person's own words. A repository could ship
+one. So a database carries a binding, made from a key in the person's own state folder and the path of the workspace:
+nobody else can make it, and it is worthless elsewhere. A database that git tracks may be changed by a pull, binding or
+not, so it is never used before the person adopts it. Does not know the content of the database.
 
-That git does not track it is noted in the person's own state folder, and holds until git's index changes: starting git
-would take longer than most of what is done with a database.
+That git does not track it is cached in the person's own state folder until git's index changes: starting git would take
+longer than most uses of a database.
 """
 
 import json
@@ -33,7 +33,7 @@ from promptuary.workspace.workspace import Workspace
 NAME: Final = "state.db"
 _PLACE: Final = f"{FOLDER}/{NAME}"
 _FILES: Final = frozenset({FOLDER, *(f"{_PLACE}{suffix}" for suffix in ("", "-wal", "-shm", "-journal"))})
-"""What SQLite reads together with a database: a forged journal would be written back into it."""
+"""Files that SQLite reads together with a database: a forged journal would be written back into it."""
 _SETTLED_NANOSECONDS: Final = 2_000_000_000
 """An index that is younger may be written again in the same tick of the clock, and have the same stamp."""
 _LONGEST_NOTE: Final = 1 << 14
@@ -49,15 +49,15 @@ class StateFile:
 
 
 def has_state(workspace: Workspace) -> bool:
-    """Tell whether a database exists for ``workspace``."""
+    """Return whether a database exists for ``workspace``."""
     return own_place(workspace.root.path).has(NAME)
 
 
 def state_file(workspace: Workspace) -> StateFile:
-    """Return the database of ``workspace``, whose folder is created if it is missing.
+    """Return the database of ``workspace``, creating its folder if it is missing.
 
     Raises ``ForeignStateError`` if git tracks the database or another user owns it, unless the person has adopted it.
-    The binding is for the caller to compare.
+    The caller must compare the binding.
     """
     found = _found(workspace)
     if not _adopted(workspace).exists() and _is_tracked(workspace):
@@ -69,7 +69,7 @@ def state_file(workspace: Workspace) -> StateFile:
 
 
 def adopt(workspace: Workspace) -> StateFile:
-    """Remember that the person takes the database of ``workspace`` for their own, and return it."""
+    """Record that the person adopted the database of ``workspace``, and return it."""
     found = _found(workspace)
     if _is_tracked(workspace):
         marker = _adopted(workspace)
@@ -93,7 +93,7 @@ def _found(workspace: Workspace) -> StateFile:
 
 
 def _is_tracked(workspace: Workspace) -> bool:
-    """Tell whether git tracks the database or a file that SQLite would read with it, such as a journal."""
+    """Return whether git tracks the database or a file that SQLite would read with it, such as a journal."""
     if not own_place(workspace.root.path).inside:
         return False
     try:
@@ -115,7 +115,7 @@ def _is_tracked(workspace: Workspace) -> bool:
 
 
 def _untracked_at(workspace: Workspace) -> IndexStamp | None:
-    """Return the stamp of the index in which git did not track the database; ``None`` if that was never asked."""
+    """Return the stamp of the index in which git did not track the database; ``None`` if unknown."""
     try:
         with _untracked(workspace).open("rb") as file:
             return IndexStamp(*json.loads(file.read(_LONGEST_NOTE)))
@@ -125,7 +125,7 @@ def _untracked_at(workspace: Workspace) -> IndexStamp | None:
 
 def _note_untracked(workspace: Workspace, stamp: IndexStamp) -> None:
     path = _untracked(workspace)
-    with suppress(OSError):  # then git is asked again
+    with suppress(OSError):  # otherwise git is called again next time
         made(path.parent)
         durable.replace(path, json.dumps(stamp).encode(), mode=0o600, sync=False)
 

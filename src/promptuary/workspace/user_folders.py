@@ -6,12 +6,12 @@ from pathlib import Path
 
 
 def state_folder() -> Path:
-    """Return the folder for state that Promptuary keeps outside workspaces."""
+    """Return the folder for state outside workspaces."""
     return _base("XDG_STATE_HOME", ".local/state") / "promptuary"
 
 
 def data_folder() -> Path:
-    """Return the folder for what is the person's own: fetched models, and notes that follow the person."""
+    """Return the folder for the person's data: fetched models, and notes that follow the person."""
     return _base("XDG_DATA_HOME", ".local/share") / "promptuary"
 
 
@@ -32,7 +32,7 @@ def runtime_folder() -> Path:
 
 
 def made(folder: Path) -> Path:
-    """Return one of these folders, or one below, which is created for its user alone if it does not exist."""
+    """Return one of these folders, or one below, creating it with access for the user alone."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return folder
 

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MeantPath:
-    """What a person means by a path that they typed: the path in normal form, and what is there.
+    """The interpretation of a typed path: the path in normal form, and what is there.
 
-    ``other`` is the path that it would be from the workspace, if something is there, too.
+    ``other`` is the path relative to the workspace, if something is there, too.
     """
 
     path: str
@@ -50,7 +50,7 @@ class MeantPath:
 
     @property
     def is_there(self) -> bool:
-        """Whether there is something that whoever asks may know of."""
+        """Whether something is there that the caller may know of."""
         return self.kind not in {None, "outside"}
 
 
@@ -58,7 +58,7 @@ class MeantPath:
 class Workspace:
     """One folder and the rules for what may be read in it and fetched for it.
 
-    ``here`` is where the paths count from that people type. Every other path counts from the folder itself.
+    ``here`` is the folder to which typed paths are relative. All other paths are relative to the folder itself.
     """
 
     root: Root
@@ -86,9 +86,9 @@ class Workspace:
         return self._parts.listing
 
     def within(self, sight: "Sight | None") -> "Workspace":
-        """Return the same workspace as a session may see it: nothing else can be read, listed or counted through it.
+        """Return a view with what a session may see: nothing else can be read, listed or counted through it.
 
-        It shares everything with this one, which alone is closed.
+        It shares everything with this one, and need not be closed.
         """
         if sight is None:
             return self
@@ -97,7 +97,7 @@ class Workspace:
         return narrow
 
     def reached_by(self, reach: "Reach | None") -> "Workspace":
-        """Return the same workspace as people see it who may refer to what ``reach`` says. It shares everything."""
+        """Return a view of the workspace for people who may refer only to what ``reach`` says. It shares everything."""
         if reach is None:
             return self
         narrow = copy.copy(self)
@@ -129,9 +129,9 @@ class Workspace:
         return TextFile(relative, found.text, len(data), digest, "utf-8", status.st_mtime_ns, found.about)
 
     def document(self, name: str, data: bytes) -> TextFile:
-        """Return the text of a document that somebody sent, whose ``name`` may be anything and is a path to nothing.
+        """Return the text of a document that somebody sent, whose ``name`` may be anything and is not used as a path.
 
-        Raises ``SourceError`` if it is too large, or is not text and cannot be converted to it.
+        Raises ``SourceError`` if it is too large, or is neither text nor convertible.
         """
         from promptuary.workspace.programs.documents.documents import SIZE_FACTOR, document_text  # noqa: PLC0415  (few files)
 
@@ -143,7 +143,7 @@ class Workspace:
         return TextFile(name, text, len(data), hashlib.sha256(data).hexdigest(), "utf-8", 0, found.about)
 
     def picture(self, path: str) -> tuple[str, Picture] | None:
-        """Return the path of an image in normal form and the image; ``None`` if the file is none that models take.
+        """Return the path of an image in normal form and the image; ``None`` if it is not an image that models accept.
 
         Raises ``SourceError`` if it is refused, is too large, or cannot be read.
         """
@@ -158,7 +158,7 @@ class Workspace:
             raise SourceError(error.code, reason) from error
         header = image_header(data)
         if header is None:
-            if self.policy.refusal(relative) is None:  # the person takes files of that name for text
+            if self.policy.refusal(relative) is None:  # the person allows files with that name as text
                 return None
             reason = f"{display_path(relative)} is not what its name says: no PNG, JPEG, GIF or WebP image."
             raise SourceError(Code.DISALLOWED_EXTENSION, reason)
@@ -174,11 +174,11 @@ class Workspace:
         return hashlib.sha256(image[1].data).hexdigest() if image else self.read(path).sha256
 
     def read_bytes(self, path: str) -> tuple[bytes, os.stat_result]:
-        """Return what is in a file and its status, without a look at whether it is text; refuses what ``read`` does."""
+        """Return the content of a file and its status, text or not; refuses what ``read`` refuses."""
         return read_bytes(self.root, path, self.policy, is_note=self._linked_notes.hold)
 
     def refusal(self, path: str) -> SourceError | None:
-        """Return the error for showing the file ``path``: the policy refuses it, or it is a note by another name."""
+        """Return the error for showing the file ``path``: the policy refuses it, or it is a note under another name."""
         if (error := self.policy.refusal(path)) is not None:
             return error
         try:
@@ -209,10 +209,10 @@ class Workspace:
         return replace(page, text=self.policy.masked(page.text), title=self.policy.masked(page.title))
 
     def clipboard(self) -> str:
-        """Return the text in the clipboard. Raises ``SourceError`` if there is none, or nobody sits here.
+        """Return the text in the clipboard. Raises ``SourceError`` if there is none, or no local user.
 
-        Only whoever sits at the machine may send what is in its clipboard: a surface without a current folder (a
-        server, a program) may pass on messages of others.
+        Only a person at the machine may send its clipboard: a surface without a current folder (a server, a program)
+        may forward messages of others.
         """
         self._check_kind("clipboard")
         if self.standpoint.folder is None:
@@ -231,8 +231,7 @@ class Workspace:
     def kind_of(self, path: str) -> PathKind | None:
         """Return whether ``path`` is a file or a folder; ``None`` if nothing is there or the path is invalid.
 
-        In a closed folder it is ``other``, and outside of what a session may see ``outside``, whether anything is there
-        or not.
+        In a closed folder it is ``other``, and outside what a session may see ``outside``, whether it exists or not.
         """
         try:
             normal = normalise(path)
@@ -244,14 +243,15 @@ class Workspace:
 
     @property
     def standpoint(self) -> CurrentFolder:
-        """Where the paths count from that people type."""
+        """The folder to which typed paths are relative."""
         return self.here or CurrentFolder((self.root.path,))
 
     def meant(self, typed: str, *, absolute: bool = False, rooted: bool = False) -> MeantPath:
-        """Return what a person means by ``typed``: what is there from the current folder, else from the workspace.
+        """Return what a person means by ``typed``: an existing path from the current folder, else from the workspace.
 
-        If neither is there, it is the one from the workspace. ``absolute`` accepts an absolute path in the workspace;
-        ``rooted`` leaves the current folder out. Raises ``SourceError`` for a path that leads out or is none.
+        If neither exists, it is the one relative to the workspace. ``absolute`` accepts an absolute path in the
+        workspace; ``rooted`` ignores the current folder. Raises ``SourceError`` for a path that leads out or is
+        invalid.
         """
         here = replace(self.standpoint, folder=None) if rooted else self.standpoint
         found = [MeantPath(path, self.kind_of(path)) for path in here.readings(typed, absolute=absolute)]
@@ -323,12 +323,12 @@ class Workspace:
 
     def repository(self) -> "Repository":
         """Open the repository of the workspace; the caller closes it. Raises ``SourceError`` if there is none."""
-        # What a ``Reach`` allows of git is asked of each reference: memory needs to know what git tracks, too.
+        # What a ``Reach`` allows of git is checked for each reference: memory also needs to know what git tracks.
         if self.policy.sight is not None and (refusal := self.policy.sight.kind_refusal("git")) is not None:
             raise refusal
         from promptuary.workspace.git.locate import locate  # noqa: PLC0415  (reading a file needs no git)
 
-        locate(self.root.path)  # raises first, so that nothing of git is loaded in vain
+        locate(self.root.path)  # raises first, so that git's modules are not imported in vain
         from promptuary.workspace.git.repository import Repository  # noqa: PLC0415  (many workspaces have none)
 
         return Repository.find(self.root.path, self.refusal, masked=self.policy.masked, timeout=self.git_timeout)
@@ -336,7 +336,7 @@ class Workspace:
     def tracked_by_git(self, folder: str) -> "TrackedPaths | None":
         """Return which paths below ``folder`` git tracks, relative to it: none outside a repository.
 
-        ``None`` if git cannot tell: then any of them may be tracked. Git is asked once, until its index changes.
+        ``None`` if git fails: then any of them may be tracked. Git is called once, until its index changes.
         """
         from promptuary.workspace.git.locate import locate  # noqa: PLC0415  (reading a file needs no git)
         from promptuary.workspace.git.tracked import TrackedPaths, index_stamp  # noqa: PLC0415
@@ -357,7 +357,7 @@ class Workspace:
     def is_persons(self, path: str) -> bool:
         """Return whether only the person can have written a file: it is theirs, and git does not track it.
 
-        What git tracks may have come with a clone or a pull, and nobody can tell whose words it holds.
+        A tracked file may have come with a clone or a pull, so its author is unknown.
         """
         try:
             tracked = self.tracked_by_git(path)
@@ -393,7 +393,7 @@ class Workspace:
 
 
 class _Parts:
-    """What only some messages need of a workspace, imported and made on first use; every view of it shares these."""
+    """The parts of a workspace that only some messages need, created on first use; all views of it share them."""
 
     def __init__(self, path: Path, sources: "Sequence[Callable[[], Iterator[bytes]]]") -> None:
         self._path, self._sources = path, sources
@@ -414,7 +414,7 @@ class _Parts:
 
     @property
     def listed(self) -> bool:
-        """Whether anybody asked for the listing."""
+        """Whether the listing was used."""
         return self._listing is not None
 
     @property
@@ -438,7 +438,7 @@ class _Parts:
 
 
 class Visit:
-    """A workspace during one message: git is opened on first use, and once."""
+    """A workspace during one message: git is opened at most once, on first use."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
@@ -467,6 +467,6 @@ def open_workspace(
     follow_symlinks: bool,
     current_folder: Path | None = None,
 ) -> Workspace:
-    """Open the folder at ``path`` as a workspace; ``current_folder`` is where the paths count from that people type."""
+    """Open the folder at ``path`` as a workspace; typed paths are relative to ``current_folder``."""
     root = Root(path, follow_symlinks=follow_symlinks)
     return Workspace(root, policy, fetching, here=CurrentFolder.of(root.path, path, current_folder))

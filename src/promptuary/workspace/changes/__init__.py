@@ -1,1 +1,1 @@
-"""What changed on disk: snapshots to compare, and a watcher that reports which paths to compare."""
+"""Detects changes on disk: snapshots to compare, and a watcher that reports which paths to compare."""

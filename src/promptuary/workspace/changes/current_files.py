@@ -95,7 +95,7 @@ def list_at(workspace: Workspace, paths: Collection[str]) -> CurrentFiles:
 
 
 def _git_paths(root: Path, paths: Collection[str]) -> list[str]:
-    """Return the paths to give to git to learn about ``paths``; an empty list means all files."""
+    """Return the paths to pass to git for ``paths``; an empty list means all files."""
     wanted: set[str] = set()
     for path in paths:
         above = folders_above(path)

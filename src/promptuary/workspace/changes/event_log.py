@@ -1,4 +1,4 @@
-"""The events of a watcher: a generation number that grows, and the paths that were touched in each generation.
+"""The events of a watcher: an increasing generation number, and the paths that were touched in each generation.
 
 A flag would lose what happens between reading and clearing it. A number loses nothing: a reader remembers the last
 generation that it has seen, and asks for what came after. This module only collects events; the watcher produces them.
@@ -15,7 +15,7 @@ MOST_PATHS: Final = 2_000
 """With more paths than this, comparing everything is faster and safer."""
 
 LONGEST_BATCH: Final = 0.5
-"""Seconds after which a batch ends even if events still arrive: a file that is written forever must not hide others."""
+"""Seconds after which a batch ends even if events still arrive: a constantly written file must not hide others."""
 
 TouchedPaths = frozenset[tuple[Path, str]]
 """Pairs of a watched folder and a path in it; each means the path and everything below it."""
@@ -83,7 +83,7 @@ class EventLog:
         self.add(None)
 
     def close(self) -> None:
-        """Wake everybody who waits: no more events will be added."""
+        """Wake all waiting threads: no more events will be added."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -113,7 +113,7 @@ class EventBatch:
             self._first = self._first if before else now
 
     def take(self, now: float) -> set[tuple[Path, str]]:
-        """Return the paths and start another batch, if this batch is over; else return nothing."""
+        """If this batch is over, return its paths and start another one; else return nothing."""
         longest = max(LONGEST_BATCH, 2 * self.quiet)
         if not self.paths or (now - self._last < self.quiet and now - self._first < longest):
             return set()

@@ -1,7 +1,7 @@
 r"""Which of very many paths may be read: the same answer as ``policy`` and ``root``, but faster.
 
 Most paths of a project are harmless for simple reasons: an ordinary extension, no suspicious word, no suspicious
-folder. These are allowed at once; for all others the policy itself is asked. A path is allowed if and only if the
+folder. These are allowed at once; the policy itself decides about all others. A path is allowed if and only if the
 policy allows its name, and ``Root`` can open it under that name.
 """
 

@@ -1,7 +1,7 @@
 """The revisions of files: the hash of each file that may be read, at and below some paths.
 
-A file whose size and time are those that were seen before is not read again, unless it changed at the very moment when
-it was seen. Which files there are is decided by ``snapshot``.
+A file with the same size and time as before is not read again, unless it changed at the moment when it was seen.
+``snapshot`` decides which files there are.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,10 +15,10 @@ from promptuary.workspace.changes.snapshot import snapshot, snapshot_of
 from promptuary.workspace.workspace import Workspace
 
 MOST_FILES: Final = 200_000
-"""How many files can be pinned: more would take the database tens of megabytes for each session."""
+"""The most files that can be pinned: more would take tens of megabytes in the database for each session."""
 
 _JUST_NOW: Final = 2_000_000_000
-"""Nanoseconds for which a file that has changed may change again without another time: clocks of disks are coarse."""
+"""Nanoseconds within which two changes of a file may get the same time: clocks of file systems are coarse."""
 
 
 def revisions(
@@ -40,7 +40,7 @@ def revisions(
 
 
 def unchanged(workspace: Workspace, paths: Iterable[str], known: Mapping[str, FilePin], *, since: int) -> set[str]:
-    """Return those of ``paths`` that are as they were at ``since``."""
+    """Return those of ``paths`` that are unchanged since ``since``."""
     return {path for path in paths if (pin := known.get(path)) is not None and _is_same(workspace, path, pin, since)}
 
 

@@ -25,9 +25,9 @@ class Snapshot:
     """The files that may be read, with their stamps.
 
     ``unreadable`` counts folders and files that could not be examined; ``files`` may lack some then. If the workspace
-    itself cannot be read, ``alive`` is false, ``reason`` tells a person why, and ``files`` is empty. ``large`` are
-    files whose names are allowed but which are too large to be read. ``cut_rules`` are ignore files that have more
-    rules than are applied.
+    itself cannot be read, ``alive`` is false, ``reason`` says why, and ``files`` is empty. ``large`` are files whose
+    names are allowed but which are too large to be read. ``cut_rules`` are ignore files that have more rules than are
+    applied.
     """
 
     files: Mapping[str, Stamp]
@@ -124,7 +124,7 @@ class _Stamps:
         return found
 
     def add_known(self, path: str) -> bool:
-        """Add the stamp of a file without asking git; return False if git must be asked after all."""
+        """Add the stamp of a file without calling git; return False if git is needed after all."""
         status = self._status(path)
         if status is None or not self._is_wanted(path, status):
             return False

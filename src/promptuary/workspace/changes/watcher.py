@@ -2,12 +2,12 @@
 
 One daemon thread reads the events of the operating system and adds them, in batches, to an ``EventLog``. Files that are
 written at once into a new folder can escape the system's watcher, so a new folder is reported as a whole, and again a
-little rechecks. Where there are no events (a network file system, too few watches left) the watcher polls: each tick
+little later. Where there are no events (a network file system, too few watches left) the watcher polls: each tick
 reports that anything may have changed, because a cheap check would miss changes and a reliable one costs as much as a
 full comparison. The system does not report events that it lost; a caller that needs certainty compares everything from
 time to time.
 
-Events in closed folders are not reported. Does not know what the paths are used for, nor whether else they may be read.
+Events in closed folders are not reported. Does not know what the paths are used for, nor whether they may be read.
 """
 
 import atexit

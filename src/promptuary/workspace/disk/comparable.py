@@ -1,6 +1,6 @@
-"""Names of files in the form in which they are compared.
+"""The normal form in which names of files are compared.
 
-As the most tolerant file system and the least attentive person would read them: compatibility forms, case, invisible
+It follows the most tolerant file system and the least attentive reader: compatibility forms, case, invisible
 characters, trailing dots and NTFS streams make no difference.
 """
 

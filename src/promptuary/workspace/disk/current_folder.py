@@ -1,7 +1,7 @@
-"""What a path means that a person types: the current folder counts first, then the workspace.
+"""Interprets the paths that people type: relative to the current folder first, then to the workspace.
 
-Judges paths by their text alone, like ``normalise``, and returns them in the same form: ``Root`` opens what comes out
-of here, strictly beneath the workspace. So no reading can lead out of it, whatever a path says and whatever is a link.
+Judges paths by their text alone, like ``normalise``, and returns them in the same form: ``Root`` opens the result,
+strictly beneath the workspace. So no interpretation can lead out of it, whatever a path says and whatever is a link.
 """
 
 import os
@@ -19,10 +19,10 @@ _STEP = re.compile(r"\.{1,2}/")
 
 @dataclass(frozen=True, slots=True)
 class CurrentFolder:
-    """Where the paths of a surface count from.
+    """The folder to which the paths of a surface are relative.
 
     ``roots`` are absolute paths that lead to the workspace, the real one first. ``folder`` is where the person is, as a
-    real path; ``None`` for a surface on which a person is nowhere (a library, a server): there paths count from the
+    real path; ``None`` for a surface without a current folder (a library, a server): there paths are relative to the
     workspace.
     """
 
@@ -31,10 +31,10 @@ class CurrentFolder:
 
     @classmethod
     def of(cls, root: Path, named: Path, folder: Path | None) -> "CurrentFolder":
-        """Return where paths count from in the workspace ``root``, which was opened as ``named``.
+        """Return what paths are relative to in the workspace ``root``, which was opened as ``named``.
 
         Both ``named`` and ``folder`` may go through links, as a shell shows them: such a path leads to the workspace as
-        well. A folder that does not exist any more is as none.
+        well. A folder that no longer exists is ignored.
         """
         spelled = [root, _absolute(named)]
         try:
@@ -57,8 +57,8 @@ class CurrentFolder:
     def readings(self, typed: str, *, absolute: bool = False) -> Sequence[str]:
         """Return the paths in the workspace that ``typed`` can mean, the likeliest first, in normal form.
 
-        Raises ``SourceError`` if there is none: it leads out of the workspace, or is no path. An ``absolute`` path
-        counts if it is one in the workspace, and only where that is asked for.
+        Raises ``SourceError`` if there is none: it leads out of the workspace, or is not a path. An absolute path in
+        the workspace is accepted only with ``absolute``.
         """
         if absolute and typed.replace("\\", "/").startswith("/"):
             return [self._beneath(typed)]
@@ -73,13 +73,13 @@ class CurrentFolder:
         return found if here is None else list(dict.fromkeys((here, *found)))
 
     def patterns(self, typed: str) -> Sequence[str]:
-        """Return what a pattern of paths can mean, as ``readings`` does, which raises for the same ones."""
+        """Return what a pattern of paths can mean, like ``readings``, which raises for the same ones."""
         self.readings(typed)
         names, rest, climbs = self.inside.split("/") if self.inside else [], typed, False
         while step := _STEP.match(rest):
             climbs |= step[0].startswith("..")
             names, rest = names[:-1] if step[0].startswith("..") else names, rest[step.end() :]
-        # The names of folders are no patterns: a wildcard in one of them matches any character instead.
+        # The names of folders are not patterns: a wildcard in one of them matches any character instead.
         here = "/".join([*(_WILDCARD.sub("?", name) for name in names), rest])
         return [here] if climbs else list(dict.fromkeys((here, typed)))
 
@@ -95,14 +95,14 @@ class CurrentFolder:
             return None
 
     def _beneath(self, path: str) -> str:
-        """Return an absolute path as one in the workspace; raises as ``normalise`` does if it is none."""
+        """Return an absolute path relative to the workspace; raises like ``normalise`` if it is outside."""
         normal = Path("/" + normalise(path.lstrip("/\\")))
         for root in self.roots:
             if normal.is_relative_to(root):
                 return normalise("/".join(normal.relative_to(root).parts) or ".")
-        return normalise(path)  # which refuses it
+        return normalise(path)  # raises for it
 
 
 def _absolute(path: Path) -> Path:
-    """Return ``path`` from the root of the disk on, with its links as they are."""
+    """Return ``path`` as an absolute path, without resolving links."""
     return Path(os.path.abspath(path))  # noqa: PTH100  (``resolve`` would replace the links)

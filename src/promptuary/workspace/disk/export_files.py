@@ -11,7 +11,7 @@ from promptuary.core.text import one_line
 
 
 def read_export(path: Path, largest: int) -> str:
-    """Return the text of a file of at most ``largest`` bytes. Raises ``PromptuaryError``, which says why not."""
+    """Return the text of a file of at most ``largest`` bytes. Raises ``PromptuaryError`` if that fails."""
     name = one_line(str(path))
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -32,7 +32,7 @@ def read_export(path: Path, largest: int) -> str:
 
 
 def write_export(path: Path, text: str, *, force: bool) -> None:
-    """Write a file for its user alone. Raises ``PromptuaryError`` if there is one and ``force`` is not set."""
+    """Write a file that only the user can access. Raises ``PromptuaryError`` if it exists and ``force`` is not set."""
     name = one_line(str(path))
     try:
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -1,7 +1,7 @@
 """What is in the folders of a workspace: names, kinds and status, without following a link.
 
-For very many paths: a folder is opened once for all that is asked about it in a row. A link that takes the place of a
-folder meanwhile leads nowhere. Opens no file, and does not know which names may be read or listed.
+For very many paths: a folder is opened once for consecutive queries. A link that replaces a folder meanwhile is not
+followed. Opens no file, and does not know which names may be read or listed.
 """
 
 import errno
@@ -12,14 +12,14 @@ from typing import Literal, Self
 from promptuary.workspace.disk.openers import LIST, PEEK, best_opener
 
 EntryKind = Literal["file", "folder", "link", "special"]
-"""What a name in a folder stands for."""
+"""The kind of an entry in a folder."""
 
 _NOT_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 _DOTS = frozenset({".", ".."})
 
 
 class Folders:
-    """The folders below ``root``; use it in a ``with`` block. Nothing is there if ``root`` cannot be opened."""
+    """The folders below ``root``; use it in a ``with`` block. It is empty if ``root`` cannot be opened."""
 
     def __init__(self, root: Path) -> None:
         try:
@@ -55,8 +55,8 @@ class Folders:
     def status(self, path: str) -> os.stat_result | None:
         """Return the status of ``path``, of a link itself; ``None`` if it is not there, or not plainly below the root.
 
-        A path that goes through a link or up, or that begins with a slash, is not. Raises ``OSError`` or ``ValueError``
-        if it cannot be examined.
+        A path through a link or up, or one that begins with a slash, is not. Raises ``OSError`` or ``ValueError`` if it
+        cannot be examined.
         """
         folder, _, name = path.rpartition("/")
         if name in _DOTS:

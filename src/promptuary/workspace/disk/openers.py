@@ -1,4 +1,4 @@
-"""Open a path strictly beneath an open folder, whatever anyone renames or links at the same time.
+"""Opens a path strictly beneath an open folder, even while others rename or link.
 
 Two openers give the same results: ``openat2``, with which the kernel resolves the path beneath the folder in one call,
 and a walk that opens one component at a time and never follows a link. ``open_following_links`` follows links: it

@@ -1,7 +1,7 @@
 """Whether a file is the person's own: theirs or root's, and not writable for everybody.
 
-Git trusts repositories by the same rule. Without it, whoever can write to a folder above, such as ``/tmp``, decides
-which folder is the workspace and receives what is written there.
+Git trusts repositories by the same rule. Without it, anyone who can write to a folder above, such as ``/tmp``, could
+choose which folder is the workspace and receive what is written there.
 """
 
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def is_own(found: os.stat_result) -> bool:
-    """Tell whether a file with this status is the person's own."""
+    """Return whether a file with this status is the person's own."""
     return found.st_uid in _own_ids() and not (found.st_mode & stat.S_IWOTH and not stat.S_ISLNK(found.st_mode))
 
 

@@ -41,12 +41,12 @@ _MIB = 1024 * 1024
 
 _LONGEST_NAME = 255
 _LONGEST_PATH = 4096
-"""No file has a longer name or path, but an object of git may. The patterns here are slow to match long names."""
+"""No file has a longer name or path, but a git object may. The patterns here are slow to match long names."""
 
 _LONGEST_SHOWN = 120
 
 IMAGES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
-"""The images that models take."""
+"""The images that models accept."""
 _PICTURES = (".bmp", ".tif", ".tiff", ".ico", ".heic", ".avif")
 _PARTS = re.compile(r"[._-]")
 _SECRET_PATH_STARTS = frozenset(path.split("/", 1)[0] for path in SECRET_PATHS)
@@ -60,8 +60,8 @@ class ReadPolicy:
     allowed. ``also`` holds what a person allows in addition; ``*`` is every extension. ``allow_sensitive`` holds names,
     or paths relative to the workspace, that a person allows explicitly, whatever they are called. Nothing opens
     what is ``closed``: Promptuary's own folders. ``None`` closes none, for reading the configuration in them. ``sight``
-    is what a session may see, if one reads, and ``reach`` what people may refer to who are not trusted with everything:
-    each refuses all else, whether that exists or not.
+    is what a session may see, if one reads, and ``reach`` what people with restricted access may refer to: each refuses
+    everything else, whether it exists or not.
     """
 
     max_bytes: int = _MIB
@@ -113,29 +113,29 @@ class ReadPolicy:
         return None
 
     def for_images(self, max_bytes: int) -> "ReadPolicy":
-        """Return the policy for images that models take, unless the person allows certain extensions alone."""
+        """Return the policy for images that models accept, unless the person allows only certain extensions."""
         also = self.also | IMAGES if self.allowed is ALLOWED else self.also
         return replace(self, max_bytes=max_bytes, also=also)
 
     def hides(self, path: str) -> bool:
-        """Return whether ``path`` is neither inside what whoever reads may see nor a folder above it."""
+        """Return whether ``path`` is neither inside what the reader may see nor a folder above it."""
         return any(one is not None and not one.leads_to(path) for one in (self.sight, self.reach))
 
     def outside(self, path: str, shown: str) -> SourceError | None:
-        """Return the error if ``path`` is not inside what whoever reads may see; ``shown`` is how they wrote it."""
+        """Return the error if ``path`` is not inside what the reader may see; ``shown`` is how they wrote it."""
         if self.reach is not None and not self.reach.covers(path):
             return _unavailable()
         return self.sight.outside(shown) if self.sight is not None and not self.sight.covers(path) else None
 
     def inside(self, paths: Sequence[str]) -> Sequence[str]:
-        """Return those of ``paths`` that whoever reads may see."""
+        """Return those of ``paths`` that the reader may see."""
         for one in (self.sight, self.reach):
             if one is not None and not one.whole:
                 paths = [path for path in paths if one.covers(path)]
         return paths
 
     def kind_refusal(self, kind: str) -> SourceError | None:
-        """Return the error for a kind of reference that whoever reads may not use at all."""
+        """Return the error for a kind of reference that the reader may not use at all."""
         if self.reach is not None and not self.reach.allows(kind):
             return _unavailable(kind)
         return None if self.sight is None else self.sight.kind_refusal(kind)
@@ -160,7 +160,7 @@ class ReadPolicy:
         return text if paths and all(map(self.allows_secrets, paths)) else mask_secrets(text)
 
     def allows_secrets(self, path: str) -> bool:
-        """Return whether the person allows the file ``path`` by name, with all that is in it."""
+        """Return whether the person allows the file ``path`` by name, including secrets in it."""
         return self._allowed_by_name(comparable(path))
 
     def _allowed_by_name(self, names: list[str]) -> bool:
@@ -244,7 +244,7 @@ def _without_editor_marks(name: str) -> str:
 
 def _without_one_mark(name: str) -> str:
     stem, _, ending = name.rpartition(".")
-    # A number may be the section of a manual: of passwd.5 the name is kept.
+    # A number may be the section of a manual: passwd.5 keeps its name.
     if stem and (ending in BACKUPS or ending == "txt" or (ending.isdigit() and "." in stem)):
         return stem.rstrip("~")
     if name.isascii() and SECRET_WORDS.search(name) is None:  # no mark of a copy, either

@@ -1,4 +1,4 @@
-"""Read one file of the workspace as text: bounded, decoded, and unchanged from the first byte to the last.
+"""Reads one file of the workspace as text: bounded, decoded, and unchanged while it is read.
 
 The order keeps it safe: the name is checked before anything is opened, the open file before it is read, and the bytes
 before they become text. Whether a file is binary is decided by its content, never by its name. Line ranges, shortening
@@ -27,7 +27,7 @@ _TRIES = 2
 class TextFile:
     """A file at one moment. ``size`` and ``sha256`` are those of its bytes; ``modified`` is in nanoseconds.
 
-    ``converted`` says what the file is if its text was made from it: an export of chats, a PDF, a notebook.
+    ``converted`` says what the file is if its text is a conversion: an export of chats, a PDF, a notebook.
     """
 
     path: str
@@ -60,7 +60,7 @@ def read_text(root: Root, path: str, policy: ReadPolicy, *, is_note: IsNote = la
 def read_bytes(
     root: Root, path: str, policy: ReadPolicy, *, is_note: IsNote = lambda _: False
 ) -> tuple[bytes, os.stat_result]:
-    """Return what is in ``path`` and its status. Raises ``SourceError`` if it is refused or cannot be read."""
+    """Return the content of ``path`` and its status. Raises ``SourceError`` if it is refused or cannot be read."""
     _, data, status = _read(root, path, policy, is_note)
     return data, status
 
@@ -90,7 +90,7 @@ def _read(root: Root, path: str, policy: ReadPolicy, is_note: IsNote) -> tuple[s
 
 
 def _check_name(policy: ReadPolicy, path: str) -> None:
-    # The workspace itself has no name to check; opening it finds out that it is not a file.
+    # The workspace itself has no name to check; opening it shows that it is not a file.
     if path and (refusal := policy.refusal(path)):
         raise refusal
 
@@ -170,8 +170,8 @@ _BOMS = (
 _BOM_STARTS = frozenset(bom[0] for bom, _ in _BOMS)
 _NOT_IN_WIDE_TEXT = "[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ue000-\uf8ff\ufffe\uffff]"
 
-# Encodings that are in use for source and documents, the likeliest first: guessing among all encodings takes French
-# for Baltic.
+# Encodings in use for source and documents, the likeliest first: a guess among all encodings mistakes French for
+# Baltic.
 _LEGACY = [
     *("cp1252", "cp1250", "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256"),
     *("cp932", "euc_jp", "gb18030", "big5", "cp949", "mac_roman"),
@@ -276,7 +276,7 @@ _MAGIC = (
 
 
 _SEEN = frozenset({"a PNG image", "a JPEG image", "a GIF image", "a WebP image"})
-"""What models take beside text."""
+"""What models accept beside text."""
 
 
 def _content_kind(data: bytes) -> str | None:

@@ -32,7 +32,7 @@ from promptuary.workspace.disk.openers import (
 PathKind = Literal["file", "folder", "other", "outside"]
 """What a path is: ``other`` exists but cannot be opened (a pipe, a device, a link that is not followed).
 
-``outside`` is what a session may not see: nobody looks whether it exists."""
+``outside`` is what a session may not see: whether it exists is not checked."""
 
 OpenerName = Literal["auto", "openat2", "walk"]
 """How paths are opened: ``auto`` uses ``openat2`` where the system has it."""

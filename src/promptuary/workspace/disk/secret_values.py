@@ -1,10 +1,10 @@
-"""Secrets that are unmistakable by their form, masked wherever they stand: private keys, tokens of known services.
+"""Masks secrets with an unmistakable format wherever they occur: private keys, tokens of known services.
 
-The door masks every text that comes in, so that nothing behind it sees a secret: not the prompt, not the index, not the
-service that embeds. Only forms that mean nothing else are masked, and only the value: lines keep their numbers.
+Every text that is read is masked, so no other code sees a secret: not the prompt, not the index, not the embedding
+service. Only unambiguous formats are masked, and only the value: lines keep their numbers.
 
-Linear, and hardly more than a copy of the text: only long words are looked at, and the text is searched for a pattern
-only if one of these words has its literal. No pattern can match the same text in two ways.
+Linear, and hardly slower than copying the text: only long words are examined, and the text is searched for a pattern
+only if one of these words contains its literal. No pattern can match the same text in two ways.
 """
 
 import re
@@ -69,11 +69,11 @@ _NOT_BASE64: Final = bytes.maketrans(b"_.:-=", b"     ")
 _LONG_WORD: Final = b"\1" * 20
 """Every secret has a word of this length or longer."""
 _KEY_WORD: Final = 40
-"""The length of a word in a secret that is told by the words before it."""
+"""The length of a word in a secret that is recognised by the words before it."""
 
 
 def mask_secrets(text: str) -> str:
-    """Return ``text`` with every unmistakable secret masked; all else, and the number of lines, stays as it is."""
+    """Return ``text`` with every unmistakable secret masked; the rest, and the number of lines, is unchanged."""
     data = text.encode("utf-8", "surrogatepass")
     found = _telling_words(data, data.translate(_IN_WORD))
     if not found:
@@ -85,7 +85,7 @@ def mask_secrets(text: str) -> str:
 
 
 def _has_key_text(word: bytes) -> bool:
-    """Tell whether a long word has as much base64 in one piece as a key has; names with dots are longer more often."""
+    """Return whether a long word has as much contiguous base64 as a key; names with dots are often longer."""
     return len(word) >= _KEY_WORD and any(len(part) >= _KEY_WORD for part in word.translate(_NOT_BASE64).split())
 
 

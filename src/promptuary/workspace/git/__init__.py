@@ -1,1 +1,1 @@
-"""Git, started so that nothing of a hostile repository runs, and its patches under the read policy."""
+"""Runs git so that no code of a hostile repository is executed, and applies the read policy to its patches."""

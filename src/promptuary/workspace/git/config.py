@@ -14,7 +14,7 @@ GitSettings = list[tuple[str, str]]
 """Keys and values in the order in which git lists them; a key without a value means true."""
 
 TRUE = frozenset({"true", "yes", "on", "1"})
-"""The values that git takes for true, in lower case."""
+"""The values that git treats as true, in lower case."""
 
 _SWITCH = re.compile(r"true|false|yes|no|on|off|0|1", re.IGNORECASE)
 _NUMBER = re.compile(r"[0-9]{1,5}")
@@ -44,7 +44,7 @@ _ALLOWED: Mapping[str, re.Pattern[str]] = {
     "diff.algorithm": re.compile(r"default|myers|minimal|patience|histogram", re.IGNORECASE),
     "status.showuntrackedfiles": re.compile(r"no|normal|all", re.IGNORECASE),
 }
-# Files that the person chose: taken from the person's own configuration only, never from a repository's.
+# Files that the person chose: only from the person's own configuration, never from a repository's.
 _OWN_FILES = frozenset({"core.excludesfile", "core.attributesfile"})
 _NAME = re.compile(r"[\w./+@-]+")
 _FETCH = re.compile(r"\+?refs/[\w./*-]+:refs/[\w./*-]+")
@@ -101,7 +101,7 @@ def format_settings(settings: Iterable[tuple[str, str]], *, sha256: bool) -> str
     lines = [f"[core]\n\trepositoryformatversion = {int(sha256)}"]
     if sha256:
         lines.append("[extensions]\n\tobjectformat = sha256")
-    # Ours come last, because the last value counts.
+    # Our settings come last, because the last value counts.
     for key, value in (*settings, *_OURS):
         section, _, rest = key.partition(".")
         middle, _, name = rest.rpartition(".")

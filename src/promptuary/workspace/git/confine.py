@@ -1,9 +1,9 @@
-"""Start a program that may open only what it is given, where the kernel can see to that (Landlock, Linux 5.13).
+"""Starts a program that may open only given paths, if the kernel can enforce that (Landlock, Linux 5.13).
 
-Git opens the working tree by names, and a folder that is exchanged for a link at the right moment leads it outside.
-Landlock judges what is really opened, so no exchange helps. It holds for the thread that asks for it and for what that
-thread starts: each program is started by a thread of its own, and the rest of this process stays as it is. Files can be
-neither written nor executed elsewhere, and no TCP connection is made.
+Git opens the working tree by names, and a folder that is swapped for a link at the right moment leads it outside.
+Landlock checks what is really opened, so a swap does not help an attacker. It applies to the thread that requests it
+and to what that thread starts: each program is started by a separate thread, and the rest of this process is not
+affected. Files can be neither written nor executed elsewhere, and no TCP connection is made.
 
 Does not know which program it confines.
 """
@@ -42,7 +42,7 @@ class Confinement:
     readable: tuple[Path, ...]
 
     def start(self, function: Callable[[], Started]) -> Started:
-        """Return what ``function`` returns, which starts a program, in a thread that may open nothing else."""
+        """Run ``function``, which starts a program, in a thread that may open nothing else, and return its result."""
 
         def confined() -> Started:
             self._restrict_thread()
@@ -75,7 +75,7 @@ def confinement_works() -> bool:
 
 
 def _allow(ruleset: int, paths: Iterable[str], rights: int, *, links: bool = True) -> None:
-    """Allow ``rights`` at and below each path that is there; without ``links`` a link on the way allows nothing."""
+    """Allow ``rights`` at and below each existing path; without ``links`` a path through a link is skipped."""
     for path in paths:
         with contextlib.suppress(OSError):
             descriptor = os.open(path, PEEK | os.O_CLOEXEC) if links else _open_without_links(path)

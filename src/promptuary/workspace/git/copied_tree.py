@@ -1,10 +1,10 @@
 """A copy of what changed in a working tree, for systems on which git cannot be confined.
 
-Git opens the working tree by names, so a folder that is exchanged for a link leads it outside. Here git only says which
-names it takes for changed; their content is read without following any link, into a temporary folder that nobody
-exchanges, and git compares that. What did not change is not copied but marked as unchanged in a copy of the index. Of
-untracked files and of files that may not be read, only the names count, and of a submodule the commit at which it
-stands: files and repositories without content take their places.
+Git opens the working tree by names, so a folder that is swapped for a link leads it outside. Here git only reports
+which names it considers changed; their content is copied without following any link into a private temporary folder,
+and git compares that. What did not change is not copied but marked as unchanged in a copy of the index. For untracked
+files and files that may not be read, only the names matter, and for a submodule its current commit: files and
+repositories without content replace them.
 """
 
 import os
@@ -20,17 +20,17 @@ from promptuary.workspace.git.locate import copy_inside, exists_inside, folder_i
 from promptuary.workspace.git.patch import Refusal
 
 TEMPORARY: Final = "promptuary-git-"
-"""How the names of the temporary folders begin."""
+"""The prefix of the names of the temporary folders."""
 
 _LARGEST = 512 << 20
-"""Git shows no lines of a larger file either."""
+"""Git does not show lines of a larger file, either."""
 _STAND_IN = b"not shown\n"
-"""In the place of a changed file, this must not be what the file was before: an empty file might be."""
+"""The placeholder for a changed file; it must differ from the old content, which an empty file might not."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceNames:
-    """The names of a workspace by what git takes them for; submodules that moved have the commit they stand at."""
+    """The names of a workspace by their state in git; submodules that moved have their current commit."""
 
     changed: Sequence[bytes]
     unchanged: Sequence[bytes]
@@ -91,7 +91,7 @@ def _copy(top: Path, copies: Path, path: str) -> None:
 def _stand_in(workspace: Path, copies: Path, path: str) -> None:
     name, nested = path.removesuffix("/"), path.endswith("/")
     target = copies / name / "file" if nested else copies / name
-    # Names that were exchanged in between may be in each other's way.
+    # Names that were swapped in between may conflict.
     there = exists_inside(workspace, name) and folder_inside(workspace, name) is nested
     if there and not os.path.lexists(target):
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -99,7 +99,7 @@ def _stand_in(workspace: Path, copies: Path, path: str) -> None:
 
 
 def _stand_at(folder: Path, commit: str) -> None:
-    """Make the smallest repository that git takes for a submodule at ``commit``."""
+    """Create the smallest repository that git accepts as a submodule at ``commit``."""
     for name in ("objects", "refs"):
         (folder / ".git" / name).mkdir(parents=True)
     (folder / ".git" / "HEAD").write_text(f"{commit}\n", encoding="ascii")

@@ -1,4 +1,4 @@
-"""Find the git folder of a workspace, and read from it without following a link.
+"""Finds the git folder of a workspace, and reads from it without following a link.
 
 Git trusts a ``.git`` file, a link or a ``commondir``; here such a pointer counts only if its target points back, so
 that a forged pointer cannot show another repository's history. Starts no process and does not know what the files mean.
@@ -112,7 +112,7 @@ def _points_back_to(own: Path, text: bytes) -> Path:
 
 
 def resolve_pointer(base: Path, text: str) -> Path:
-    """Return the folder that a pointer in ``base`` names, links followed. Raises ``SourceError`` if it names none."""
+    """Return the folder that a pointer in ``base`` names, following links. Raises ``SourceError`` if there is none."""
     try:
         return Path(os.path.realpath(base / text.strip()))
     except (OSError, ValueError) as error:
@@ -168,7 +168,7 @@ def open_inside(base: Path, relative: str) -> Iterator[tuple[BinaryIO, os.stat_r
 
 
 def folder_inside(base: Path, relative: str) -> bool:
-    """Return whether there is a folder at that name below ``base``, without following any link."""
+    """Return whether a folder with that name is below ``base``, without following any link."""
     with _folder_of(base, relative) as (folder, name):
         opened = None if folder is None else _step(name, folder)
     if opened is not None:
@@ -177,7 +177,7 @@ def folder_inside(base: Path, relative: str) -> bool:
 
 
 def exists_inside(base: Path, relative: str, *, larger_than: int = -1) -> bool:
-    """Return whether there is anything at that name below ``base``, without following any link on the way."""
+    """Return whether anything with that name is below ``base``, without following any link on the way."""
     with _folder_of(base, relative) as (folder, name):
         try:
             found = None if folder is None else os.stat(name, dir_fd=folder, follow_symlinks=False)

@@ -51,7 +51,7 @@ class Patch:
     """A patch and the files that it changes. ``withheld`` names files that policy keeps out of ``text``.
 
     ``closed`` says that files in closed folders are left out, too: they have no names here, and are not counted.
-    ``commits`` says how many commits it is of: none for changes that are not committed.
+    ``commits`` is how many commits it covers: none for uncommitted changes.
     """
 
     text: str

@@ -1,9 +1,8 @@
-"""Start a program and read its output, with limits on time and size.
+"""Starts a program and reads its output, with limits on time and size.
 
 A command is a fixed argument list, never a shell line. The process gets only the environment of the command, no input
-but a file, and a process group of its own, so that its children are killed with it. Output is read as it arrives: a
-command that writes too much or takes too long is killed, and memory stays bounded. This module does not know what it
-runs.
+but a file, and its own process group, so that its children are killed with it. Output is read as it arrives: a command
+that writes too much or takes too long is killed, and memory stays bounded. This module does not know what it runs.
 """
 
 import contextlib
@@ -55,7 +54,7 @@ def find_program(name: str, outside: Path) -> str | None:
     """Return the absolute path of a program, never one in the folder ``outside``; ``None`` if there is none.
 
     A relative entry of ``PATH``, or one inside the workspace, would let the workspace choose the program. A workspace
-    that contains the person's home folder is not a stranger's, and the home folder may contain the person's tools.
+    that contains the person's home folder is the person's own, and the home folder may contain the person's tools.
     """
     home = Path(os.path.realpath(os.path.expanduser("~")))  # noqa: PTH111 - Path.home() may raise
     allowed = [

@@ -110,8 +110,8 @@ class Repository:
         """Open the repository of ``worktree``; ``refusal`` returns the error for a path that may not be shown.
 
         ``masked`` returns a text that comes from some paths without its secrets.
-        ``confined`` says that git may open nothing but the workspace, where the system can see to that; elsewhere it
-        compares copies.
+        ``confined`` says that git may open only the workspace, if the system can enforce that; otherwise it compares
+        copies.
         """
         folder = Path(os.path.realpath(worktree))
         git = locate(folder)
@@ -172,7 +172,7 @@ class Repository:
         return self._commit_id(match["old"] or "HEAD"), match["dots"], self._commit_id(match["new"] or "HEAD")
 
     def status(self) -> str:
-        """Return git's short status with the branch: names only, so of the read policy only closed folders count."""
+        """Return git's short status with the branch: names only, so only the policy's closed folders apply."""
         with self._working_tree() as shadow:
             result = self._run("status", "--short", "--branch", _SKIP_SUBMODULE_FILES, *self._pathspec, shadow=shadow)
         lines = result.output.decode("utf-8", "replace").split("\n")
@@ -212,7 +212,7 @@ class Repository:
         return [CommitLine(parts[0], parts[2], parts[1]) for parts in found if len(parts) == 3]
 
     def last_changes(self) -> dict[str, int]:
-        """Return when a commit last changed each file, in seconds since 1970; the newest commits alone are asked.
+        """Return when a commit last changed each file, in seconds since 1970; only the newest commits are searched.
 
         The paths are those below the workspace. A file that only older commits changed is missing.
         """
@@ -383,7 +383,7 @@ class Repository:
 
     @contextmanager
     def _working_tree(self) -> Iterator[Shadow]:
-        """Give git a working tree from which nothing leads out: as it is, or copies of what changed."""
+        """Provide a working tree that git cannot leave: the real one if it is confined, else copies of what changed."""
         self._check_index()
         if self._shadow.confinement:
             yield self._shadow

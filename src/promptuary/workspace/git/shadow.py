@@ -1,9 +1,9 @@
 """A temporary git folder, with which git reads a repository without using its configuration.
 
-Plain git in a stranger's repository runs the programs that its configuration names. The shadow is a temporary git
-folder with our configuration, validated copies of HEAD, branches and index, and the repository's own objects; git gets
-this folder and the working tree, and finds no program to run and no server to contact. It is a snapshot: it does not
-show what is staged or committed later.
+Plain git in a foreign repository runs the programs that its configuration names. The shadow is a temporary git folder
+with our configuration, validated copies of HEAD, branches and index, and the repository's own objects; git gets this
+folder and the working tree, and finds no program to run and no server to contact. It is a snapshot: it does not show
+what is staged or committed later.
 
 A filter that ``.gitattributes`` names (git-lfs) is not configured here, so git compares the plain content: a changed
 file under git-lfs is compared with its pointer. Objects of other repositories (``objects/info/alternates``) are not
@@ -200,7 +200,7 @@ class Shadow:
 
 @functools.cache
 def _remove_leftovers(temporary: Path) -> None:
-    """Remove the temporary folders that killed processes of this person left, once in the life of a process."""
+    """Remove the temporary folders that killed processes of this person left, once per process."""
     with contextlib.suppress(OSError), os.scandir(temporary) as entries:
         for entry in entries:
             with contextlib.suppress(OSError):
@@ -231,7 +231,7 @@ def _own_files(settings: dict[str, str]) -> list[Path]:
 
 
 def _environment(folder: Path, top: Path) -> dict[str, str]:
-    """Return the environment of git: of the person's own only the variables that locate the global ignore file."""
+    """Return the environment of git: only the person's variables that locate the global ignore file."""
     kept = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
     encoding = os.environ.get("LC_ALL") or os.environ.get("LC_CTYPE") or os.environ.get("LANG") or "C"
     return kept | {
@@ -282,7 +282,7 @@ def _missing_objects(git: GitFolder, settings: dict[str, str]) -> str:
 
 def _head(git: GitFolder) -> str:
     pointer = git.own / "HEAD"
-    if pointer.is_symlink():  # how very old repositories name their branch
+    if pointer.is_symlink():  # as in very old repositories
         text = f"ref: {pointer.readlink()}"
     else:
         text = os.fsdecode(read_inside(git.own, "HEAD", _MAX_CONFIG) or b"").strip()
@@ -305,7 +305,7 @@ def _packed(common: Path, length: int) -> dict[str, str]:
 
 
 def _loose(base: Path) -> list[tuple[str, str]]:
-    """Return the branches and tags that have files of their own; links are skipped."""
+    """Return the branches and tags that are stored in separate files; links are skipped."""
     found: list[tuple[str, str]] = []
     folders = ["refs"]
     while folders and len(found) < _MAX_LOOSE_REFS:
@@ -335,7 +335,7 @@ def _read_start(path: str) -> bytes:
 
 
 def _share_objects(theirs: Path, ours: Path) -> None:
-    """Let git read the repository's objects, but not those of the alternates that it lists."""
+    """Give git access to the repository's objects, but not to those of the alternates that it lists."""
     (ours / "info").mkdir(parents=True)
     if theirs.is_symlink():
         raise _linked("objects")

@@ -1,9 +1,9 @@
-"""At which commits the submodules of a working tree stand, for systems on which git cannot be confined.
+"""Finds the current commits of submodules, for systems on which git cannot be confined.
 
 To find that out, git follows the ``.git`` of a submodule wherever it leads, and a forged one leads to another
-repository. Here it counts only if it leads to a folder in which the outer repository keeps its submodules, or to one in
-the workspace, and nothing behind a link is read. A submodule whose commit cannot be found out counts as not moved, as
-it does for git.
+repository. Here it counts only if it leads to a folder in which the outer repository stores its submodules, or to one
+in the workspace, and nothing behind a link is read. A submodule whose commit cannot be determined counts as not moved,
+as in git.
 """
 
 import os
@@ -29,7 +29,7 @@ class Submodules:
     stores: Sequence[Path]
 
     def moved(self, staged: Mapping[bytes, bytes]) -> dict[bytes, str | None]:
-        """Return the commits of those that do not stand where ``staged`` says; ``None`` if there is no folder."""
+        """Return the commits of those that differ from ``staged``; ``None`` if there is no folder."""
         found: dict[bytes, str | None] = {}
         for name, expected in staged.items():
             path = os.fsdecode(name)
@@ -59,7 +59,7 @@ class Submodules:
 
 
 def _commit_in(base: Path, git_folder: str) -> str | None:
-    """Return the commit at which the repository in ``git_folder``, below ``base``, stands."""
+    """Return the current commit of the repository in ``git_folder``, below ``base``."""
 
     def read(name: str, limit: int) -> str:
         return os.fsdecode(read_inside(base, f"{git_folder}/{name}", limit) or b"")

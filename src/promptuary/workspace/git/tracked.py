@@ -1,6 +1,6 @@
-"""Paths that git tracks, looked up in any spelling; and when the answer of git can have changed.
+"""Paths that git tracks, looked up in any spelling, and a stamp that shows when git's answer may have changed.
 
-A file that is tracked may be changed by a pull, so what is in it may be somebody else's. Starts no process.
+A pull may change a tracked file, so its content may be somebody else's. Starts no process.
 """
 
 import os
@@ -14,7 +14,7 @@ from promptuary.workspace.disk.comparable import comparable
 
 
 class IndexStamp(NamedTuple):
-    """The place, size, times and number of git's index: as long as it is the same, git tracks the same."""
+    """The place, size, times and number of git's index: while it is the same, git tracks the same files."""
 
     folder: str
     size: int

@@ -1,8 +1,8 @@
 """Untracked files as patches that add them.
 
-Git shows no diff of an untracked file, and could only be made to by writing into an index. So these files are read
-here: with a size limit and without following links; a link is shown as its target. Attributes and line-ending rules are
-not applied: the patch shows the bytes on disk.
+Git shows no diff of an untracked file unless it is added to an index. So these files are read here: with a size limit
+and without following links; a link is shown as its target. Attributes and line-ending rules are not applied: the patch
+shows the bytes on disk.
 """
 
 import os
@@ -76,7 +76,7 @@ def _read(folder: Path, path: str, *, modes: bool) -> tuple[int, bytes | str]:
 
 
 def _is_binary(content: bytes) -> bool:
-    """Return whether git takes content for binary: it has a NUL near its beginning."""
+    """Return whether git treats content as binary: it has a NUL near its beginning."""
     return b"\0" in content[:_BINARY_IN]
 
 
@@ -97,7 +97,7 @@ def new_file(name: bytes, mode: int, content: bytes) -> bytes:
     lines = content.removesuffix(b"\n").split(b"\n")
     ending = b"" if content.endswith(b"\n") else b"\\ No newline at end of file\n"
     span = b"1" if len(lines) == 1 else b"1,%d" % len(lines)
-    # Git ends a name with a tab where a space in it could be taken for its end.
+    # Git adds a tab after a name with a space, which could be mistaken for its end.
     tab = b"\t" if b" " in name and target[:1] != b'"' else b""
     body = b"".join(b"+%b\n" % line for line in lines)
     return head + b"--- /dev/null\n+++ %b%b\n@@ -0,0 +%b @@\n%b%b" % (target, tab, span, body, ending)

@@ -1,1 +1,1 @@
-"""Which files there are: the walk, ignore files and globs."""
+"""Lists files: the walk, ignore files and globs."""

@@ -13,7 +13,7 @@ from itertools import pairwise
 from promptuary.core.errors import Code, SourceError
 
 MAX_ALTERNATIVES = 256
-"""How many patterns the braces of one pattern may expand to."""
+"""The most patterns that the braces of one pattern may expand to."""
 
 NOTHING = re.compile(r"(?!)")
 """Matches no text; a malformed pattern becomes this."""

@@ -48,8 +48,8 @@ NOISE_FOLDERS = frozenset(
 _MAX_RULES_FILE = 1 << 20
 _MAX_WILDCARDS = 2_000
 _MAX_WILDCARD_CHARACTERS = 1 << 16
-"""How many rules of one file may have wildcards, since each is tried on every path, and how long they are together.
-Later ones are skipped, and the file is not ``complete``."""
+"""The most rules of one file with wildcards, since each is tried on every path, and their total length. Later ones are
+skipped, and the file is not ``complete``."""
 
 _LONGEST_RULE = 4_096
 """No path is longer than this. A longer rule is skipped."""
@@ -151,7 +151,7 @@ class IgnoreRules:
 
 @dataclass(frozen=True, slots=True)
 class FolderRules:
-    """What one folder adds: its ignore files, the strongest first, and whether it is the top of a repository.
+    """The rules of one folder: its ignore files, the strongest first, and whether it is the top of a repository.
 
     ``cut`` are the names of those that have more rules than are applied.
     """
@@ -204,7 +204,7 @@ class OwnIgnoreRules:
 
 
 def folder_rules(folder: Path, names: frozenset[str] | set[str]) -> FolderRules:
-    """Return what ``folder`` adds to the rules from above; it contains no ignore files but those in ``names``."""
+    """Return what ``folder`` adds to the rules from above; its only ignore files are those in ``names``."""
     if names.isdisjoint((".git", *GIT_IGNORE_FILES, *OWN_IGNORE_FILES)):
         return FolderRules()
 

@@ -94,7 +94,7 @@ class Listing:
         return folders
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until no scan is under way, at most ``timeout`` seconds; return ``complete``."""
+        """Wait until no scan is running, at most ``timeout`` seconds; return ``complete``."""
         self._idle.wait(timeout)
         return self.complete
 

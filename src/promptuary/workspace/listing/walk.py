@@ -1,7 +1,7 @@
-"""Walk folders without git, applying the ignore files in them.
+"""Walks folders without git, applying the ignore files in them.
 
 Used outside repositories, inside nested ones, and to show ignored files too. Links to folders are never followed, not
-even one that takes the place of a folder during the walk. This module yields names only; to open one, use ``Root``.
+even one that replaces a folder during the walk. This module yields names only; to open one, use ``Root``.
 """
 
 import os

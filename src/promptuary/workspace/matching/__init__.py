@@ -1,1 +1,1 @@
-"""Which of the files are meant by what was typed."""
+"""Finds the files that a person means by what they typed."""

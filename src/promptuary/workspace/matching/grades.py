@@ -1,4 +1,4 @@
-"""How well a path answers a query: the tiers of a menu, from the exact name to letters in order.
+"""Grades how well a path matches a query: the tiers of a menu, from the exact name to letters in order.
 
 Pure: a query, a path, a grade. ``ranker`` decides which paths to grade.
 """
@@ -41,9 +41,9 @@ _WORD_GAPS = re.compile(r"[\W_]+")
 _MOST_WORDS = 12
 SHORTEST_WITH_TYPO: Final = 4
 SHORTEST_BEGINNING: Final = 3
-"""A beginning of a name tells more than letters inside of it, so that fewer are enough to see an error in."""
+"""The beginning of a name says more than letters inside it, so fewer letters suffice to recognise a typing error."""
 SHORTEST_IN_FOLDERS: Final = 5
-"""Two letters of a folder and three of the name, or the other way round: fewer are in every other path."""
+"""Two letters of a folder and three of the name, or vice versa: fewer match every other path."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class PathQuery:
         return {}
 
     def grade(self, path: str) -> Grade:
-        """Return how well ``path`` matches; a path that does not match at all is graded ``LOOSE``, too."""
+        """Return how well ``path`` matches; a path that does not match at all is also graded ``LOOSE``."""
         known = self._grades.get(path)
         if known is None:
             known = self._grades[path] = self._grade(path)
@@ -139,7 +139,7 @@ def _grade_path(word: str, path: str, compared: str, *, exact_case: bool) -> Gra
 
 
 _SLIP: Final = 4
-"""From here on, a fit is one with a typing error."""
+"""From this number, a fit has a typing error."""
 
 
 def _placed(folders: tuple[str, ...], above: list[str], *, exact_case: bool) -> int | None:
@@ -177,7 +177,7 @@ def part_fit(part: str, segment: str, *, exact_case: bool = False) -> int | None
 
 
 def folder_steps(word: str, path: str, *, exact_case: bool = False) -> int | None:
-    """Return in how many steps ``word`` is made of beginnings of folders and of the name; ``None`` if it is not.
+    """Return in how many steps ``word`` consists of beginnings of folders and of the name; ``None`` if it does not.
 
     A step is a run of letters from the beginning of a word on, and costs more inside of a folder or name than at its
     beginning. The last one is in the name, and each has two letters or more: single letters are in every path.
@@ -201,7 +201,7 @@ def folder_steps(word: str, path: str, *, exact_case: bool = False) -> int | Non
 def _steps_in_folders(wanted: str, folder: str, *, exact_case: bool) -> dict[int, int]:
     """Return how many first letters of ``wanted`` the folders match, each with its least cost, but not all of them.
 
-    What is whole in the folders says nothing about the name; what is whole in the name is graded as a name.
+    A word wholly in the folders says nothing about the name; one wholly in the name is graded as a name.
     """
     reached: dict[int, int] = {0: 0}
     for segment in folder.split("/"):
@@ -250,7 +250,7 @@ def _common(wanted: str, start: int, word: str) -> int:
 
 
 def abbreviates(text: str, name: str, *, exact_case: bool = False) -> bool:
-    """Return whether ``text`` is made of beginnings of the words of ``name``, in their order."""
+    """Return whether ``text`` consists of beginnings of the words of ``name``, in order."""
     wanted = _without_gaps(text)
     compared = name if exact_case else name.lower()
     # Few names have the letters in order: checked first, because it is cheap.
@@ -352,7 +352,7 @@ def _half_is_in(text: str, name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Corrections:
-    """What may have been meant: the text with two letters swapped, or with one letter removed."""
+    """Possible corrections: the text with two letters swapped, or with one letter removed."""
 
     in_the_middle: str
     any: tuple[str, ...]

@@ -1,7 +1,7 @@
-"""Which note is meant by its name alone, as in ``[[note]]``. Pure.
+"""Finds a note by its name alone, as in ``[[note]]``. Pure.
 
-A name is that of a file without its ``.md``, perhaps with the folders right above it. Case does not count. Of several
-notes of one name the one in the fewest folders is meant, as in the programs that people keep such notes with.
+A name is that of a file without its ``.md``, optionally with the folders right above it. Case is ignored. Of several
+notes with one name, the one in the fewest folders is meant, as in the programs that people use for such notes.
 """
 
 from collections.abc import Iterable

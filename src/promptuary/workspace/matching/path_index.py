@@ -1,8 +1,8 @@
-"""Paths in the layout of the compiled matcher, which is asked for better tiers first.
+"""Paths in the layout of the compiled matcher, which searches better tiers first.
 
 Looser kinds of match are searched only while there are too few better ones, since they cost more and are worth less.
-The order of an index is the order of equal matches, so the first N are enough. The index remembers what matched a
-query: typing on can only narrow it, so the next letter is searched in these paths alone.
+The order of an index is the order of equal matches, so the first N are enough. The index caches what matched a query:
+more letters can only narrow it, so the next letter is searched in these paths alone.
 """
 
 import os
@@ -38,11 +38,11 @@ _COPY_COST: Final[dict[MatchMode, int]] = {"exact": 200, "prefix": 200, "suffix"
 """How many texts of a column the matcher searches in the time in which one text is copied to it."""
 
 _MAX_REMEMBERED: Final = 16
-"""How many queries to remember: what was typed last, and what deleting a few letters leads back to."""
+"""How many queries are cached: the last ones typed, and those to which deleting a few letters returns."""
 
 _SEGMENTS_GRADED: Final = 200
 _SEGMENTS_TRIED: Final = 3
-"""How many names of folders that are near to a misspelt one are searched."""
+"""How many folder names that are similar to a misspelt one are searched."""
 
 _LOOSENESS: Final[dict[MatchMode, int]] = {"exact": 0, "prefix": 1, "suffix": 1, "substring": 2, "fuzzy": 3}
 
@@ -50,7 +50,7 @@ _LOOSENESS: Final[dict[MatchMode, int]] = {"exact": 0, "prefix": 1, "suffix": 1,
 def sort_paths(paths: Iterable[str]) -> list[str]:
     """Return the paths by depth, then length, then name.
 
-    They are sorted in many small lists: the interpreter serves nobody else while it sorts a long one.
+    They are sorted in many small lists: no other thread runs while the interpreter sorts a long one.
     """
     alike: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
     for path in foreground.behind(paths):
@@ -76,7 +76,7 @@ class MatchPattern:
     typos: int = 0
 
     def narrows(self, other: "MatchPattern") -> bool:
-        """Return whether every match of this also matches ``other``: as strict or stricter, and typed on from it."""
+        """Return whether every match of this also matches ``other``: as strict or stricter, and with more letters."""
         return (
             self.exact_case == other.exact_case
             and _LOOSENESS[self.matching] + self.typos <= _LOOSENESS[other.matching] + other.typos
@@ -98,7 +98,7 @@ class MatchPattern:
 
 
 AT_ONCE: Final = 2_000
-"""How many paths are added at once, in about 3 ms: in between, whoever waits for an answer gets it."""
+"""How many paths are added at once, in about 3 ms: pending queries are answered in between."""
 
 
 class TextColumn:
@@ -141,7 +141,7 @@ class TextColumn:
         return self._text_of(self._paths[index])
 
     def narrowed(self, pattern: MatchPattern) -> Sequence[int] | None:
-        """Return, sorted, a few indices that include every match of ``pattern``; ``None`` if that is not known."""
+        """Return a few sorted indices that include every match of ``pattern``; ``None`` if unknown."""
         fewest, most = None, self._copy_limit(pattern)
         for before, left in reversed(self._remembered):
             if len(left) <= most and pattern.narrows(before):
@@ -149,12 +149,12 @@ class TextColumn:
         return fewest
 
     def _copy_limit(self, pattern: MatchPattern) -> int:
-        """Return up to how many texts it is faster to copy them to the matcher than to search the whole column."""
+        """Return the most texts for which copying them to the matcher is faster than searching the whole column."""
         return len(self._paths) // _COPY_COST[pattern.matching]
 
     def remember(self, pattern: MatchPattern, indices: Sequence[int]) -> None:
-        """Remember for the next queries that every match of ``pattern`` is among these."""
-        if pattern.matching not in {"exact", "suffix"}:  # typing on does not narrow what ends here
+        """Cache for the next queries that every match of ``pattern`` is among these."""
+        if pattern.matching not in {"exact", "suffix"}:  # more letters do not narrow these
             self._remembered.append((pattern, indices))
 
 
@@ -215,7 +215,7 @@ class PathIndex:
     def _search_names(self, search: "_Search") -> None:
         word = search.query.words[0]
         if search.ask(self._names, word, "prefix").enough(Tier.PREFIX):
-            # More names begin so than are wanted: the exact names may be among the rest.
+            # More names begin with it than are wanted: the exact names may be among the rest.
             search.ask(self._names, word, "exact").ask(self._names, f"{word}.", "prefix")
             return
         if search.ask(self._names, word, "fuzzy").enough(Tier.SUBSTRING):
@@ -254,7 +254,7 @@ class PathIndex:
     def _search_slips(self, search: "_Search", parts: tuple[str, ...]) -> None:
         """Search with one typing error in a folder, then with one in the name.
 
-        The folders of a tree have few different names: which of them was meant is found among these, and searched.
+        The folders of a tree have few different names: the intended ones are found among these, and searched.
         """
         if not search.few or not parts:
             return
@@ -269,7 +269,7 @@ class PathIndex:
             search.ask(self._names, name, "fuzzy", typos=1)
 
     def _is_in_a_folder(self, part: str, *, exact_case: bool) -> bool:
-        """Return whether ``part`` fits the name of a folder, as far as the best of its matches tell."""
+        """Return whether ``part`` fits the name of a folder, judging by its best matches."""
         found = self._segments.ask(MatchPattern((part,), "fuzzy", exact_case), _SEGMENTS_GRADED)
         fits = (part_fit(part, self._segments.text(index), exact_case=exact_case) for index, _ in found)
         return any(fit is not None for fit in fits)
@@ -288,7 +288,7 @@ class PathIndex:
         return sorted(near, key=lambda segment: (near[segment], segment))[:_SEGMENTS_TRIED]
 
     def _narrow_by_folders(self, word: str, query: PathQuery) -> None:
-        """Let the column of whole paths remember where ``word`` can be if no folder contains it.
+        """Cache in the column of whole paths where ``word`` can be if no folder contains it.
 
         Folders are few and quick to search. A word is either wholly in a folder, or wholly in the name, or its last
         ``/`` is between the two.

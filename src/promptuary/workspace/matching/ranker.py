@@ -1,8 +1,8 @@
-"""The paths that answer a query best: fuzzy search over a ``Listing``, fast enough for every keystroke.
+"""Finds the paths that match a query best: fuzzy search over a ``Listing``, fast enough for every keystroke.
 
 Candidates come from a ``PathIndex``; ``grades`` grades the few hundred that are left. Files that are changed in git or
-often used have an index of their own, sorted by preference, so that they are not missed among thousands of equal
-matches. Knows paths only as text.
+often used have a separate index, sorted by preference, so that they are not missed among thousands of equal matches.
+Knows paths only as text.
 """
 
 import gc
@@ -34,7 +34,7 @@ _LOOKUP_COST: Final = 100
 
 
 class PathList(Protocol):
-    """What the ranker needs of a ``Listing``: ``paths`` only grows until ``generation`` changes."""
+    """What the ranker needs from a ``Listing``: ``paths`` only grows until ``generation`` changes."""
 
     @property
     def paths(self) -> Sequence[str]:
@@ -93,7 +93,7 @@ class Ranker:
         self._preferred: tuple[object, PathIndex] = (None, PathIndex())
         self._listed = _ListedPaths()
         self.is_partial = False
-        """Whether the last query looked at a part of the paths alone, so that the same query may find more later."""
+        """Whether the last query searched only a part of the paths, so that the same query may find more later."""
 
     def rank(
         self,
@@ -105,7 +105,7 @@ class Ranker:
     ) -> list[PathMatch]:
         """Return the ``limit`` best paths for ``query``, the best first. Deterministic for the same paths and query.
 
-        A capital letter means itself, unless nothing fits so: ``Readme`` finds ``README.md``.
+        A capital letter is case-sensitive, unless nothing matches then: ``Readme`` finds ``README.md``.
         """
         asked = PathQuery(query.strip())
         best = self._rank(asked, limit, kinds, preferred or Preferences())
@@ -138,7 +138,7 @@ class Ranker:
             self._sorting.join(timeout)
 
     def _update(self) -> None:
-        """Bring the indexes closer to the listing, without making the query wait for long."""
+        """Update the indexes from the listing, without delaying the query for long."""
         if not self._listing.complete:
             self._append()
             if self._is_behind() and not (self._filling and self._filling.is_alive()):
@@ -163,7 +163,7 @@ class Ranker:
 
     def _append(self) -> None:
         files = self._indexes["file"]
-        # No more than fit in at once: with the lock held, nothing may give way to somebody who waits for the lock.
+        # At most one batch: while the lock is held, nothing may yield to a thread that waits for the lock.
         new = self._listing.paths[files.received : files.received + AT_ONCE]
         files.extend(new)
         folders = {path.rpartition("/")[0] for path in new} - self._live_folders - {""}
@@ -172,7 +172,8 @@ class Ranker:
 
     def _sort_in_background(self) -> None:
         self._sort()
-        # Moves the long lists out of the youngest generation now: else they are traversed twice while somebody types.
+        # Moves the long lists out of the youngest generation now: otherwise the collector traverses them twice during
+        # typing.
         if gc.isenabled():
             gc.collect(1)
 
@@ -197,7 +198,7 @@ class Ranker:
 
 @dataclass(slots=True)
 class _ListedPaths:
-    """Which of some paths a listing has. Iterates over the listing once, not again for every new score of use."""
+    """Which of some paths a listing has. Iterates over the listing once, not for every new score of use."""
 
     wanted: frozenset[str] = frozenset()
     generation: int = -1

@@ -1,1 +1,1 @@
-"""What other programs do for a person: the editor, the clipboard, and those that turn documents into text."""
+"""Uses other programs: the editor, the clipboard, and those that convert documents to text."""

@@ -1,4 +1,4 @@
-"""The clipboard, through the program that the desktop has for it.
+"""The clipboard, through the desktop's own program for it.
 
 The program is looked up in the absolute folders of ``PATH`` that are not in the workspace: a workspace must not choose
 what runs.
@@ -21,11 +21,11 @@ MAX_BYTES: Final = 1 << 20
 _SECONDS: Final = 3.0
 _CHUNK: Final = 64 * 1024
 _MOST_FOR_TERMINAL: Final = 74_994
-"""Bytes that terminals take in one sequence, before they are encoded."""
+"""The bytes that terminals accept in one sequence, before encoding."""
 
 
 class _Tool(NamedTuple):
-    """A program with the arguments to read and to write; ``display``: the variable that says whether it has one."""
+    """A program with the arguments to read and to write; ``display``: the variable that names its display."""
 
     program: str
     reads: tuple[str, ...]
@@ -43,7 +43,7 @@ _INSTALL: Final = "install wl-clipboard (Wayland), xclip or xsel (X11); macOS ha
 
 
 def read_clipboard(workspace: Path) -> str:
-    """Return the text in the clipboard. Raises ``SourceError`` if there is none, or no program to ask."""
+    """Return the text in the clipboard. Raises ``SourceError`` if there is none, or no program for it."""
     for tool in _usable():
         if program := _found(tool.program, workspace):
             return _decoded(_output([program, *tool.reads]))
@@ -51,7 +51,7 @@ def read_clipboard(workspace: Path) -> str:
 
 
 def write_clipboard(text: str, workspace: Path) -> bool:
-    """Put ``text`` into the clipboard, and return whether that is certain: a terminal that is asked to does not answer.
+    """Put ``text`` into the clipboard, and return whether that is certain: a terminal does not confirm it.
 
     Raises ``SourceError`` if it cannot be done.
     """
@@ -61,7 +61,7 @@ def write_clipboard(text: str, workspace: Path) -> bool:
             _start([program, *tool.writer[1:]], data)
             return True
     if os.environ.get("TMUX") and (program := _found("tmux", workspace)):
-        _start([program, "load-buffer", "-w", "-"], data)  # tmux passes it on to the terminal, if it is set up to
+        _start([program, "load-buffer", "-w", "-"], data)  # tmux forwards it to the terminal, if configured
         return False
     if not _by_terminal(data):
         raise _no_program("written")
@@ -69,7 +69,7 @@ def write_clipboard(text: str, workspace: Path) -> bool:
 
 
 def _usable() -> list[_Tool]:
-    """Return the programs that have a display to talk to, or need none."""
+    """Return the programs that have a display, or need none."""
     return [tool for tool in _TOOLS if not tool.display or os.environ.get(tool.display)]
 
 
@@ -83,7 +83,7 @@ def _found(program: str, workspace: Path) -> str | None:
 
 
 def _output(command: list[str]) -> bytes:
-    """Return what a program prints, at most ``MAX_BYTES``."""
+    """Return the output of a program, at most ``MAX_BYTES``."""
     try:
         with subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_environment()
@@ -102,7 +102,7 @@ def _output(command: list[str]) -> bytes:
 
 
 def _read_within(process: "subprocess.Popen[bytes]") -> bytes:
-    """Return what ``process`` prints, or as much of it as shows that it is too much; it is killed when time is up."""
+    """Return the output of ``process``, up to just over the limit; it is killed at the timeout."""
     until = time.monotonic() + _SECONDS
     parts: list[bytes] = []
     total = 0
@@ -122,7 +122,7 @@ def _read_within(process: "subprocess.Popen[bytes]") -> bytes:
 
 def _start(command: list[str], data: bytes) -> None:
     try:
-        # These programs stay behind to serve what was copied: their output must not keep us waiting.
+        # These programs keep running to serve what was copied: do not wait for their output.
         done = subprocess.run(
             command,
             input=data,
@@ -141,13 +141,13 @@ def _start(command: list[str], data: bytes) -> None:
 
 
 def _environment() -> Mapping[str, str]:
-    """Return what these programs need to find the display, and no keys or tokens."""
+    """Return the environment that these programs need to find the display, without keys or tokens."""
     names = ("PATH", "HOME", "DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR", "XAUTHORITY", "LANG", "LC_ALL", "TMPDIR")
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def _by_terminal(data: bytes) -> bool:
-    """Ask the terminal to copy ``data``, also over ssh; return whether there is one and it can take that much."""
+    """Ask the terminal to copy ``data``, also over ssh; return whether there is one and it accepts that much."""
     if not sys.stderr.isatty() or len(data) > _MOST_FOR_TERMINAL:
         return False
     sys.stderr.write(f"\x1b]52;c;{base64.b64encode(data).decode('ascii')}\a")

@@ -18,7 +18,7 @@ _FALLBACKS: Final = ("nano", "vi")
 
 @contextmanager
 def edited_copy(data: bytes, name: str) -> Iterator[bytes]:
-    """Open a copy of ``data`` in the person's editor, and yield what it is when the editor has ended.
+    """Open a copy of ``data`` in the person's editor, and yield its content when the editor has ended.
 
     The copy is removed, unless the block raises an error: then a note on the error says where it is, since what a
     person wrote must not be lost. Raises ``PromptuaryError`` if there is no editor, or it fails.

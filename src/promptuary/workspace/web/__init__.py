@@ -1,1 +1,1 @@
-"""Guarded HTTP: which addresses may be reached, fetching a page, and turning bytes into text in a child process."""
+"""Guarded HTTP: which addresses may be reached, fetching a page, and converting bytes to text in a child process."""

@@ -1,9 +1,9 @@
-"""Convert an untrusted page, PDF or DOCX to text, in a child process with limits on memory and time.
+"""Converts an untrusted page, PDF or DOCX to text, in a child process with limits on memory and time.
 
 Parsers are written in C, and hostile input can make them take minutes or gigabytes, or crash: some take quadratic time
 for deep nesting. So ``workspace.web.pages`` runs this file as a program, which first limits itself. Our own part takes
-linear time: what is asked of an element and all below it is answered for every element in one pass. It imports nothing
-of the rest of the library, so that it starts fast. Input: the URL on a line, then the bytes. Output: one JSON object.
+linear time: properties of an element and all below it are computed for every element in one pass. It imports nothing
+from the rest of the library, so that it starts fast. Input: the URL on a line, then the bytes. Output: one JSON object.
 """
 
 import io
@@ -25,7 +25,7 @@ MAX_MEMORY = 512 * 1024 * 1024
 MAX_CHARACTERS = 2 * 1024 * 1024
 MAX_PAGES = 500
 MAX_XML = 64 * 1024 * 1024
-"""Bytes of a part of a DOCX when it is unpacked."""
+"""The most bytes of an unpacked part of a DOCX."""
 
 
 class Converted(TypedDict):
@@ -84,7 +84,7 @@ class Content(NamedTuple):
 
 
 def page_content(tree: "LexborHTMLParser", url: str) -> Content:
-    """Return the content of a page, without its frame and without what a reader does not see."""
+    """Return the content of a page, without its frame and without invisible elements."""
     about = _title(tree), _published(tree), _base(tree, url)
     body = tree.body
     if body is None:
@@ -185,7 +185,7 @@ def convert_docx(body: bytes) -> Converted:
 
 
 def _unpacked(part: "IO[bytes]") -> bytes:
-    """Return the unpacked part of an archive; what its head says of the size is not believed."""
+    """Return the unpacked part of an archive; the size in its header is not trusted."""
     data = part.read(MAX_XML + 1)
     if len(data) > MAX_XML:
         raise ValueError
@@ -234,7 +234,7 @@ _DEEPEST_LIST: Final = 8
 
 
 class _Words:
-    """The text of a document while its elements pass by."""
+    """Collects the text of a document while its elements are parsed."""
 
     def __init__(self, headings: dict[str, int]) -> None:
         self.written: list[str] = []
@@ -272,7 +272,7 @@ class _Words:
             self._describe(tag, value)
 
     def _describe(self, tag: str, value: str) -> None:
-        """Take in what an element says of its paragraph."""
+        """Apply the properties that an element gives to its paragraph."""
         if tag == "w:p" and self._cells is None:
             self._before = ""
         elif tag == "w:pStyle":

@@ -1,9 +1,9 @@
-"""Download large files from a host that the person trusts, such as models: resumed, verified, and seen by the person.
+"""Downloads large files from a host that the person trusts, such as models: resumable, verified, with progress.
 
 Every hop is checked as for a page, and the connection is https unless the person allowed the host or it is this
-machine. What has arrived is in a file next to the target, and a later call goes on from there, so that neither Ctrl-C
-nor a broken connection loses it. The target appears when it is whole and has the expected hash, and not before.
-Synchronous: callers run it in a thread.
+machine. Partial data is in a file next to the target, and a later call resumes from there, so that neither Ctrl-C nor a
+broken connection loses it. The target appears only when it is complete and has the expected hash. Synchronous: callers
+run it in a thread.
 """
 
 import hashlib
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from promptuary.workspace.web.http import HttpStream
 
 PARTIAL: Final = ".part"
-"""Ends the name of a file that has not arrived whole."""
+"""The suffix of the name of an incomplete file."""
 
 _LONGEST: Final = 24 * 3600.0
 _ATTEMPTS: Final = 4
-"""How often in a row a connection may break without bringing anything."""
+"""How often in a row a connection may break without sending anything."""
 _PAUSE: Final = 0.5
 _BLOCK: Final = 1024 * 1024
 _RANGE: Final = re.compile(r"bytes ([0-9]{1,15})-[0-9]{1,15}/([0-9]{1,15})")
@@ -41,7 +41,7 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class ExpectedFile:
-    """What a file must be: its size, and its sha256 or the name that git has for its content, if one is known."""
+    """The expected file: its size, and its sha256 or git's object name of its content, if known."""
 
     size: int
     sha256: str = ""
@@ -49,7 +49,7 @@ class ExpectedFile:
 
 
 def read_json(url: str, policy: FetchPolicy, *, resolve: Resolver = system_resolver) -> Any:
-    """Return the JSON at ``url``. Raises ``SourceError`` if it is refused, cannot be fetched, or is no JSON."""
+    """Return the JSON at ``url``. Raises ``SourceError`` if it is refused, cannot be fetched, or is not JSON."""
     target = parse_url(url)
     _refuse_plain_http(target, policy)
     deadline = Deadline(target.host, policy.timeout, time.monotonic() + policy.timeout)
@@ -71,7 +71,7 @@ def download(
 ) -> str:
     """Fetch the file at ``url`` to ``path``, whose folder exists, and return its sha256.
 
-    The ``timeout`` of the policy is how many seconds the server may send nothing. Raises ``SourceError`` if the file is
+    The ``timeout`` of the policy is how many seconds the server may be silent. Raises ``SourceError`` if the file is
     refused, cannot be fetched, or is not the expected one.
     """
     if expected.size > policy.max_bytes:
@@ -93,7 +93,7 @@ def download(
 
 @dataclass(frozen=True, slots=True)
 class _Download:
-    """One file under way: where it is, what has arrived of it, and how large it must be."""
+    """One download in progress: its source, what has arrived, and its expected size."""
 
     target: Target
     partial: Path
@@ -103,14 +103,14 @@ class _Download:
     progress: Progress
 
     def have(self) -> int:
-        """Return how many bytes have arrived; -1 if not even an empty file has."""
+        """Return how many bytes have arrived; -1 if there is no file yet."""
         try:
             return self.partial.stat().st_size
         except FileNotFoundError:
             return -1
 
     def proceed(self, had: int, resolve: Resolver) -> None:
-        """Fetch what is missing, as far as the server sends it."""
+        """Fetch the missing part, as far as the server sends it."""
         had = had if 0 < had < self.size else 0
         steps = hops(self.target, self.policy, self.deadline, resolve)
         target, addresses = next(steps)
@@ -137,7 +137,7 @@ class _Download:
         if response.status in {206, 416}:
             self.partial.unlink(missing_ok=True)  # from the beginning, next time
             raise SourceError(Code.FETCH_FAILED, f"{host} does not continue the file where it broke off.")
-        # A server that is busy may answer later; what it does not have, it will not have then.
+        # A busy server may answer later; a missing file stays missing.
         busy = response.status in {408, 425, 429} or response.status >= 500
         code = Code.FETCH_FAILED if busy else Code.NOT_FOUND
         raise SourceError(code, f"{host} answers with HTTP status {response.status}.")
@@ -176,7 +176,7 @@ def _refuse_plain_http(target: Target, policy: FetchPolicy) -> None:
 
 
 def _verified(partial: Path, path: Path, expected: ExpectedFile) -> str:
-    """Give a file that has arrived its name. One that is not the expected file is deleted."""
+    """Rename a complete file to its target. One that is not the expected file is deleted."""
     sha256, blob = hashlib.sha256(), hashlib.sha1(f"blob {expected.size}\0".encode(), usedforsecurity=False)
     with partial.open("rb") as file:
         while block := file.read(_BLOCK):

@@ -1,4 +1,4 @@
-"""Fetch a page: the only code that fetches a URL.
+"""Fetches a page: the only code that fetches a URL.
 
 Each hop, redirects too, is parsed strictly, resolved once, refused if any of its addresses is not public, and connected
 to one of exactly those addresses; the name is used for the Host header and the certificate. Nothing is taken from the
@@ -55,7 +55,7 @@ class Page:
 
 
 def system_resolver(host: str, port: int) -> Sequence[str]:
-    """Ask the operating system."""
+    """Resolve with the operating system."""
     return [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 
@@ -70,7 +70,7 @@ def fetch(url: str, policy: FetchPolicy, *, resolve: Resolver = system_resolver)
 def get_following(
     target: Target, policy: FetchPolicy, deadline: Deadline, resolve: Resolver = system_resolver
 ) -> "tuple[Target, HttpResponse]":
-    """Return the response to a GET request, and where the redirects led. Raises ``SourceError`` if there is none."""
+    """Return the response to a GET request, and its final target after redirects. Raises ``SourceError``."""
     steps = hops(target, policy, deadline, resolve)
     target, addresses = next(steps)
     from promptuary.workspace.web.http import get  # noqa: PLC0415  (90 ms, not for what is refused)

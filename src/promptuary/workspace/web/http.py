@@ -61,7 +61,7 @@ def get(target: "Target", addresses: Sequence[str], *, max_bytes: int, deadline:
 
 @dataclass(frozen=True, slots=True)
 class HttpStream:
-    """A response whose body is read bit by bit, or that leads to the URL of its ``redirect``."""
+    """A response whose body is streamed, or that leads to the URL of its ``redirect``."""
 
     status: int
     headers: dict[str, str]
@@ -83,11 +83,11 @@ class Hangup:
         return self._ended.is_set()
 
     def wait(self, seconds: float) -> bool:
-        """Wait so many seconds, or until the connection is ended; return whether it is."""
+        """Wait for ``seconds``, or until the connection is ended; return whether it is."""
         return self._ended.wait(seconds)
 
     def now(self) -> None:
-        """End the connection: whoever waits for it gets an error at once."""
+        """End the connection: a thread that waits for it gets an error at once."""
         with self._lock:
             self._ended.set()
             while self._sockets:
@@ -95,7 +95,7 @@ class Hangup:
                     self._sockets.pop().shutdown(socket.SHUT_RDWR)
 
     def watch(self, stream: httpcore2.NetworkStream) -> None:
-        """Let ``now`` end ``stream``, too."""
+        """Register ``stream``, so that ``now`` ends it, too."""
         found = stream.get_extra_info("socket")
         if isinstance(found, socket.socket):
             with self._lock:
@@ -292,7 +292,7 @@ class _GuardedStream(httpcore2.NetworkStream):
         try:
             secured = self._inner.start_tls(ssl_context, server_hostname, self._deadline.left())
         except BaseException:
-            self._inner.close()  # past the deadline the library does not get to it
+            self._inner.close()  # past the deadline the library does not do this
             raise
         return _GuardedStream(secured, self._deadline, self._budget)
 

@@ -1,6 +1,6 @@
-"""Turn the bytes of a response into text that a model can read.
+"""Converts the bytes of a response to text that a model can read.
 
-Decides what the bytes are (by the server's content type, or by the content if that does not tell), detects the
+Decides what the bytes are (by the server's content type, or by the content if that is inconclusive), detects the
 encoding, and passes HTML and PDF to ``workspace.web.convert``, which runs as a child process with limits. Does not know
 the network: ``workspace.web.fetch`` decides what may be fetched. Invisible characters are kept; they are made visible
 when a block is rendered.
@@ -27,7 +27,7 @@ _MAX_SECONDS = 8.0  # an ordinary page takes a tenth of a second
 _ENVIRONMENT = ("PATH", "HOME", "PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
 
 PageKind = Literal["html", "pdf", "docx", "text"]
-"""What the bytes are: all but text, which is only decoded, are converted. Nobody serves DOCX to be read as a page."""
+"""The format of the bytes: all but text, which is only decoded, are converted. Nobody serves DOCX as a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def _guess(body: bytes) -> str:
 
 
 def well_formed(text: str) -> str:
-    """Return ``text`` without halves of characters."""
+    """Return ``text`` without lone surrogates."""
     return text.encode("utf-8", "replace").decode()
 
 

@@ -45,6 +45,6 @@ class StallLimit(Deadline):
     """A deadline for something large: the server may take long, but never ``seconds`` without sending anything."""
 
     def left(self) -> float:
-        """Return how many seconds the next answer may take. Raises ``SourceError`` past the end of it all."""
-        # Not ``super``: a dataclass with slots is made anew, and the method would still mean the old one.
+        """Return how many seconds the next answer may take. Raises ``SourceError`` past the deadline."""
+        # Not ``super``: a dataclass with slots is a new class, and ``super`` would still refer to the old one.
         return min(self.seconds, Deadline.left(self))

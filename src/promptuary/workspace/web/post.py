@@ -1,9 +1,9 @@
-"""Post JSON to a service that the person configured, and return what it answers: JSON, or a stream of bytes.
+"""Posts JSON to a service that the person configured, and returns its answer: JSON, or a stream of bytes.
 
 Unlike the URL of a page, this address is the person's own, so it may be on this machine or in a private network. Never
 pass an address that comes from a workspace or a model. Plain http is used only for this machine and for hosts that the
 person allowed, because a key and the person's texts are sent. Redirects are not followed, because they would send these
-elsewhere. The key is in no error and no log.
+elsewhere. The key never appears in an error or a log.
 """
 
 import json
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from promptuary.workspace.web.http import Hangup
 
 _RETRY_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
-"""What may pass; 529 is what Anthropic says when it is overloaded."""
+"""Statuses that may be temporary; 529 is Anthropic's for an overloaded service."""
 _LONGEST_ANSWER: Final = 3600.0
-"""How many seconds a streamed answer may take in all."""
+"""The most seconds that a streamed answer may take in all."""
 _LARGEST_ERROR: Final = 64 * 1024
 _HUNG_UP: Final = "The connection was ended here."
 
@@ -49,9 +49,9 @@ class PostPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A key, and how a service wants it: as a bearer, or in a ``header`` of its own. ``more`` are further headers.
+    """A key, and how a service expects it: as a bearer token, or in its own ``header``. ``more`` are further headers.
 
-    ``advice`` is what the person can do if the service does not accept it, or wants one and there is none.
+    ``advice`` is what the person can do if the service rejects it, or requires one and there is none.
     """
 
     key: str = field(default="", repr=False)
@@ -60,7 +60,7 @@ class Credential:
     advice: str = ""
 
     def headers(self) -> list[tuple[str, str]]:
-        """Return the headers to send. Raises ``PromptuaryError`` if the key cannot stand in one."""
+        """Return the headers to send. Raises ``PromptuaryError`` if the key is invalid in a header."""
         if not all("!" <= letter <= "~" for letter in self.key):
             raise PromptuaryError("The key contains a space, a line break or another invalid character; copy it again.")
         if not self.key:
@@ -70,7 +70,7 @@ class Credential:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """How a request for a stream is sent: with which key, who can end it, and what closes its connection."""
+    """The options of a streamed request: its key, what can end it, and what closes its connection."""
 
     credential: Credential
     hangup: "Hangup"
@@ -93,7 +93,7 @@ class _Call:
 class _RetryError(Exception):
     """A failure that may be temporary, with its message and the least number of seconds to wait.
 
-    ``last`` is the message if there is to be no other attempt.
+    ``last`` is the message if there are no further attempts.
     """
 
     def __init__(self, reason: str, wait: float = 0.0, last: str = "") -> None:
@@ -118,11 +118,11 @@ def post_json(
 def post_for_stream(
     url: str, content: object, policy: PostPolicy, line: Line
 ) -> Generator[Retrying, None, Iterator[bytes]]:
-    """Yield each wait before the service is asked again, and return its answer to ``content`` as it arrives.
+    """Yield each wait before a retry, and return the service's answer to ``content`` as it arrives.
 
-    Only what fails before the answer begins is tried again. ``timeout`` of the policy is how long the service may be
-    silent. The ``hangup`` of the line ends it from another thread, also while it waits; whoever leaves its
-    ``connection`` closes it. Raises ``PromptuaryError`` if there is no answer, and in ``connection`` if it breaks off.
+    Only failures before the answer begins are retried. ``timeout`` of the policy is how long the service may be silent.
+    The ``hangup`` of the line ends it from another thread, also while it waits; leaving its ``connection`` closes it.
+    Raises ``PromptuaryError`` if there is no answer, and in ``connection`` if it breaks off.
     """
     headers = line.credential.headers()
     target = _target(url)
@@ -145,7 +145,7 @@ def _target(url: str) -> Target:
 
 @contextmanager
 def _told(target: Target, line: Line) -> Iterator[None]:
-    """Translate what goes wrong with a connection into a sentence."""
+    """Translate connection errors into a sentence."""
     try:
         yield
     except SourceError as error:
@@ -156,7 +156,7 @@ def _told(target: Target, line: Line) -> Iterator[None]:
 def _begun(
     call: _Call, policy: PostPolicy, hangup: "Hangup", connection: ExitStack
 ) -> Generator[Retrying, None, Iterator[bytes]]:
-    """Return the chunks of a successful answer, after as many attempts as it takes."""
+    """Return the chunks of a successful answer, retrying as often as needed."""
     pauses = _Pauses(policy)
     while True:
         try:
@@ -175,7 +175,7 @@ def _begun(
 
 @contextmanager
 def _answered(call: _Call, policy: PostPolicy, hangup: "Hangup") -> Iterator[Iterator[bytes]]:
-    """Yield the chunks of an answer; raise what the service refuses with."""
+    """Yield the chunks of an answer; raise an error if the service refuses."""
     from promptuary.workspace.web.http import stream  # noqa: PLC0415  (90 ms, not for what is refused)
 
     headers = [("Accept", "text/event-stream"), ("Content-Type", "application/json"), *call.headers]
@@ -195,10 +195,10 @@ def _answered(call: _Call, policy: PostPolicy, hangup: "Hangup") -> Iterator[Ite
 
 
 def service_name(url: str) -> str:
-    """Return what sentences call the service at ``url``: its host and port."""
+    """Return the name of the service at ``url`` for messages: its host and port."""
     try:
         return parse_url(url).authority
-    except SourceError:  # whoever calls it is told what is wrong with the address
+    except SourceError:  # a call reports what is wrong with the address
         return "the service"
 
 
@@ -223,9 +223,9 @@ def _addresses(target: Target, policy: PostPolicy, resolve: Resolver, deadline: 
 
 
 class _Pauses:
-    """How long to wait between attempts: longer each time, and as long as the service asks for.
+    """The waits between attempts: longer each time, and at least as long as the service asks for.
 
-    All waits together are shorter than the timeout: whoever asked is told by then, also if the answer may take long.
+    All waits together are shorter than the timeout, so a failure is reported by then, even if an answer may take long.
     """
 
     def __init__(self, policy: PostPolicy) -> None:
@@ -233,7 +233,7 @@ class _Pauses:
         self._waiting = policy.timeout
 
     def after(self, failure: _RetryError, deadline: Deadline) -> float:
-        """Return the seconds before the next attempt. Raises ``PromptuaryError`` if there is to be none."""
+        """Return the seconds before the next attempt. Raises ``PromptuaryError`` if there is none."""
         self._left, self._tried = self._left - 1, self._tried + 1
         wait = max(failure.wait, random.uniform(self._pause / 2, self._pause))  # noqa: S311 - so that many clients do not retry at the same time
         if self._left <= 0 or wait >= min(self._waiting, deadline.left()):

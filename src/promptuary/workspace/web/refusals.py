@@ -1,6 +1,6 @@
-"""What a service said when it did not answer, as one sentence for the person: why, and what to do. Pure.
+"""Turns the refusal of a service into one sentence for the person: why, and what to do. Pure.
 
-The body of a refusal is hostile text of any form. The key that was sent is never part of the sentence.
+The body of a refusal is untrusted text in any format. The key that was sent is never part of the sentence.
 """
 
 import json
@@ -12,11 +12,11 @@ from typing import Final
 from promptuary.core.text import one_line
 
 _LARGEST: Final = 64 * 1024
-"""How many bytes of a body are looked at."""
+"""How many bytes of a body are read."""
 _LONGEST: Final = 300
 """How many characters of a service's own words are shown."""
 _LEAST_KEY: Final = 6
-"""A word that begins with so many characters of the key is taken for a part of it: some services repeat its ends."""
+"""A word that begins with this many characters of the key counts as a part of it: some services repeat its ends."""
 _SECONDS: Final = re.compile(r"\d{1,6}(\.\d{1,6})?")
 
 
@@ -43,20 +43,20 @@ def refusal(where: str, status: int, said: str, *, wait: float = 0.0, has_key: b
 
 
 def words_of(body: bytes, key: str) -> str:
-    """Return what a service says went wrong, on one line and without the key; nothing if it says nothing readable."""
+    """Return a service's error message on one line and without the key; empty if it is not readable."""
     text = body[:_LARGEST].decode("utf-8", "replace")
     try:
         said = _message(json.loads(text))
     except (ValueError, RecursionError):
         said = ""
     if not said and text.lstrip().startswith("<"):
-        return ""  # a page for browsers: who sends it is not the service
+        return ""  # a page for browsers: it is not from the service
     shown = one_line(" ".join((said or text).split()))
     return without_key(shown, key)[:_LONGEST].rstrip(" .")
 
 
 def without_key(text: str, key: str) -> str:
-    """Return ``text`` with an ellipsis for the key and for every word that begins as the key does."""
+    """Return ``text`` with an ellipsis for the key and for every word that begins like it."""
     if not key:
         return text
     text = text.replace(key, "…")
@@ -64,7 +64,7 @@ def without_key(text: str, key: str) -> str:
 
 
 def seconds_to_wait(headers: Mapping[str, str]) -> float:
-    """Return how long a service wants to be left alone: a number of seconds, or a date; zero if it does not say."""
+    """Return the retry delay that a service asks for, given as seconds or a date; zero if it asks for none."""
     asked = headers.get("retry-after", "").strip()
     if _SECONDS.fullmatch(asked):
         return float(asked)
@@ -77,7 +77,7 @@ def seconds_to_wait(headers: Mapping[str, str]) -> float:
 
 
 def _message(value: object) -> str:
-    """Return the message in an error of the forms that services use; nothing if it is none of them."""
+    """Return the message in an error in the formats that services use; empty if it is none of them."""
     match value:
         case {"error": dict() as error}:
             return _message(error)

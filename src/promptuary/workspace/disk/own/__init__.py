@@ -1,1 +1,1 @@
-"""Promptuary's own folders: closed to whoever reads or lists files."""
+"""Promptuary's own folders: closed to all code that reads or lists files."""

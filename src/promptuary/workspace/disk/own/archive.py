@@ -1,8 +1,8 @@
 """A backup as one file: a zip archive with a manifest that names every other file in it, with its size and hash.
 
-Whoever reads an archive trusts nothing of it: names must be those that a backup has, sizes are bounded before anything
-is unpacked, and links, devices, doubles and files that the manifest does not name are refused. Does not know where the
-files go.
+An archive is untrusted input: only the names of a backup are accepted, sizes are bounded before anything is unpacked,
+and links, devices, duplicates and files that the manifest does not name are refused. Does not know where the files are
+restored to.
 """
 
 import hashlib
@@ -25,9 +25,9 @@ _MANIFEST: Final = "manifest.json"
 _MOST_FILES: Final = 200_000
 _LARGEST_MANIFEST: Final = 64 * 1024 * 1024
 _ALWAYS: Final = 1024**3
-"""Bytes that an archive may unpack to, however small it is."""
+"""The bytes that any archive may unpack to, however small it is."""
 _RATIO: Final = 200
-"""How many times its own size an archive may unpack to, beyond that."""
+"""Beyond that, how many times its own size an archive may unpack to."""
 _PIECE: Final = 1 << 20
 _PART: Final = r"(?!\.{1,2}/|\.{1,2}$)[^/\\\x00-\x1f\x7f:]{1,255}"
 NAME: Final = re.compile(
@@ -37,7 +37,7 @@ NAME: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What an archive says of itself: when it was made, and which workspaces are in it, by number."""
+    """The metadata of an archive: when it was made, and which workspaces are in it, by number."""
 
     made: str
     workspaces: Sequence[str]
@@ -45,9 +45,9 @@ class Manifest:
 
 
 def write_archive(target: Path, made: str, workspaces: Sequence[str], files: Mapping[str, Path], *, force: bool) -> int:
-    """Write ``files``, by their names in the archive, to ``target``, for its user alone; return its size.
+    """Write ``files``, by their names in the archive, to ``target``, accessible only to the user; return its size.
 
-    Raises ``PromptuaryError`` if there is such a file and ``force`` is not set.
+    Raises ``PromptuaryError`` if the file exists and ``force`` is not set.
     """
     if not force and os.path.lexists(target):
         raise PromptuaryError(f"{target} exists already; choose another name, or add --force")
@@ -66,9 +66,9 @@ def write_archive(target: Path, made: str, workspaces: Sequence[str], files: Map
 
 
 def unpack(source: Path, folder: Path) -> Manifest:
-    """Unpack the archive ``source`` into ``folder``, which is empty, and return what it says of itself.
+    """Unpack the archive ``source`` into ``folder``, which is empty, and return its metadata.
 
-    Raises ``PromptuaryError`` if it is no backup, is damaged, or has anything in it that no backup has.
+    Raises ``PromptuaryError`` if it is not a backup, is damaged, or contains anything unexpected.
     """
     try:
         with zipfile.ZipFile(source) as archive:

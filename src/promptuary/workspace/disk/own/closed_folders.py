@@ -1,9 +1,8 @@
 """Promptuary's own folders, closed to everything that reads or lists a workspace.
 
-The notes in them belong to somebody: the store of notes asks whose they are, and a file reader cannot. So the folder
-``.promptuary`` of every workspace, wherever it stands, and the folders of the person's notes and state, where a
-workspace contains them, are neither read nor listed, and no setting opens them. Decides by names alone, and opens
-nothing.
+The notes in them have owners: the store of notes checks that, and a file reader cannot. So the folder ``.promptuary``
+of every workspace, wherever it is, and the folders of the person's notes and state, if a workspace contains them, are
+neither read nor listed, and no setting changes that. Decides by names alone, and opens nothing.
 """
 
 import os
@@ -19,14 +18,14 @@ from promptuary.workspace.disk.root import display_path
 from promptuary.workspace.user_folders import notes_folder, state_folder
 
 FOLDER: Final = ".promptuary"
-"""The folder in which a workspace keeps what is Promptuary's."""
+"""The folder for Promptuary's files in a workspace."""
 
 CLOSED_NOTE: Final = 'files in .promptuary/ are not shown; for notes write @memory:"words"'
-"""What is said where such files are left out, without their names and their number."""
+"""The remark where such files are left out, without their names and their number."""
 
 _SHORT = "prompt~1"  # how Windows shortens it, as git~1 is .git
 _NAMES = frozenset({FOLDER, _SHORT})
-# Every name that can be compared to one of these contains its letters; comparing takes longer than looking for them.
+# Every name that compares equal to one of these contains its letters; searching for them is faster than comparing.
 _LIKELY = re.compile("p[^/a-z]*r[^/a-z]*o[^/a-z]*m[^/a-z]*p[^/a-z]*t")
 
 
@@ -41,7 +40,7 @@ class ClosedFolders:
 
     @classmethod
     def of(cls, root: Path) -> Self:
-        """Return those of the workspace at ``root``, which is a real path."""
+        """Return the closed folders of the workspace at ``root``, which is a real path."""
         here = comparable(str(root))
         of_person = [comparable(os.path.realpath(one)) for one in (notes_folder(), state_folder())]
         if not _NAMES.isdisjoint(here) or any(here[: len(one)] == one for one in of_person):

@@ -1,6 +1,6 @@
-"""Everything that Promptuary keeps for a workspace, and for the person: where it is, how large it is, and its removal.
+"""The files that Promptuary stores for a workspace and for the person: locates, measures and removes them.
 
-The person's configuration is not among it: they wrote that themselves. Links are never followed.
+The person's configuration is not included: they wrote that themselves. Links are never followed.
 """
 
 import os
@@ -32,7 +32,7 @@ STATE: Final = "state.db"
 
 
 def kept_here(root: Path) -> Sequence[KeptFile]:
-    """Return what is kept for the workspace at ``root``."""
+    """Return what is stored for the workspace at ``root``."""
     state = state_folder()
     lists = [
         workspace_file(state / folder, root).with_suffix(suffix)
@@ -46,7 +46,7 @@ def kept_here(root: Path) -> Sequence[KeptFile]:
 
 
 def kept_by_person(*, models: bool) -> Sequence[KeptFile]:
-    """Return what is kept for the person, whatever the workspace; ``models`` that were fetched only if asked for."""
+    """Return what is stored for the person outside workspaces; fetched models only with ``models``."""
     places = {notes_folder(): "your notes", state_folder(): "what is known about workspaces", cache_folder(): "caches"}
     return _those_there(places | ({data_folder() / "models": "models"} if models else {}))
 
@@ -80,7 +80,7 @@ def _those_there(places: dict[Path, str]) -> Sequence[KeptFile]:
     for path, what in places.items():
         with suppress(OSError):
             status = path.lstat()
-            # What somebody else put there is not ours to remove, nor is a link.
+            # Links, and files that others put there, are not removed.
             if is_own(status) and not stat.S_ISLNK(status.st_mode):
                 found.append(KeptFile(what, str(path), _size(path, status)))
     return found
@@ -94,13 +94,13 @@ def _size(path: Path, status: os.stat_result) -> int:
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Yield an empty folder among the person's own, which is removed after the block."""
+    """Yield an empty temporary folder among the person's own folders."""
     with tempfile.TemporaryDirectory(dir=made(state_folder()), prefix="backup-") as folder:
         yield Path(folder)
 
 
 def is_plain_file(path: Path) -> bool:
-    """Tell whether there is a file at ``path`` that is no link."""
+    """Return whether a file that is not a link is at ``path``."""
     try:
         return stat.S_ISREG(path.lstat().st_mode)
     except OSError:
@@ -108,7 +108,7 @@ def is_plain_file(path: Path) -> bool:
 
 
 def is_there(path: Path) -> bool:
-    """Tell whether anything is at ``path``: a file, a folder, or a link that leads anywhere or nowhere."""
+    """Return whether anything is at ``path``: a file, a folder, or any link, even a broken one."""
     return os.path.lexists(path)
 
 
@@ -118,7 +118,7 @@ def size_of(path: Path) -> int:
 
 
 def content_of(path: Path) -> bytes | None:
-    """Return what is in the file ``path``; ``None`` if there is none, or it is a link."""
+    """Return the content of the file ``path``; ``None`` if there is none, or it is a link."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

@@ -1,6 +1,6 @@
-"""The workspaces in which something of Promptuary's is kept: one small file each, in the person's own state folder.
+"""The workspaces that have files of Promptuary: one small record each, in the person's own state folder.
 
-Whoever wants to back up or remove everything learns here where to look. A file of a workspace cannot add one.
+Backup and removal use this list. No file in a workspace can add an entry.
 """
 
 import os
@@ -18,7 +18,7 @@ _LONGEST: Final = 4096
 
 
 def add(root: Path) -> None:
-    """Remember the workspace at ``root``. One that cannot be remembered is only missing from the list."""
+    """Record the workspace at ``root``. If that fails, it is only missing from the list."""
     with suppress(OSError):
         file = _file(root)
         if not file.exists():
@@ -33,13 +33,13 @@ def remove(root: Path) -> None:
 
 
 def all_known() -> Sequence[Path]:
-    """Return the workspaces that still have something of ours, by path."""
+    """Return the workspaces that still have files of Promptuary, by path."""
     found = []
     for file in (state_folder() / "workspaces").glob(f"*{_SUFFIX}"):
         with suppress(OSError):
             with file.open("rb") as opened:
                 root = Path(os.fsdecode(opened.read(_LONGEST)))
-            # A file of another name than its content says was not made by us.
+            # A file whose name does not match its content was not made by this program.
             if root.is_absolute() and _file(root) == file and own_place(root).folder.is_dir():
                 found.append(root)
     return sorted(found)

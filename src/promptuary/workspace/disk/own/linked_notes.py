@@ -1,7 +1,7 @@
-"""Notes under another name: hard links, outside the closed folders, to files in them.
+"""Recognises notes under another name: hard links, outside the closed folders, to files in them.
 
-The name of a hard link says nothing, so the file itself is looked for among the notes. That is done only for a file
-that has more than one name, which is rare, and the notes that have are remembered for a moment. Opens no file.
+The name of a hard link says nothing, so the file itself is searched for among the notes. That is done only for a file
+with more than one hard link, which is rare, and the notes that have several are cached for a moment. Opens no file.
 """
 
 import os
@@ -17,13 +17,13 @@ from promptuary.workspace.disk.own.own_place import person_place
 from promptuary.workspace.user_folders import notes_folder
 
 FRESH_FOR: Final = 1.0
-"""Seconds for which the notes are not looked through again, or longer if there are very many."""
+"""Seconds between two scans of the notes, or longer if there are very many."""
 
 _FileId = tuple[int, int]
 
 
 class LinkedNotes:
-    """The notes of the workspace at ``root``, and of the person, that have more than one name."""
+    """The notes of the workspace at ``root``, and of the person, that have more than one hard link."""
 
     def __init__(self, root: Path) -> None:
         notes = notes_folder()

@@ -1,8 +1,8 @@
-"""Recognises a workspace that the person moved, so that what is kept for its path is found again.
+"""Recognises a workspace that the person moved, so that what is stored under its old path is found again.
 
-Outside the workspace things are kept by its path. So ``.promptuary`` holds a small file with that path and a proof: a
-code made from the path with a key of this person on this machine. Nobody else can make one, and one that somebody got
-hold of, in an archive of the workspace perhaps, only names a workspace that is still where it was.
+Outside the workspace, data is stored by its path. So ``.promptuary`` holds a small file with that path and a proof: a
+code made from the path with a key of this person on this machine. Nobody else can make one, and a stolen one, perhaps
+from an archive of the workspace, only names a workspace that is still where it was.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ _MAX_FILE: Final = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class FormerPlace:
-    """Where a workspace was; ``gone`` tells that it is not there any more: it was moved, and not copied."""
+    """Where a workspace was; ``gone``: it is no longer there, so it was moved and not copied."""
 
     path: Path
     gone: bool
@@ -44,17 +44,17 @@ def proof(root: Path, purpose: str = "") -> str:
 
 
 def sign(root: Path) -> None:
-    """Write down in the workspace at ``root`` where it is, unless nothing of ours is in it."""
+    """Record in the workspace at ``root`` where it is, unless it has no files of Promptuary."""
     place = own_place(root)
     if not place.inside or not place.folder.is_dir():
         return
     content = json.dumps({"workspace": str(root), "proof": proof(root, _NAME)})
-    with suppress(ConfigError):  # then a move is not recognised
+    with suppress(ConfigError):  # otherwise a move is just not recognised
         put(root, _NAME, content.encode("utf-8", "surrogateescape"))
 
 
 def is_signed(root: Path) -> bool:
-    """Tell whether the workspace at ``root`` says that it is there."""
+    """Return whether the record in the workspace at ``root`` names that path."""
     signed = _signed(root)
     return signed is not None and signed[0] == str(root)
 
@@ -71,7 +71,7 @@ def former_place(root: Path) -> FormerPlace | None:
 
 
 def _signed(root: Path) -> tuple[str, str] | None:
-    """Return the path and the proof that are written down in the workspace at ``root``."""
+    """Return the path and the proof that are recorded in the workspace at ``root``."""
     place = own_place(root)
     if not place.inside:
         return None

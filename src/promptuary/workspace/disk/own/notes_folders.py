@@ -1,6 +1,6 @@
 """The two folders of notes: the workspace's own, and the person's, which follows them into every workspace.
 
-Both are created for their user alone. Does not know what is in them: the store of notes does.
+Only the user can access them. Does not know what is in them: the store of notes does.
 """
 
 import os
@@ -16,8 +16,8 @@ from promptuary.workspace.user_folders import notes_folder
 def workspace_notes(root: Path) -> Path:
     """Return the folder of the notes of the workspace ``root``, created if it is missing.
 
-    Git ignores the private notes in it. After the first shared one, call ``let_git_see``. Raises ``ConfigError`` as
-    ``private_folder`` does.
+    Git ignores the private notes in it. After the first shared one, call ``let_git_see``. Raises ``ConfigError`` like
+    ``private_folder``.
     """
     return private_folder(root, notes_folder().name)
 

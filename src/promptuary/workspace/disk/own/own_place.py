@@ -1,7 +1,7 @@
-"""Where Promptuary keeps its files for a workspace: in its folder ``.promptuary``, else in the person's state folder.
+"""Where Promptuary stores its files for a workspace: in its folder ``.promptuary``, else in the person's state folder.
 
 A workspace that cannot be written, or that belongs to somebody else, gets a folder below the person's own state folder,
-named after its path. Decides by looking at the disk, and creates nothing. Nothing in a workspace can choose the place:
+named after its path. Decides by inspecting the disk, and creates nothing. Nothing in a workspace can choose the place:
 it depends on who owns the folders and on what this person has used before.
 """
 
@@ -17,13 +17,13 @@ from promptuary.workspace.user_folders import state_folder, workspace_file
 
 @dataclass(frozen=True, slots=True)
 class OwnPlace:
-    """The folder for one workspace; ``inside`` tells whether it is in the workspace."""
+    """The folder for one workspace; ``inside`` says whether it is in the workspace."""
 
     folder: Path
     inside: bool
 
     def has(self, inner: str) -> bool:
-        """Tell whether there is ``inner`` in the folder; a link counts, wherever it leads."""
+        """Return whether ``inner`` is in the folder; any link counts, wherever it leads."""
         return os.path.lexists(self.folder / inner)
 
 
@@ -31,17 +31,17 @@ def own_place(root: Path) -> OwnPlace:
     """Return where the files for the workspace at ``root`` are, or will be."""
     inside, outside = OwnPlace(root / FOLDER, inside=True), OwnPlace(person_place(root), inside=False)
     if _is_usable(inside.folder) or not root.is_dir():
-        return inside  # who uses a workspace that is gone gets the error of the system
+        return inside  # using a workspace that is gone raises the error of the system
     return inside if _is_usable(root.resolve()) and not outside.folder.is_dir() else outside
 
 
 def person_place(root: Path) -> Path:
-    """Return the folder for the workspace at ``root`` among the person's own, which need not exist."""
+    """Return the folder for the workspace at ``root`` among the person's own folders; it need not exist."""
     return workspace_file(state_folder() / "workspaces", root).with_suffix("")
 
 
 def _is_usable(folder: Path) -> bool:
-    """Tell whether a folder is the person's own, no link, and can be written."""
+    """Return whether a folder is the person's own, not a link, and writable."""
     try:
         found = folder.lstat()
     except OSError:

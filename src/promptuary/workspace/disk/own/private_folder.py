@@ -1,9 +1,9 @@
 """The folder of Promptuary's own files for a workspace, created so that a hostile workspace cannot redirect it.
 
-It is ``.promptuary`` in the workspace, or, where that cannot be or is not the person's, one in the person's own state
-folder (``own_place`` decides). A workspace may be somebody else's: a link in the place of the folder would have our
-files written elsewhere, so every step goes through the descriptor of the folder above. Does not know what other modules
-put into the folder.
+It is ``.promptuary`` in the workspace, or, if that is impossible or not the person's own, a folder in the person's
+state folder (``own_place`` decides). A workspace may come from somebody else: a link in place of the folder could
+redirect writes, so every step goes through the descriptor of the folder above. Does not know what other modules put
+into the folder.
 """
 
 import errno
@@ -51,8 +51,8 @@ _FOREIGN: Final = (
 def private_folder(root: Path, inner: str = "") -> Path:
     """Return the folder for the workspace ``root``, or the folder ``inner`` in it; create what is missing.
 
-    New folders are for their user alone, and ``.promptuary`` gets a ``.gitignore``. What exists already, above all a
-    person's edits, is not changed, except the ``.gitignore`` of an earlier version. Raises ``ConfigError`` for a link
+    Only the user can access new folders, and ``.promptuary`` gets a ``.gitignore``. Existing files, above all a
+    person's edits, are not changed, except the ``.gitignore`` of an earlier version. Raises ``ConfigError`` for a link
     in the place of a folder, for a folder of another user, and if nothing can be written.
     """
     place = own_place(root)
@@ -72,10 +72,10 @@ def put(root: Path, name: str, content: bytes) -> None:
 
 
 def let_git_see(root: Path) -> None:
-    """Let git see the ignore file of ``.promptuary``, because now something in the folder is worth committing.
+    """Make the ignore file of ``.promptuary`` visible to git, because now something in the folder is worth committing.
 
-    Changes nothing if a person has edited the file, or the folder is not in the workspace. Raises ``ConfigError`` as
-    ``private_folder`` does.
+    Changes nothing if a person has edited the file, or the folder is not in the workspace. Raises ``ConfigError`` like
+    ``private_folder``.
     """
     if not own_place(root).inside:
         return

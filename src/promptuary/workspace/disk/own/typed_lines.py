@@ -1,4 +1,4 @@
-"""What a person typed in the chats of a workspace: kept in their own state folder, so that they can search it.
+"""The input history of a workspace's chats: stored in the person's own state folder, so that they can search it.
 
 It is a convenience: a file that is missing, corrupt or not writable is never an error. Each owner sees their own lines.
 """
@@ -14,7 +14,7 @@ from promptuary.workspace.user_folders import made, state_folder, workspace_file
 
 MOST_LINES: Final = 1_000
 LONGEST_LINE: Final = 10_000
-"""Characters; a longer text is not kept."""
+"""The most characters of a line; a longer one is not stored."""
 _MAX_FILE: Final = 16 << 20
 _LOCK_TIMEOUT: Final = 1.0
 
@@ -25,9 +25,9 @@ def typed_lines(workspace: Path, owner: str) -> Sequence[str]:
 
 
 def keep_typed_line(workspace: Path, owner: str, line: str, *, is_private: Callable[[str], bool]) -> None:
-    """Keep ``line`` behind the others, unless it is the same as the last one.
+    """Append ``line``, unless it is the same as the last one.
 
-    No line stays in the file that ``is_private``.
+    Lines that ``is_private`` matches are removed from the file.
     """
     file = _file(workspace)
     if not line.strip() or len(line) > LONGEST_LINE:

@@ -1,1 +1,1 @@
-"""Files that are not text but hold some: PDF, DOCX, notebooks."""
+"""Files that are not text but contain text: PDF, DOCX, notebooks."""

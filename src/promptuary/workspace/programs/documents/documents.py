@@ -1,4 +1,4 @@
-"""A document as text: PDF and DOCX in the child process that converts pages, notebooks here."""
+"""Converts documents to text: PDF and DOCX in the child process that converts pages, notebooks here."""
 
 from dataclasses import dataclass
 from pathlib import PurePosixPath

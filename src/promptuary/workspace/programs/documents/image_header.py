@@ -1,6 +1,6 @@
 """The type and size of an image, from the first bytes of its file: PNG, JPEG, GIF and WebP. Pure.
 
-Nothing is decoded: an image that is damaged further on is sent as it is, and the provider says so.
+Nothing is decoded: an image that is damaged further on is sent anyway, and the provider reports it.
 """
 
 import struct
@@ -8,13 +8,13 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 _MOST_SEGMENTS: Final = 200
-"""Of a JPEG, before its size: cameras write a handful."""
+"""The most segments of a JPEG before its size: cameras write a handful."""
 _SIZES: Final = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
-"""The segments of a JPEG that tell its size."""
+"""The segments of a JPEG that contain its size."""
 
 
 class ImageHeader(NamedTuple):
-    """What the beginning of an image tells."""
+    """The type and size of an image."""
 
     media_type: str
     width: int
@@ -22,7 +22,7 @@ class ImageHeader(NamedTuple):
 
 
 def image_header(data: bytes) -> ImageHeader | None:
-    """Return the type and size of an image; ``None`` if it is none of those, or its beginning is damaged."""
+    """Return the type and size of an image; ``None`` for another type, or if its beginning is damaged."""
     for media_type, begins, size in _FORMATS:
         if begins(data):
             try:
@@ -49,7 +49,7 @@ def _jpeg(data: bytes) -> tuple[int, int]:
     position = 2
     for _ in range(_MOST_SEGMENTS):
         while data[position : position + 1] == b"\xff" and data[position + 1 : position + 2] == b"\xff":
-            position += 1  # what fills the space before a segment
+            position += 1  # padding before a segment
         mark, kind, length = struct.unpack_from(">BBH", data, position)
         if mark != 0xFF:
             break

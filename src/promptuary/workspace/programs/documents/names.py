@@ -6,19 +6,19 @@ from typing import Final, Literal
 from promptuary.workspace.disk.policy import IMAGES
 
 PROGRAMS: Final[dict[str, Literal["pdf", "docx"]]] = {".pdf": "pdf", ".docx": "docx"}
-"""What is converted by a program, which takes a moment."""
+"""Types that a program converts, which takes a moment."""
 
 
 def is_image(path: str) -> bool:
-    """Return whether a file of that name is an image that models take."""
+    """Return whether a file with that name is an image that models accept."""
     return PurePosixPath(path).suffix.lower() in IMAGES
 
 
 def needs_program(path: str) -> bool:
-    """Return whether a file of that name is converted by a program."""
+    """Return whether a program converts a file with that name."""
     return PurePosixPath(path).suffix.lower() in PROGRAMS
 
 
 def is_document(path: str) -> bool:
-    """Return whether a file of that name is a document."""
+    """Return whether a file with that name is a document."""
     return PurePosixPath(path).suffix.lower() in {*PROGRAMS, ".ipynb"}

@@ -1,4 +1,4 @@
-"""A Jupyter notebook as Markdown: its cells, and what they printed. Pure, linear."""
+"""Converts a Jupyter notebook to Markdown: its cells and their output. Pure, linear."""
 
 import json
 import re
@@ -14,14 +14,14 @@ _TICKS = re.compile(r"`{3,}")
 
 @dataclass(frozen=True, slots=True)
 class NotebookText:
-    """The text of a notebook, and how many pictures it has that are not in it."""
+    """The text of a notebook, and how many pictures were left out."""
 
     text: str
     images: int
 
 
 def notebook_text(text: str) -> NotebookText | None:
-    """Return the notebook in ``text``; ``None`` if it is none."""
+    """Return the notebook in ``text``; ``None`` if it is not one."""
     try:
         made = json.loads(text)
     except (ValueError, RecursionError):
@@ -87,7 +87,7 @@ def _output(output: object) -> Iterator[str]:
         told = "\n".join(map(_text, trace)) if isinstance(trace, list) else ""
         yield _printed(told or f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}")
         return
-    data = output.get("data", output)  # version 3 has it all in one
+    data = output.get("data", output)  # version 3 has no separate field
     if not isinstance(data, dict):
         return
     plain = data.get("text/plain", data.get("text"))
