@@ -1,1 +1,1 @@
-"""Parts of the two facades, `engine` and `blocking`, that stand in modules of their own."""
+"""The parts of the two facades, ``engine`` and ``blocking``."""

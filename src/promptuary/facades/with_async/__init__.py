@@ -1,1 +1,1 @@
-"""The parts of ``engine.Promptuary``: a noun each. What blocks runs in a thread."""
+"""The parts of ``engine.Promptuary``, one per noun. Blocking work runs in threads."""

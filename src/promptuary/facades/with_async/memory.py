@@ -49,7 +49,7 @@ class AsyncMemory:
         trust: NoteTrust = "person",
         **fields: Unpack[NoteFields],
     ) -> Note:
-        """Remember something as a note, or change the note that ``id`` names; what is not given stays as it is.
+        """Write a note, or change the note that ``id`` names; fields that are not given stay unchanged.
 
         ``trust`` says whose words these are: the person's, an agent's, or anybody's (external).
         Raises ``NoteConflictError`` if ``if_rev`` is given and the note has another revision by now.
@@ -59,7 +59,7 @@ class AsyncMemory:
         )
 
     async def remember(self, text: str, *, reason: str = "", **fields: Unpack[NoteFields]) -> Note:
-        """Remember something in one go: its kind is guessed where the text says plainly what it is about."""
+        """Write a note; its kind is inferred from the text where that is clear."""
         return await self._run(lambda memory: memory.remember(text, reason=reason, **fields))
 
     async def get(self, key: str) -> Note | None:
@@ -69,7 +69,7 @@ class AsyncMemory:
     async def list(
         self, *, limit: int | None = None, as_of: str | None = None, **selection: Unpack[NoteSelection]
     ) -> NoteList:
-        """Return notes, pinned ones first, then the ones updated last; ``as_of`` a time, what was known then."""
+        """Return notes, pinned ones first, then the last updated; ``as_of`` returns what was known at a time."""
         return await self._run(lambda memory: memory.list(limit=limit, as_of=as_of, **selection))
 
     async def find(
@@ -81,36 +81,36 @@ class AsyncMemory:
         lexical_only: bool = False,
         **selection: Unpack[NoteSelection],
     ) -> MemoryResult:
-        """Return the notes that answer a question best; ``as_of`` searches what was known at a time."""
+        """Return the notes that match a question best; ``as_of`` searches what was known at a time."""
         return await self._run(
             lambda memory: memory.find(query, limit=limit, as_of=as_of, lexical_only=lexical_only, **selection)
         )
 
     async def history(self, key: str) -> Sequence[NoteChange]:
-        """Return what happened to a note, the oldest change first."""
+        """Return the changes of a note, the oldest first."""
         return await self._run(lambda memory: memory.history(key))
 
     async def diff(self, key: str, *, number: int | None = None) -> str:
-        """Return what a change did to a note, as a patch: the change ``number``, else the last one."""
+        """Return a change of a note as a patch: the change ``number``, else the last one."""
         return await self._run(lambda memory: memory.diff(key, number=number))
 
     async def undo(self, key: str, *, number: int | None = None, reason: str = "") -> Note:
-        """Undo the last change of a note, then the one before it; or bring back what it was after change ``number``."""
+        """Undo the last change of a note, then the one before it; or restore it as of change ``number``."""
         return await self._run(lambda memory: memory.undo(key, number=number, reason=reason))
 
     async def archive(self, key: str, *, reason: str = "") -> Note:
-        """Archive a note: it is kept, and not recalled any more."""
+        """Archive a note: it stays stored, but is no longer recalled."""
         return await self._run(lambda memory: memory.archive(key, reason=reason))
 
     async def restore(self, key: str, *, reason: str = "") -> Note:
-        """Bring back a note that was archived."""
+        """Restore an archived note."""
         return await self._run(lambda memory: memory.restore(key, reason=reason))
 
     async def forget(self, key: str, *, everywhere: bool = False, dry_run: bool = False) -> ForgetReport:
         """Forget a note for good: file, history, index, vectors, and its copies in stored prompts.
 
-        Where the same words stand as somebody said them, the report names the places; ``everywhere`` takes them out
-        there, too. With ``dry_run`` nothing is done.
+        If the same words occur in what somebody said, the report names the places; ``everywhere`` removes them there,
+        too. With ``dry_run`` nothing is changed.
         """
         return await concurrency.run(lambda: self._core.memories.forget(key, everywhere=everywhere, dry_run=dry_run))
 
@@ -126,23 +126,23 @@ class AsyncMemory:
     async def import_notes(
         self, path: str | Path, *, form: ForeignForm | None = None, owner: str | None = None, dry_run: bool = False
     ) -> ImportReport:
-        """Take over the notes of another memory: a folder, or a file, of Markdown.
+        """Import the notes of another memory: a folder, or a file, of Markdown.
 
-        ``form`` says which program wrote it, where that is not clear; ``owner`` whose private notes are wanted, if
-        there are those of several. What is here already is not written again. ``dry_run`` writes nothing.
+        ``form`` says which program wrote it, if that is not clear; ``owner`` whose private notes to import, if there
+        are several owners. Existing notes are not written again. ``dry_run`` writes nothing.
         """
         return await concurrency.run(
             lambda: self._core.memories.import_notes(path, form=form, owner=owner, dry_run=dry_run)
         )
 
     async def export(self, path: str | Path) -> Sequence[NoteHeader]:
-        """Write every note that the principal may see to a new or empty folder, and return which these are."""
+        """Write every note that the principal may see to a new or empty folder, and return these notes."""
         from promptuary.wiring.memory.transfer import exported  # noqa: PLC0415  (seldom needed)
 
         return await concurrency.run(lambda: exported(self._core.memories.of(), path))
 
     async def tools(self, form: ToolForm = "openai") -> Sequence[Mapping[str, object]]:
-        """Return the tools with which an agent reads and writes notes, as a provider wants them described."""
+        """Return the tools with which an agent reads and writes notes, in a provider's format."""
         return await concurrency.run(lambda: self._core.memories.tool_schemas(form))
 
     async def call_tool(
@@ -153,10 +153,10 @@ class AsyncMemory:
         turn: Turn | None = None,
         messages: Sequence[Message] | None = None,
     ) -> Mapping[str, object]:
-        """Return what a tool answers, as JSON can represent it; a mistake of the model is an answer, too.
+        """Return the result of a tool as a JSON value; a mistake of the model is a result, too, not an exception.
 
-        ``turn`` and the ``messages`` since it was prepared say what the model has read. Without them, or where text of
-        others is among it, what the model writes is labelled as words from elsewhere.
+        ``turn`` and the ``messages`` since it was prepared say what the model has read. Without them, or if it has read
+        text from outside, what the model writes is labelled as text from elsewhere.
         """
         return await concurrency.run(lambda: self._core.memories.call_tool(name, arguments, turn, messages))
 
@@ -165,14 +165,14 @@ class AsyncMemory:
     ) -> Sequence[Proposal]:
         """Learn from a turn of another program, which begins with what the person said; return what it proposes.
 
-        ``messages`` after the first are what models and tools answered, in any shape that a finished turn takes.
-        ``timeout`` is how many seconds to wait for it; what takes longer goes on in the background.
+        ``messages`` after the first are the replies of models and tools, in any format that ``finish`` accepts.
+        ``timeout`` is how many seconds to wait; what takes longer continues in the background.
         """
         memories = self._core.memories
         return await concurrency.run(lambda: memories.learn(messages, thread=thread, timeout=timeout))
 
     async def unadopted(self) -> Sequence[NoteHeader]:
-        """Return the notes that came by hand, by a clone or from a lost state, and wait for ``adopt``."""
+        """Return the notes that were added by hand, by a clone or from a lost database, and wait for ``adopt``."""
         return await self._run(lambda memory: memory.unadopted())
 
     async def adopt(self, keys: Sequence[str] = ()) -> Sequence[NoteHeader]:
@@ -180,11 +180,11 @@ class AsyncMemory:
         return await self._run(lambda memory: memory.adopt(keys))
 
     async def proposals(self) -> Sequence[Proposal]:
-        """Return what was learnt and waits for the person, the oldest first."""
+        """Return the pending proposals, the oldest first."""
         return await self._proposed(lambda proposals: proposals.all())
 
     async def accept(self, proposal: str) -> Note:
-        """Do what a proposal says, as the person's own act, and return the note."""
+        """Carry out a proposal as the person's own act, and return the note."""
         return await self._proposed(lambda proposals: proposals.accept(proposal))
 
     async def reject(self, proposal: str) -> None:

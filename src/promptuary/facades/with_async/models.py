@@ -1,4 +1,4 @@
-"""``Promptuary.models`` with ``async``: what blocks runs in a thread."""
+"""``Promptuary.models`` with ``async``: blocking work runs in a thread."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 class AsyncModels:
-    """Models that have a name: ``Promptuary.models``. They belong to the person, and not to a workspace."""
+    """Named models: ``Promptuary.models``. They belong to the person, not to a workspace."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     async def list(self) -> Sequence[ModelInfo]:
-        """Return every model of the catalogue, and those that were fetched besides."""
+        """Return every model of the catalogue, and other models that were fetched."""
         return await concurrency.run(lambda: self._core.models().list())
 
     async def show(self, name: str) -> ModelInfo:

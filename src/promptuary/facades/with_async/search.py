@@ -40,9 +40,9 @@ class AsyncSearch:
         prune: bool = False,
         progress: SyncProgress | None = None,
     ) -> SyncReport:
-        """Index folders from now on, and bring the index up to date; it can be searched by words at once.
+        """Add folders to the index, and bring it up to date; it can be searched by words at once.
 
-        ``rebuild`` discards the old index; ``prune`` drops files that are gone even if a whole folder is.
+        ``rebuild`` discards the old index; ``prune`` drops files that are gone even if a whole folder is missing.
         """
         return await self._run(
             lambda search: search.index(paths, label=label, rebuild=rebuild, prune=prune, progress=progress)
@@ -53,14 +53,14 @@ class AsyncSearch:
         return await self._run(lambda search: search.remove(path))
 
     async def embed(self, progress: EmbedProgress | None = None) -> int:
-        """Compute the vectors that are missing, and return how many.
+        """Compute missing vectors, and return how many.
 
-        ``progress`` is called with the number computed so far and returns whether to go on.
+        ``progress`` is called with the number computed so far and returns whether to continue.
         """
         return await self._run(lambda search: search.embed(progress))
 
     async def find(self, query: str | SearchQuery, *, limit: int = 10) -> SearchResult:
-        """Return the best answers from the indexed files, as the files are now."""
+        """Return the best hits in the indexed files, as they are now."""
         return await concurrency.run(lambda: self._core.find(query, limit=limit))
 
     async def status(self) -> IndexStatus:

@@ -43,26 +43,26 @@ class AsyncThreads:
     async def prepare(self, text: str, *, thread: str = "main", pasted: Pasted = ()) -> Turn:
         """Assemble a turn of a thread: everything in its window, and what ``text`` points at.
 
-        ``pasted`` are parts of ``text``, as spans or as texts, that are sent and never looked into for references.
+        ``pasted`` are parts of ``text``, as spans or as texts, that are sent but not searched for references.
         """
         return await (await self._opened()).prepare(text, thread=thread, pasted=pasted)
 
     async def finish(self, turn: Turn, reply: Answer, *, cost: float | None = None) -> Receipt:
-        """Record the reply to a turn: the assistant's text, or what the model answered, with what tools answered it.
+        """Record the reply to a turn: the assistant's text, or the model's response, with the results of tools.
 
-        That is what OpenAI's or Anthropic's API returned, as an object or a dict, or messages and parts of it, one or
-        many; everything that ``turn.render`` writes is taken too.
+        A response is what OpenAI's or Anthropic's API returned, as an object or a dict, or messages and parts of it,
+        one or many; everything that ``turn.render`` writes is accepted, too.
 
-        ``cost`` is what you were charged for it, in whatever currency you count; ``totals`` adds it up.
+        ``cost`` is what you were charged for it, in any currency; ``totals`` adds it up.
         """
         return await (await self._opened()).finish(turn, reply, cost=cost)
 
     async def extend(self, turn: Turn, answer: Answer) -> Turn:
         """Return the next request of a turn in which the model called tools: send its messages, then extend or finish.
 
-        ``answer`` is the model's message with its calls, and what the tools answered, in any shape that ``finish``
-        takes. Tracked files are looked at again, and results that do not fit are shortened. The ``turn`` that was given
-        is over with this.
+        ``answer`` is the model's message with its calls, and the results of the tools, in any format that ``finish``
+        accepts. Tracked files are reread, and results that do not fit are shortened. The given ``turn`` is over
+        afterwards.
         """
         return await (await self._opened()).extend(turn, answer)
 
@@ -78,15 +78,15 @@ class AsyncThreads:
         confirm: Confirm | None = None,
         max_requests: int = 50,
     ) -> RunResult:
-        """Let a model answer a message, with as many calls of ``tools`` as it wants, and record it all as one turn.
+        """Let a model answer a message, with any number of calls of ``tools``, and record everything as one turn.
 
-        ``model`` is a name of the settings or of a provider, or a model; by default that of the setting answer_model.
-        ``on_event`` is told what happens, piece by piece; ``confirm`` is asked before a tool that writes is called, and
-        without it such tools are refused. ``pasted`` is as in ``prepare``.
-        With ``None`` for the thread nothing is recorded, and the model sees no history.
+        ``model`` is a name from the settings or of a provider, or a model; by default that of the setting answer_model.
+        ``on_event`` is called with each event as it happens; ``confirm`` is called before a tool that writes, and
+        without it such tools are refused. ``pasted`` is as in ``prepare``. If the thread is ``None``, nothing is
+        recorded, and the model sees no history.
 
-        Raises ``RunFailedError`` if the model fails. Whatever had arrived by then is in the thread, and marked; so it
-        is if whoever waits is cancelled, which ends the connection at once.
+        Raises ``RunFailedError`` if the model fails. What had arrived by then is recorded in the thread and marked; the
+        same holds if the caller is cancelled, which closes the connection at once.
         """
         return await (await self._opened(create=thread is not None)).run(
             text,
@@ -102,7 +102,7 @@ class AsyncThreads:
     async def tools(self, *, thread: str | None = "main") -> Sequence[Tool]:
         """Return tools for ``run``: read_file, search_files, search_recall_memories and write_memory.
 
-        They see what the thread may see. The last one writes, so ``run`` asks ``confirm`` before.
+        They see what the thread may see. The last one writes, so ``run`` calls ``confirm`` first.
         """
         return await concurrency.run(lambda: self._core.tools(thread))
 
@@ -114,9 +114,10 @@ class AsyncThreads:
         return await threads.preview(text, tools, thread=thread, pasted=pasted)
 
     async def pending(self, *, thread: str = "main") -> Turn | None:
-        """Return the turn of a thread that was prepared or extended last, if it still waits for its reply.
+        """Return the turn of a thread that was prepared or extended last, if its reply is pending.
 
-        So an agent goes on after a restart: with ``extend`` or ``finish``, or it gives the turn up with ``abandon``.
+        An agent uses it after a restart to continue with ``extend`` or ``finish``, or to give up the turn with
+        ``abandon``.
         """
         return await self._run(lambda threads: threads.pending(thread=thread))
 
@@ -125,15 +126,15 @@ class AsyncThreads:
         await (await self._opened()).abandon(turn)
 
     async def compact(self, *, thread: str = "main") -> CompactedThread:
-        """Compact the history of a thread now, though it is not due; what was said stays in the ledger."""
+        """Compact the history of a thread now, even if it is not due; the messages stay in the ledger."""
         return await (await self._opened()).compact(thread=thread)
 
     async def undo(self, *, thread: str = "main") -> UndoneTurn:
-        """Take the last turn of a thread back: what was said in it leaves the history, and stays in the ledger.
+        """Undo the last turn of a thread: its messages leave the history, and stay in the ledger.
 
-        A turn that still waits for its reply is abandoned. References and documents that went with it wait for the next
-        message again, and files that its message put into view leave it. Notes that were written, and experiences,
-        stay. Raises ``PromptuaryError`` if there is nothing to take back.
+        A pending turn is abandoned. References and documents that were sent with it are queued for the next message
+        again, and files that its message tracked are untracked. Notes and experiences that were written stay. Raises
+        ``PromptuaryError`` if there is nothing to undo.
         """
         return await (await self._opened()).undo(thread=thread)
 
@@ -144,7 +145,7 @@ class AsyncThreads:
     async def attach_document(self, name: str, data: bytes, *, thread: str = "main") -> str:
         """Queue a document, such as a PDF or a source file, for the next message of a thread; return its name there.
 
-        It goes with the message as text from outside. Raises ``SourceError`` if it cannot be read as text.
+        It is sent with the message as text from outside. Raises ``SourceError`` if it cannot be read as text.
         """
         return await self._run(lambda threads: threads.attach_document(name, data, thread=thread), create=True)
 
@@ -169,11 +170,11 @@ class AsyncThreads:
         return await self._run(lambda threads: threads.list())
 
     async def turns(self, *, thread: str = "main") -> Sequence[TurnRecord]:
-        """Return the turns of a thread as the ledger has them."""
+        """Return the turns of a thread from the ledger."""
         return await self._run(lambda threads: threads.turns(thread=thread))
 
     async def history(self, *, thread: str = "main", everything: bool = False) -> Sequence[Item]:
-        """Return the history of a thread; ``everything`` shows compacted items in the place of their summary."""
+        """Return the history of a thread; ``everything`` returns compacted items instead of their summary."""
         return await self._run(lambda threads: threads.history(thread=thread, everything=everything))
 
     async def replay(self, *, thread: str = "main", number: int | None = None, fetch: bool = False) -> Replay:
@@ -188,45 +189,44 @@ class AsyncThreads:
     ) -> Rerun:
         """Run a past turn again; nothing is recorded.
 
-        With a ``window``, its message is prepared anew for that window, against the history as it stood before the
-        turn; otherwise exactly what was sent is sent again. ``model`` names a chat model of the settings, which
-        answers.
+        With a ``window``, its message is prepared again for that window, with the history before the turn; otherwise
+        exactly what was sent is used. ``model`` names a chat model from the settings that answers.
         """
         threads = await concurrency.run(lambda: self._core.threads(create=False))
         return await threads.rerun(thread=thread, number=number, window=window, model=model)
 
     async def audit(self, source: str, *, finished_only: bool = False, limit: int = 100) -> Audit:
-        """Return which turns a source influenced, the newest first; ``finished_only`` those that got an answer.
+        """Return which turns a source influenced, the newest first; ``finished_only`` returns only answered ones.
 
-        ``source`` is a path, a note (``memory:ID``, or its path), a commit, a URL, or an address as receipts have it.
-        Raises ``SourceError``, which names what comes nearest, if it was in no prompt.
+        ``source`` is a path, a note (``memory:ID``, or its path), a commit, a URL, or an address from a receipt. Raises
+        ``SourceError``, with the nearest matches, if it was in no prompt.
         """
         return await self._run(lambda threads: threads.audit(source, finished_only=finished_only, limit=limit))
 
     async def sources(self, *, thread: str = "main", number: int | None = None) -> Sequence[AuditRow]:
-        """Return what a turn was based on: every source in its prompt, how it got there, and whether it is the same."""
+        """Return the sources in the prompt of a turn, how each got there, and whether it is unchanged."""
         return await self._run(lambda threads: threads.sources(thread=thread, number=number))
 
     async def prune(self, older_than_days: float, *, thread: str | None = None, dry_run: bool = False) -> Pruned:
-        """Remove the turns that are older, of one thread or of all, with their prompts and receipts, for good.
+        """Permanently remove older turns, of one thread or of all, with their prompts and receipts.
 
-        A thread that was used since keeps its history and the numbers of its turns; any other goes as a whole.
+        A thread that was used since keeps its history and the numbers of its turns; any other is removed as a whole.
         """
         return await self._run(lambda threads: threads.prune(older_than_days, thread=thread, dry_run=dry_run))
 
     async def remove(self, *, thread: str) -> Pruned:
-        """Remove a thread for good: its history, turns, prompts, receipts and what is attached to it.
+        """Permanently remove a thread: its history, turns, prompts, receipts and attachments.
 
-        Notes and experiences that came of it stay, and so does a session over it. Raises ``PromptuaryError`` if there
-        is no thread of that name.
+        Notes and experiences from it stay, and so does its session. Raises ``PromptuaryError`` if there is no thread
+        with that name.
         """
         return await self._run(lambda threads: threads.remove(thread=thread))
 
     async def rename(self, *, thread: str, name: str) -> None:
-        """Give a thread another name: history, turns, attachments, and a session over it go with it.
+        """Rename a thread, with its history, turns, attachments and session.
 
-        Notes and experiences that came of it still say the name of that time. Raises ``ConflictError`` if there is no
-        such thread, or if that name is taken.
+        Notes and experiences from it still refer to the old name. Raises ``ConflictError`` if there is no such thread,
+        or if the new name is taken.
         """
         await self._run(lambda threads: threads.rename(thread=thread, name=name))
 
@@ -235,23 +235,23 @@ class AsyncThreads:
     ) -> str:
         """Return a thread as JSON, which can be imported, or as Markdown; with ``file``, also write it there.
 
-        JSON has every message, also those that were compacted, the receipts of turns without their prompts, and the
-        names of tracked files. A file that exists is replaced only with ``force``.
+        JSON has every message, including compacted ones, the receipts of turns without their prompts, and the names of
+        tracked files. An existing file is replaced only with ``force``.
         """
         return await self._run(lambda threads: threads.export(thread=thread, form=form, file=file, force=force))
 
     async def import_(self, source: str | Path, *, thread: str | None = None) -> ImportedThread:
-        """Make a new thread of what ``export`` wrote as JSON: ``source`` is the text, or a ``Path``.
+        """Create a thread from the JSON that ``export`` wrote: ``source`` is the text, or a ``Path``.
 
-        It gets the messages alone, with ids of its own; nothing is learnt from them as if it had been said here.
-        Raises ``ConflictError`` if there is a thread of that name, and ``PromptuaryError`` for anything else.
+        Only the messages are imported, with new ids; nothing is learnt from them. Raises ``ConflictError`` if there is
+        a thread with that name, and ``PromptuaryError`` for invalid input.
         """
         return await self._run(lambda threads: threads.import_(source, thread=thread), create=True)
 
     async def forget(self, source: str, *, dry_run: bool = False) -> Audit:
-        """Take a file or a page out of every stored prompt and history of the principal; return the turns that had it.
+        """Remove a file or a page from every stored prompt and history of the principal; return the turns that had it.
 
-        A mark stands in its place; what somebody said about it stays. The file itself and the index are not touched.
+        A mark replaces it; what somebody said about it stays. The file itself and the index are not changed.
         """
         return await self._run(lambda threads: threads.forget(source, dry_run=dry_run))
 

@@ -1,1 +1,1 @@
-"""The parts of ``blocking.Promptuary``, the nouns of ``with_async`` again, and what a call without async is."""
+"""The parts of ``blocking.Promptuary``: the same nouns as ``with_async``, and how calls run without ``async``."""

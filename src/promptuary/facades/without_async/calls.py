@@ -1,6 +1,7 @@
-"""The calls of a facade without ``async``: in the caller's thread, or on an event loop in a thread of its own.
+"""Runs the calls of a facade without ``async``: in the caller's thread, or on an event loop in a separate thread.
 
-Layers are asynchronous, so turns need a loop; it starts when the first call wants it. Closing ends what is running.
+Layers are asynchronous, so turns need a loop; it starts with the first call that needs it. Closing cancels running
+calls.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Calls:
         self._loop: _Loop | None = None
 
     def run(self, work: Callable[[], Result]) -> Result:
-        """Return what ``work`` returns, called in this thread."""
+        """Run ``work`` in this thread, and return its result."""
         with self._changed:
             if self._closed:
                 raise PromptuaryError(CLOSED)
@@ -45,7 +46,7 @@ class Calls:
         try:
             result = work()
         except Exception as error:
-            if self._closed:  # whatever it stumbled over, this is why
+            if self._closed:  # the cause of whatever error this is
                 raise PromptuaryError(_INTERRUPTED) from error
             raise
         finally:
@@ -74,9 +75,9 @@ class Calls:
     def listen(
         self, work: Callable[[], Coroutine[Any, Any, Result]], inbox: SimpleQueue[Callable[[], object] | None]
     ) -> Result:
-        """Return the result of the coroutine, and do meanwhile in this thread what comes into ``inbox``.
+        """Return the result of the coroutine, and meanwhile run the functions from ``inbox`` in this thread.
 
-        Whatever interrupts that, such as Ctrl-C, cancels the coroutine and waits until it has cleaned up.
+        An interruption, such as Ctrl-C, cancels the coroutine and waits until it has cleaned up.
         """
         ended = threading.Event()
 
@@ -107,7 +108,7 @@ class Calls:
         return self.run(submitted)
 
     def close(self, core: Core) -> None:
-        """Let no call begin any more, end those that are running, and close ``core``."""
+        """Refuse new calls, cancel running ones, and close ``core``."""
         with self._changed:
             if self._closed:
                 return
@@ -125,7 +126,7 @@ class Calls:
             core.close()
 
     def stop_loop(self) -> None:
-        """Cancel what runs in the loop, and end its thread."""
+        """Cancel everything in the loop, and end its thread."""
         loop = self._loop
         if loop is not None:
             loop.stop()
@@ -134,7 +135,7 @@ class Calls:
 
 
 class _Loop:
-    """An event loop in a daemon thread: nothing that hangs in it keeps the program from ending."""
+    """An event loop in a daemon thread: work that hangs in it does not keep the program from ending."""
 
     _loop: AbstractEventLoop
     _stop: Event
@@ -159,11 +160,11 @@ class _Loop:
             raise PromptuaryError(f"the event loop could not be started: {self._error}") from self._error
 
     def submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
-        """Begin ``work``."""
+        """Start ``work``."""
         return self._asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def stop(self) -> None:
-        """Cancel what is running, and let the thread end."""
+        """Cancel everything, and end the thread."""
         with suppress(RuntimeError):  # it is closed already
             self._loop.call_soon_threadsafe(self._stop.set)
 
@@ -175,7 +176,7 @@ class _Loop:
 
 
 def _rest(inbox: SimpleQueue[Callable[[], object] | None]) -> None:
-    """Do what is still in ``inbox``."""
+    """Run what is still in ``inbox``."""
     while not inbox.empty():
         act = inbox.get()
         if act is not None:
@@ -183,7 +184,7 @@ def _rest(inbox: SimpleQueue[Callable[[], object] | None]) -> None:
 
 
 def _result(future: Future[Result]) -> Result:
-    """Wait for ``future``; whatever interrupts the waiting, such as Ctrl-C, cancels it."""
+    """Wait for ``future``; an interruption, such as Ctrl-C, cancels it."""
     from concurrent.futures import CancelledError  # noqa: PLC0415  (loaded with the loop)
 
     try:

@@ -47,15 +47,15 @@ class BlockingExperiences:
         trust: NoteTrust = "person",
         **fields: Unpack[ExperienceFields],
     ) -> Experience:
-        """Store what worked or what went wrong; the same as before is reinforced. Secrets are taken out.
+        """Store what worked or what went wrong; an equal experience is reinforced. Secrets are removed.
 
         ``type`` is tool_chain, user_preference, task_solution, error_recovery, or ``package.name`` for a plug-in's own.
-        ``trust`` says whose words it holds: what is external is shown in no turn before somebody confirmed it.
+        ``trust`` says whose words it holds: external ones are not shown in a turn before somebody confirms them.
         """
         return self._run(lambda one: one.add(type, intent, solution, trust=trust, **fields), create=True)
 
     def record(self, messages: Sequence[Message], *, turn: Turn | None = None) -> Sequence[Experience]:
-        """Store what the calls of tools in ``messages`` teach, and return it. ``finish`` does it by itself.
+        """Store and return the lessons of the tool calls in ``messages``. ``finish`` does this automatically.
 
         ``messages`` follow the prompt of ``turn``; without one they are a conversation of another program and begin
         with what the person said.
@@ -63,7 +63,7 @@ class BlockingExperiences:
         return self._calls.run(lambda: self._core.record(messages, turn))
 
     def track_preference(self, category: str, value: str, **fields: Unpack[ExperienceFields]) -> Experience:
-        """Store that ``value`` is preferred where it is about ``category``: surer each time, other values less so."""
+        """Store that ``value`` is preferred for ``category``: it gains confidence each time, other values lose it."""
         return self._run(lambda one: one.track_preference(category, value, **fields), create=True)
 
     def get(self, key: str) -> Experience | None:
@@ -78,7 +78,7 @@ class BlockingExperiences:
         outcome: ExperienceOutcome | None = None,
         limit: int | None = None,
     ) -> ExperienceList:
-        """Return experiences, the ones used last first; each has every one of ``tags``."""
+        """Return experiences that have all of ``tags``, the most recently used first."""
         return self._run(lambda one: one.list(type=type, tags=tags, outcome=outcome, limit=limit))
 
     def find_similar(
@@ -92,9 +92,9 @@ class BlockingExperiences:
         strict_tags: bool = False,
         lexical_only: bool = False,
     ) -> ExperienceResult:
-        """Return the experiences that are like ``query``, by words and meaning; relevance first, then all else.
+        """Return the experiences that resemble ``query``, by words and meaning, mainly ordered by relevance.
 
-        Strength, success and shared ``tags`` are preferred. With ``strict_tags``, every hit shares a tag.
+        Strength, success and shared ``tags`` add to the score. With ``strict_tags``, every hit shares a tag.
         """
         return self._run(
             lambda one: one.find_similar(
@@ -103,31 +103,31 @@ class BlockingExperiences:
         )
 
     def for_message(self, message: str, *, lexical_only: bool = False) -> Sequence[Block]:
-        """Return what a turn with ``message`` is shown: few, by the same rules; nothing if nothing is about it."""
+        """Return what a turn with ``message`` would show, selected by the same rules; empty if nothing is relevant."""
         return self._run(lambda one: one.for_message(message, lexical_only=lexical_only))
 
     def mark_used(self, key: str) -> Experience:
-        """Count a use: the strength of an experience is its base weight again."""
+        """Count a use: it resets the strength of an experience to its base weight."""
         return self._run(lambda one: one.mark_used(key))
 
     def feedback(self, key: str, feedback: Feedback) -> Experience:
-        """Say whether an experience helped, is wrong, or is stale."""
+        """Record that an experience helped, is wrong, or is stale."""
         return self._run(lambda one: one.feedback(key, feedback))
 
     def apply_decay(self, half_life_days: float = HALF_LIFE) -> int:
-        """Store what everything is worth now; return how many changed. Daily or once, the result is the same."""
+        """Store the current weights of all experiences; return how many changed. Safe to repeat at any interval."""
         return self._run(lambda one: one.apply_decay(half_life_days))
 
     def prune_expired(self, min_weight: float = PRUNE_BELOW, *, dry_run: bool = False) -> PruneReport:
-        """Remove what is worth less than ``min_weight`` by now; with ``dry_run``, only say what that is."""
+        """Remove experiences whose strength is below ``min_weight``; ``dry_run`` only reports them."""
         return self._run(lambda one: one.prune_expired(min_weight, dry_run=dry_run))
 
     def forget(self, key: str) -> Experience:
-        """Remove an experience so that no byte of it is left, and return what it was."""
+        """Erase an experience completely, and return what it was."""
         return self._run(lambda one: one.forget(key))
 
     def stats(self) -> ExperienceStats:
-        """Return how many experiences there are, and of what kind."""
+        """Return counts of the experiences, by type and outcome."""
         return self._run(lambda one: one.stats())
 
     def _run(self, work: Callable[[Experiences], Result], *, create: bool = False) -> Result:

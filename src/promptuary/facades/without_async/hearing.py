@@ -1,4 +1,4 @@
-"""A run without ``async``: what it tells and asks happens in the thread that waits for it.
+"""A run without ``async``: its callbacks are called in the thread that waits for it.
 
 So ``on_event`` may print and ``confirm`` may ask at a terminal, and Ctrl-C ends the run like any other call.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Hearing:
-    """What a run has to say to the thread that waits for it: ``inbox`` is what that thread does meanwhile."""
+    """The callbacks of a run; ``inbox`` holds the calls for the thread that waits for it."""
 
     def __init__(self, on_event: OnEvent | None, confirm: Confirm | None) -> None:
         self.inbox: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
@@ -46,7 +46,7 @@ class Hearing:
 
 
 def _plain(given: object | Awaitable[object], name: str) -> object:
-    """Return what a function returned, which must not be one that has to be awaited."""
+    """Return the result of a function, which must not be awaitable."""
     if inspect.iscoroutine(given):
         given.close()
         raise PromptuaryError(f"{name} must be a plain function here: nobody awaits what it returns")

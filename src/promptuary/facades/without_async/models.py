@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class BlockingModels:
-    """Models that have a name: ``Promptuary.models``. They belong to the person, and not to a workspace."""
+    """Named models: ``Promptuary.models``. They belong to the person, not to a workspace."""
 
     def __init__(self, core: Core, calls: Calls) -> None:
         self._core, self._calls = core, calls
 
     def list(self) -> Sequence[ModelInfo]:
-        """Return every model of the catalogue, and those that were fetched besides."""
+        """Return every model of the catalogue, and other models that were fetched."""
         return self._calls.run(lambda: self._core.models().list())
 
     def show(self, name: str) -> ModelInfo:

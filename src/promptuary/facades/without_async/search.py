@@ -39,7 +39,7 @@ class BlockingSearch:
         prune: bool = False,
         progress: SyncProgress | None = None,
     ) -> SyncReport:
-        """Index folders from now on, and bring the index up to date; it can be searched by words at once."""
+        """Add folders to the index, and bring it up to date; it can be searched by words at once."""
         return self._run(
             lambda search: search.index(paths, label=label, rebuild=rebuild, prune=prune, progress=progress)
         )
@@ -49,11 +49,11 @@ class BlockingSearch:
         return self._run(lambda search: search.remove(path))
 
     def embed(self, progress: EmbedProgress | None = None) -> int:
-        """Compute the vectors that are missing, and return how many."""
+        """Compute missing vectors, and return how many."""
         return self._run(lambda search: search.embed(progress))
 
     def find(self, query: str | SearchQuery, *, limit: int = 10) -> SearchResult:
-        """Return the best answers from the indexed files, as the files are now."""
+        """Return the best hits in the indexed files, as they are now."""
         return self._calls.run(lambda: self._core.find(query, limit=limit))
 
     def status(self) -> IndexStatus:

@@ -31,11 +31,11 @@ class BlockingSessions:
         experiences: Wanted = "all",
         memory: bool = True,
     ) -> Session:
-        """Make a session: what a new thread may see, pinned as it is now.
+        """Create a session: what a new thread may see, pinned at its current revisions.
 
-        The thread is called like the session unless it is named. ``roots`` are files and folders of the workspace, all
-        of it if there are none. ``notes`` and ``experiences`` are ``"all"``, ``"none"`` or ids. Without ``memory``,
-        turns neither recall nor write any.
+        The thread has the name of the session unless ``thread`` is given. ``roots`` are files and folders of the
+        workspace, all of it if there are none. ``notes`` and ``experiences`` are ``"all"``, ``"none"`` or ids. Without
+        ``memory``, turns neither recall nor write any.
         """
         return self._run(
             lambda sessions: sessions.create(
@@ -53,7 +53,7 @@ class BlockingSessions:
         return self._run(lambda sessions: sessions.show(name))
 
     def refresh(self, name: str) -> SessionReport:
-        """Pin everything that a session may see as it is now, and return what was different before."""
+        """Pin everything that a session may see at its current revision, and return what had changed."""
         return self._run(lambda sessions: sessions.refresh(name))
 
     def archive(self, name: str) -> Session:
@@ -61,7 +61,7 @@ class BlockingSessions:
         return self._run(lambda sessions: sessions.archive(name))
 
     def restore(self, name: str) -> Session:
-        """Bring back a session that was archived."""
+        """Restore an archived session."""
         return self._run(lambda sessions: sessions.restore(name))
 
     def remove(self, name: str) -> Session:
