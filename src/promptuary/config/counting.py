@@ -1,4 +1,4 @@
-"""What the person should know of how the tokens of a model are counted. Pure."""
+"""Notes for the person about how the tokens of a model are counted. Pure."""
 
 from collections.abc import Sequence
 

@@ -14,18 +14,19 @@ from promptuary.core.errors import ConfigError, PromptuaryError, how_to_install
 from promptuary.workspace.web.refusals import without_key
 
 KEYRING_SERVICE: Final = "promptuary"
-"""Under which name the keyring of the system has the keys."""
+"""The service name of the keys in the keyring of the system."""
 
 _SECRET_NAME: Final = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$", re.IGNORECASE)
 _LEAST: Final = 8
-"""A value of fewer characters is no key."""
+"""The fewest characters of a key."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyPlace:
-    """Where the key of a service is: in an environment variable, in the keyring, or nowhere, if it needs none.
+    """Where the key of a service is: in an environment variable, in the keyring, or nowhere if it needs none.
 
-    ``variable`` counts before ``entry``, the name in the keyring. ``setting`` says how a person names one of them.
+    ``variable`` takes precedence over ``entry``, the name in the keyring. ``setting`` says how to configure one of
+    them.
     """
 
     variable: str = ""
@@ -33,9 +34,9 @@ class KeyPlace:
     setting: str = ""
 
     def read(self, service: str) -> str:
-        """Return the key, or nothing if no place is named. Raises ``ConfigError``, which says what to do, without one.
+        """Return the key; empty if no place is named. Raises ``ConfigError``, which says what to do, if it is missing.
 
-        ``service`` is what the person calls what needs the key.
+        ``service`` is the name of the service in messages.
         """
         key = os.environ.get(self.variable, "").strip() if self.variable else ""
         if not key and self.entry:
@@ -48,7 +49,7 @@ class KeyPlace:
 
     @property
     def advice(self) -> str:
-        """What to do if the service refuses the key that is here, or wants one and no place is named."""
+        """What to do if the service rejects the key, or requires one and no place is named."""
         if self.variable and os.environ.get(self.variable, "").strip():
             return f"check the environment variable {self.variable}"
         if self.entry:
@@ -62,7 +63,7 @@ NO_KEY: Final = KeyPlace()
 
 @contextmanager
 def never_told(key: str) -> Iterator[None]:
-    """Take ``key`` out of errors: a service may repeat it in what it says went wrong."""
+    """Remove ``key`` from errors: a service may repeat it in its message."""
     try:
         yield
     except PromptuaryError as error:
@@ -72,9 +73,9 @@ def never_told(key: str) -> Iterator[None]:
 
 
 def without_keys(text: str) -> str:
-    """Return ``text`` without any value of the environment that is called a key, a token, a secret or a password.
+    """Return ``text`` without the values of environment variables named as a key, a token, a secret or a password.
 
-    For errors of other packages, which read keys by themselves.
+    For errors of other packages, which read keys themselves.
     """
     for name, value in os.environ.items():
         if _SECRET_NAME.search(name) and len(value) >= _LEAST:

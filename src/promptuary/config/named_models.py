@@ -1,7 +1,7 @@
-"""The chat models that the person gave names to: ``[models.NAME]`` in their own configuration. Pure.
+"""The named chat models: ``[models.NAME]`` in the person's own configuration. Pure.
 
-A name is what other settings take (``writeback_model = "fast"``). A model gets the person's texts and a key, so no file
-of a workspace can define one. A program may pass a ``ChatModel`` of its own under a name instead of a table. The models
+Other settings refer to a model by name (``writeback_model = "fast"``). A model gets the person's texts and a key, so no
+file of a workspace can define one. A program may pass its own ``ChatModel`` under a name instead of a table. The models
 of a few providers need no table: their own names are enough (``gpt-5``, ``ollama/llama3.2``).
 """
 
@@ -20,11 +20,11 @@ NO_MODEL: Final = (
     'no model is configured to answer: write answer_model = "NAME" into your own configuration, with the name of a '
     "model such as gpt-5-mini or ollama/llama3.2, or set PROMPTUARY_ANSWER_MODEL"
 )
-"""What to do if there is nobody to talk to."""
+"""The advice if no model is configured."""
 
 
 def how_to_configure(path: Path | None) -> tuple[str, str]:
-    """Return the two lines that configure a model to talk to; ``path`` is the person's own configuration."""
+    """Return the two lines that configure an answering model; ``path`` is the person's own configuration."""
     return (
         'export OPENAI_API_KEY="..."            # or ANTHROPIC_API_KEY, GEMINI_API_KEY; none for ollama/NAME',
         f'answer_model = "gpt-5-mini"           # in {path or "your configuration"}; or --model NAME, this once',
@@ -42,9 +42,9 @@ class NamedModel:
     ``provider`` says which protocol the service speaks. ``base_url`` is where it is; ``model`` is the service's name
     for it; ``key_env`` names the environment variable that holds the key, ``keyring`` says that the keyring has it
     under the name. ``timeout`` is in seconds: how long the service may be silent. ``max_tokens`` replaces the length
-    that a caller asks for: models that think before they answer need more. ``window`` is in tokens, the prices are in
-    dollars for a million of them; both are known for many models. ``scripted`` replies are given in order, the last one
-    again and again; nothing is sent anywhere.
+    that a caller requests: reasoning models need more. ``window`` is in tokens, the prices are in dollars for a million
+    of them; both are known for many models. ``scripted`` replies are given in order, the last one repeatedly; nothing
+    is sent anywhere.
     """
 
     name: str
@@ -65,14 +65,14 @@ class NamedModel:
 
     @property
     def key(self) -> KeyPlace:
-        """Where its key is, and how to name such a place."""
+        """Where its key is, and how to configure that."""
         table = f"[models.{self.name}]" if _NAME.fullmatch(self.name) else "a table of its own ([models.NAME])"
         setting = f'write key_env = "NAME_OF_A_VARIABLE" or keyring = true into {table} of your own configuration'
         return KeyPlace(self.key_env, self.name if self.keyring else "", setting)
 
     @property
     def price(self) -> Price | None:
-        """What its tokens cost: as configured, else as listed; ``None`` if nobody knows."""
+        """What its tokens cost: as configured, else as listed; ``None`` if unknown."""
         if self.input_price or self.output_price:
             return Price(self.input_price, self.output_price, self.cached_price or self.input_price)
         return price_of(self.model)
@@ -102,7 +102,7 @@ class _Service:
     base_url: str
     key_env: str = ""
     prefixes: tuple[str, ...] = ()
-    """How the names of its models begin, where these alone tell whose they are."""
+    """The prefixes of its models' names that identify the provider."""
 
 
 _SERVICES: Final[Mapping[str, _Service]] = {
@@ -118,7 +118,7 @@ _SERVICES: Final[Mapping[str, _Service]] = {
     "vllm": _Service("openai", "http://127.0.0.1:8000/v1"),
 }
 _BASE_URLS: Final = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
-"""The variables with which the official clients of these providers are pointed elsewhere."""
+"""The variables that redirect the official clients of these providers."""
 
 
 def named_models(tables: object, where: str) -> tuple[NamedModel, ...]:
@@ -129,9 +129,9 @@ def named_models(tables: object, where: str) -> tuple[NamedModel, ...]:
 
 
 def find_model(name: str, models: Sequence[NamedModel], environment: Mapping[str, str]) -> NamedModel:
-    """Return the chat model called ``name``: one of ``models``, or one of a provider that needs no table.
+    """Return the chat model called ``name``: one of ``models``, or a provider's model that needs no table.
 
-    Raises ``ConfigError``, which says how to configure one, if there is none of this name.
+    Raises ``ConfigError``, which says how to configure one, if there is none with this name.
     """
     found = next((one for one in models if one.name == name), None) or _of_a_provider(name, environment)
     if found is None:

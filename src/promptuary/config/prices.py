@@ -1,7 +1,7 @@
-"""What models cost, as far as it is published: a list by name, and the arithmetic. Pure.
+"""Published prices of models: a list by name, and the arithmetic. Pure.
 
 Prices are in US dollars for a million tokens, as the providers list them for the first price band in autumn 2026. They
-change: a price in the configuration counts first.
+change: a price in the configuration takes precedence.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ class Price:
     cached: float
 
     def cost(self, read: int, written: int, cached: int = 0) -> float:
-        """Return what a request costs; ``cached`` is the part of ``read`` that came from the cache."""
+        """Return the cost of a request; ``cached`` is the part of ``read`` that came from the cache."""
         new = max(read - cached, 0)
         return (new * self.read + cached * self.cached + written * self.written) / _MILLION
 

@@ -40,7 +40,7 @@ _GATEWAYS: Final = "gateways"
 _MOST_NOTES: Final = 5
 _LARGEST: Final = 1024 * 1024
 _UNKNOWN_WINDOW: Final = 32_768
-"""The window of a chat model that nobody knows: small enough for most that people run themselves."""
+"""The window of an unknown chat model: small enough for most local models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class Settings:
     static_layers: "tuple[StaticLayer, ...]" = field(default=(), metadata={"internal": True})
     """The layers that show a file on every turn: the person's, and those of the workspace."""
     models: "tuple[NamedModel, ...]" = field(default=(), metadata={"internal": True})
-    """The chat models that the person gave names to."""
+    """The named chat models."""
     gateways: "tuple[NamedGateway, ...]" = field(default=(), metadata={"internal": True})
     """The bots of chat platforms that the person configured."""
     notes: tuple[str, ...] = field(default=(), metadata={"internal": True})
@@ -158,19 +158,19 @@ class Settings:
         if (named := self._named_answer_model) is None:
             return Model(DEFAULT_WINDOW, DEFAULT_VOCABULARY)
         unknown = Model(_UNKNOWN_WINDOW, DEFAULT_VOCABULARY, exact=False)
-        # One without a name has prepared answers, or is an object: nobody counts its tokens otherwise.
+        # A model without a name is scripted, or an object: the defaults apply.
         known = known_model(named.model) or unknown if named.model else Model(DEFAULT_WINDOW, DEFAULT_VOCABULARY)
         return replace(known, window=named.window) if named.window else known
 
     @property
     def counted_model(self) -> str:
-        """The model that tokens are counted for: the one that was set, else the one to talk to; may be empty."""
+        """The model for which tokens are counted: the one that was set, else the answering model; may be empty."""
         named = self._named_answer_model
         return self.model or (named.model if named else "")
 
     @property
     def assumes_window(self) -> bool:
-        """Whether the window is a guess, because nobody knows the model to talk to."""
+        """Whether the window is a guess, because the answering model is unknown."""
         named = self._named_answer_model
         unknown = named is not None and bool(named.model) and not named.window and known_model(named.model) is None
         return unknown and not self.model and not self.window
@@ -185,7 +185,7 @@ class Settings:
     def _named_answer_model(self) -> "NamedModel | None":
         try:
             return self.chat(self.answer_model) if self.answer_model else None
-        except ConfigError:  # whoever wants to use it is told
+        except ConfigError:  # reported when the model is used
             return None
 
     def chat(self, name: str) -> "NamedModel":
@@ -333,7 +333,7 @@ def load(workspace: Path, options: SettingsOptions | None = None) -> Settings:
 def find_workspace(start: Path) -> tuple[Path, Sequence[str]]:
     """Return the nearest workspace from ``start`` upwards, else ``start`` itself, and notes for the person.
 
-    A marker that belongs to another user, or that others may write, does not count: whoever made it could choose which
+    A marker that belongs to another user, or that others may write, does not count: its author could choose which
     folder receives the person's prompts. A note names it.
     """
     start = start.absolute()
@@ -357,16 +357,16 @@ class _Draft:
     origins: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     own: dict[str, Any] = field(default_factory=dict)
-    """What the person gave, whatever a workspace says."""
+    """The settings that the person gave, without those of the workspace."""
     own_origins: dict[str, str] = field(default_factory=dict)
 
     def take(self, given: Mapping[str, Any], origin: str, describe: Callable[[str], str]) -> None:
-        """Take settings that the person gave. ``describe`` returns how an error names one."""
+        """Add settings that the person gave. ``describe`` returns the name of one in errors."""
         for name, value in given.items():
             self._set(name, value, origin, describe(name))
 
     def take_from_workspace(self, given: Mapping[str, Any], origin: str) -> None:
-        """Take what a workspace may set, and note the rest; of many unknown names only the first few."""
+        """Add what a workspace may set, with notes about the rest; of many unknown names only the first few."""
         known = [name for name in given if name in _FIELDS or name in (_MODELS, _GATEWAYS, STATIC_LAYERS)]
         unknown = [name for name in given if name not in known]
         for name in (*known, *unknown[:_MOST_NOTES]):
@@ -387,7 +387,7 @@ class _Draft:
         if name == STATIC_LAYERS:
             from promptuary.config.static_layers import static_layers  # noqa: PLC0415  (few people have any)
 
-            # Those of several places stand beside each other; of one name, the person's.
+            # Those of several places are merged; of one name, the person's counts.
             made = static_layers(value, where, of_workspace=of_workspace)
             before: tuple[StaticLayer, ...] = self.values.get(name, ())
             stay = [one for one in before if of_workspace and not one.of_workspace]
@@ -420,7 +420,7 @@ class _Draft:
         return Settings(**self.values, notes=notes, origins=tuple(self.origins.items()))
 
     def _hold_window(self) -> None:
-        """Hold the window of a workspace to that of the person: it can lower what is sent, and never raise it."""
+        """Limit the window of a workspace to that of the person: a workspace can lower it, and never raise it."""
         by_workspace = [name for name in ("window", "model") if self.origins.get(name) in WORKSPACE_FILES]
         if not by_workspace or not self.own.keys() & {"window", "model", "answer_model"}:
             return

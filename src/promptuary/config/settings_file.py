@@ -1,4 +1,4 @@
-"""A file of settings: TOML whose tables become the flat names of settings. It knows no setting and no default."""
+"""A file of settings: TOML whose tables become the flat names of settings. It knows neither settings nor defaults."""
 
 import re
 from collections.abc import Mapping
@@ -8,13 +8,13 @@ from promptuary.config.values import cut
 from promptuary.core.errors import ConfigError
 
 STATIC_LAYERS: Final = "static_layers"
-"""What the tables of ``[layers.static]`` are called."""
+"""The setting for the tables of ``[layers.static]``."""
 _TABLES: Final = ("recall", "writeback")
-"""Settings whose names begin so may stand in a table of that name."""
+"""Settings with these prefixes may be written in a table with that name."""
 SHORT_NAMES: Final = {"scoring_model": "file_reference_scoring_model"}
-"""Settings that are also called otherwise, as those that they belong with are."""
+"""Aliases of settings, which match the names of related settings."""
 _COMPACTION: Final = ("history_", "compact_", "shorten_", "summary_")
-"""How the names of settings begin that may stand in ``[compaction]``; ``compact_`` can be left out there."""
+"""The prefixes of settings that may be written in ``[compaction]``; ``compact_`` can be left out there."""
 _KEY: Final = r"""(?:[\w-]++|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*"|'[^'\n]*+')"""
 _DEEPEST: Final = 16
 _MOST_TABLES: Final = 20_000
@@ -23,7 +23,7 @@ _DEEP_KEY: Final = rf"(?<![\w\\-]){_KEY}(?:[ \t]*+\.[ \t]*+{_KEY}){{{_DEEPEST}}}
 
 
 def parsed(text: str, name: str) -> Mapping[str, Any]:
-    """Return what a file says. Raises ``ConfigError`` if it is not TOML, or more than a file of settings needs."""
+    """Parse a file. Raises ``ConfigError`` if it is not TOML, or more complex than settings need."""
     import tomllib  # noqa: PLC0415  (most workspaces have no settings file)
 
     if re.search(_DEEP_KEY, text):
@@ -41,7 +41,7 @@ def parsed(text: str, name: str) -> Mapping[str, Any]:
 
 
 def without_tables(values: Mapping[str, Any], origin: str) -> Mapping[str, Any]:
-    """Return settings whose tables are gone: what stands in ``[recall]`` has a name that begins with it."""
+    """Return settings with their tables flattened: a key of ``[recall]`` gets that prefix."""
     flat = dict(values)
     for table in _TABLES:
         if isinstance(values.get(table), dict):
@@ -59,7 +59,7 @@ def without_tables(values: Mapping[str, Any], origin: str) -> Mapping[str, Any]:
 
 
 def _layer_tables(flat: dict[str, Any], origin: str) -> None:
-    """Rename what stands in the tables of ``layers`` and in ``[compaction]``, in place."""
+    """Rename the keys in the tables of ``layers`` and in ``[compaction]``, in place."""
     compaction = flat.pop("compaction", {})
     layers = flat.pop("layers", {})
     for name, table in {
@@ -74,7 +74,7 @@ def _layer_tables(flat: dict[str, Any], origin: str) -> None:
         if layer == "static":
             renamed[STATIC_LAYERS] = table
         else:
-            # One that is unknown gets the error of a setting that is unknown.
+            # An unknown one gets the error of an unknown setting.
             renamed |= {f"{layer}_{key}": value for key, value in table.items()}
     for name, value in renamed.items():
         if name in flat:

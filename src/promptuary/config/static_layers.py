@@ -1,7 +1,7 @@
-"""The layers of standing text that files of settings define: ``[layers.static.NAME]``. Pure.
+"""The static layers that files of settings define: ``[layers.static.NAME]``. Pure.
 
-Each shows one file on every turn. The person may name any file of theirs by its whole path; a workspace only a file
-inside it. Reading the file and making the layer is left to others.
+Each shows one file on every turn. The person may name any of their files by its absolute path; a workspace only a file
+inside it. Other modules read the file and create the layer.
 """
 
 import re
@@ -13,21 +13,21 @@ from promptuary.config.values import cut, integer, nearest, number
 from promptuary.core.errors import ConfigError
 
 MOST: Final = 20
-"""How many such layers there may be."""
+"""The most such layers."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _TAG: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 SCOPES: Final = ("thread", "user", "resource", "global", "execution")
-"""The same as ``core.layers.Scope``, which would take longer to import than all of this."""
+"""The same as ``core.layers.Scope``, which would take longer to import than this whole module."""
 _OPTIONS: Final = ("file", "tag", "slot", "scope", "budget", "reload")
 
 
 @dataclass(frozen=True, slots=True)
 class StaticLayer:
-    """One file that stands in the window; ``reload`` is when it is read again, in seconds or by name.
+    """One file that is shown in the window; ``reload`` is when it is reread, in seconds or by name.
 
-    ``budget`` is the least and the most of tokens; without it, it gets what fits. ``of_workspace`` tells that a file of
-    the workspace defines it: then ``file`` must be inside the workspace.
+    ``budget`` is the least and the most tokens; without it, the file gets what fits. ``of_workspace``: a file of the
+    workspace defines it, so ``file`` must be inside the workspace.
     """
 
     name: str

@@ -12,7 +12,7 @@ from promptuary.core.errors import ConfigError
 from promptuary.tokens import VOCABULARIES
 
 _LONGEST_SHOWN: Final = 60
-# No size has more digits, and Python refuses to read or print thousands of them.
+# No size has more digits, and Python refuses to parse or print thousands of them.
 _SIZE = re.compile(r"(?P<digits>[0-9][0-9_]{0,17})(?P<unit>|[kmg](?:i?b)?|b)")
 _SPELLED: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _BOUNDS: Final[Mapping[str, tuple[float, float, str]]] = {
@@ -89,7 +89,7 @@ def converted(name: str, value: object, where: str, default: object) -> object:
 
 
 def integer(value: object, where: str, *, least: int, most: int) -> int:
-    """Return ``value``, or the text that spells it, as a whole number. Raises ``ConfigError`` if it is no such one."""
+    """Return ``value``, or the text that spells it, as a whole number. Raises ``ConfigError`` if it is not one."""
     found = _integer(value, where)
     if not least <= found <= most:
         raise ConfigError(f"{where} must be between {least:,} and {most:,}, not {_shown(found)}")
@@ -97,7 +97,7 @@ def integer(value: object, where: str, *, least: int, most: int) -> int:
 
 
 def number(value: object, where: str, *, least: float, most: float) -> float:
-    """Return ``value``, or the text that spells it, as a number. Raises ``ConfigError`` if it is no such one."""
+    """Return ``value``, or the text that spells it, as a number. Raises ``ConfigError`` if it is not one."""
     found = _number(value, where)
     if not least <= found <= most:
         raise ConfigError(f"{where} must be between {least:,} and {most:,}, not {_shown(found)}")
@@ -159,7 +159,7 @@ def _names(value: object, where: str) -> tuple[str, ...]:
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """Return the one of ``names`` that ``name`` is most similar to, or ``None`` if none is similar."""
+    """Return the one of ``names`` that is most similar to ``name``, or ``None`` if none is similar."""
     import difflib  # noqa: PLC0415  (only a mistake needs it)
 
     return next(iter(difflib.get_close_matches(cut(name), names, n=1, cutoff=0.5)), None)
