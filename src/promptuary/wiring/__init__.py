@@ -1,1 +1,1 @@
-"""Puts the parts together, each module loaded when its part is used. The only importer of storage and models."""
+"""Composes the parts; each module is imported when its part is used. The only importer of storage and models."""

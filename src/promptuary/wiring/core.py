@@ -1,7 +1,7 @@
-"""One opened workspace with everything that can be done in it, synchronous wherever it can be.
+"""One opened workspace with everything that can be done in it, synchronous where possible.
 
-The two facades stand on it: ``blocking`` calls it directly, ``engine`` puts what blocks into threads. Each part is
-imported when it is first used: a search loads no layers, an expansion no database.
+Both facades use it: ``blocking`` calls it directly, ``engine`` runs blocking calls in threads. Each part is imported on
+first use: a search imports no layers, an expansion no database.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Core:
     ) -> None:
         self.settings, self.principal = settings, principal
         self._reach, self._parent = reach, parent
-        self._whole = workspace  # one index is for everybody; what it finds is filtered
+        self._whole = workspace  # everybody shares one index; its hits are filtered
         self._workspace = workspace.reached_by(reach)
         self._layers, self._model = layers, chat_model
         self._counter = Counter(settings.effective_vocabulary)
@@ -74,7 +74,7 @@ class Core:
         self._opening = threading.RLock()
         self._closed = False
         self.notes = list(settings.notes)
-        """Sentences for the person that came up since the workspace was opened."""
+        """Notes for the person since the workspace was opened."""
         self.stopping = threading.Event()
         """Set to make running calls stop with an error."""
         self.memories = Memories(self._workspace, settings, principal, self._counter, parts=self, opening=self._opening)
@@ -105,9 +105,9 @@ class Core:
     ) -> Self:
         """Open the workspace that ``path`` is in, or ``path`` itself if ``exact``.
 
-        The paths that a person types count from ``current_folder`` first, if there is one, and from the workspace.
+        Typed paths are relative to ``current_folder`` first, if it is given, then to the workspace.
         """
-        given: object = principal  # it decides who owns what, and not every caller has a type checker
+        given: object = principal  # it decides about ownership, and not every caller has a type checker
         if not isinstance(given, Principal):
             raise ConfigError(f'principal must be a Principal, such as Principal(user="ada"), not {given!r}')
         folder, notes = (Path(path), ()) if exact else find_workspace(Path(path))
@@ -118,7 +118,7 @@ class Core:
         return cls(door, narrowed(settings, reach), principal, layers, chat_model, reach=reach)
 
     def acting_as(self, principal: Principal, reach: Reach | None, model: str | None = None) -> Core:
-        """Return the same workspace for another principal or model; it shares files, index and database with it."""
+        """Return the same workspace for another principal or model; both share files, index and database."""
         self._check_open()
         settings = narrowed(self.settings if model is None else talking_to(self.settings, model), reach)
         other = Core(self._whole, settings, principal, self._layers, self._model, reach=reach, parent=self)
@@ -174,7 +174,7 @@ class Core:
             if self._parent is not None:
                 state = self._parent.state(create=create)
                 if self._state is not None and state is not self._state:
-                    self._close_state()  # what was made with another database is not used any more
+                    self._close_state()  # objects over another database must not be used any more
                 self._state = state if state.persistent else None
                 return state
             if self._state is not None and self._state.is_current():
@@ -191,7 +191,7 @@ class Core:
             return self._state
 
     def renew(self) -> None:
-        """Refuse to go on if the workspace is closed; open its database again if that was removed or replaced."""
+        """Raise an error if the workspace is closed; reopen its database if that was removed or replaced."""
         self._check_open()
         if self._state is not None and not self._state.is_current():
             self.state()
@@ -202,7 +202,7 @@ class Core:
             return self.experiences_in(self.state(create=create))
 
     def experiences_in(self, state: StateDatabase) -> Experiences:
-        """Return the experience store in ``state``; a turn stays with the database that it began with."""
+        """Return the experience store in ``state``; a turn keeps using the database that it started with."""
         from promptuary.wiring.experiences import open_experiences  # noqa: PLC0415  (most expansions need none)
 
         with self._opening:
@@ -214,7 +214,7 @@ class Core:
             return opened
 
     def learner(self) -> ExperienceLearner:
-        """Return what learns experiences from turns."""
+        """Return the learner of experiences."""
         from promptuary.wiring.threads import open_learner  # noqa: PLC0415  (most expansions need none)
 
         with self._opening:
@@ -224,7 +224,7 @@ class Core:
             return self._learner
 
     def record(self, messages: Sequence[Message], turn: Turn | None) -> Sequence[Experience]:
-        """Store what calls of tools teach, in ``turn`` or in a conversation of another program."""
+        """Store the lessons of tool calls, in ``turn`` or in a conversation of another program."""
         from promptuary.wiring.threads import recorded_messages, recorded_turn  # noqa: PLC0415  (seldom needed)
 
         if turn is None:
@@ -256,7 +256,7 @@ class Core:
         return self.sessions(create=state.persistent).sight(thread)
 
     def tools(self, thread: str | None) -> Sequence[Tool]:
-        """Return the tools of ours that a model may call in a run of ``thread``, or in one that is not recorded."""
+        """Return the built-in tools that a model may call in a run of ``thread``, or in one that is not recorded."""
         from promptuary.wiring.answering.tools import Own, own_tools  # noqa: PLC0415  (only runs need it)
 
         accept = lambda one: self.memories.proposals(create=True).accept(one).header.id  # noqa: E731
@@ -276,14 +276,14 @@ class Core:
             return self._search
 
     def models(self) -> ModelStore:
-        """Return the models that the person had fetched."""
+        """Return the models that the person fetched."""
         from promptuary.wiring.answering.models import model_store  # noqa: PLC0415  (seldom needed)
 
         return model_store(self.settings)
 
     @property
     def kept(self) -> KeptFiles:
-        """All that is kept for the workspace, to be copied, brought back and removed."""
+        """The stored files of the workspace, for backup, restore and removal."""
         from promptuary.wiring.state_files.kept import KeptFiles  # noqa: PLC0415  (seldom needed)
 
         return KeptFiles(self._workspace, self._without_state)
@@ -295,7 +295,7 @@ class Core:
             yield
 
     def find(self, query: str | SearchQuery, *, limit: int) -> SearchResult:
-        """Return the best answers from the indexed files that whoever asks may read."""
+        """Return the best hits in the indexed files that the principal may read."""
         from promptuary.core.search import SearchQuery  # noqa: PLC0415  (most expansions search nothing)
 
         return self._find(query if isinstance(query, SearchQuery) else SearchQuery(query, limit))
@@ -314,7 +314,7 @@ class Core:
 
     @property
     def uses_layers(self) -> bool:
-        """Whether there are layers to be disposed, which needs an event loop."""
+        """Whether there are layers to dispose, which needs an event loop."""
         return self._threads is not None or any(one.uses_layers for one in self._others)
 
     async def dispose(self) -> None:
@@ -325,7 +325,7 @@ class Core:
             await self._threads.dispose()
 
     def close(self) -> None:
-        """Close the database, the index and the workspace. Layers are disposed before."""
+        """Close the database, the index and the workspace. Dispose the layers first."""
         for other in tuple(self._others):  # closing one twice is harmless
             other.close()
         self._close_state()
@@ -336,7 +336,7 @@ class Core:
         self._closed = True
 
     def _check_open(self) -> None:
-        """Refuse to open again, unseen, what nobody would close."""
+        """Refuse to reopen silently what nobody would close."""
         if self._closed:
             raise PromptuaryError(CLOSED)
 

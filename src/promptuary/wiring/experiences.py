@@ -18,7 +18,7 @@ from promptuary.workspace.workspace import Workspace
 def open_experiences(
     workspace: Workspace, settings: Settings, state: StateDatabase, principal: Principal
 ) -> Experiences:
-    """Return the experiences of ``principal`` in ``state``. Nothing else is created before there is one."""
+    """Return the experiences of ``principal`` in ``state``. The index is not created before there is one."""
     search: ExperienceSearch
 
     def changed(ids: Collection[str]) -> None:
@@ -37,7 +37,7 @@ def open_experiences(
 
 
 def _index_name(owner: Owner) -> str:
-    """Return the name of the index of an owner: each has one of its own."""
-    # No name has a NUL: names are printable.
+    """Return the name of the index of an owner: each has a separate one."""
+    # Names are printable, so none contains a NUL.
     named = sha256(f"{owner.kind}\0{owner.name}\0{owner.agent}".encode()).hexdigest()
     return f"experiences-{named[:16]}"

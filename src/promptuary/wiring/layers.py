@@ -1,7 +1,7 @@
-"""Makes the layers that settings describe: the tracked files, the instructions, and files that stand in the window.
+"""Creates the layers that settings describe: tracked files, instructions, and static files.
 
-What a file of the workspace says about them can only narrow what is read: a larger file, another extension or a folder
-outside needs the person. A mistake of the workspace is a note, and the layer is made without it.
+Settings in a file of the workspace can only narrow what is read: a larger file, another extension or an outside folder
+needs the person's own settings. A mistake of the workspace becomes a note, and the layer is created without it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -22,13 +22,13 @@ from promptuary.wiring.workspace import open_door
 from promptuary.workspace.workspace import Workspace
 
 OnNote = Callable[[str], object]
-"""Is called with a sentence for the person."""
+"""Called with a sentence for the person."""
 
 _FILES: Final = "file_reference_"
 
 
 def tracked_files(workspace: Workspace, settings: Settings, model: ChatModel | None, on_note: OnNote) -> TrackedFiles:
-    """Return the layer of tracked files as ``settings`` want it; ``model`` scores unless they name another."""
+    """Return the layer of tracked files for ``settings``; ``model`` scores unless they name another."""
     size = settings.file_reference_max_file_size or None
     if size is not None and _by_workspace(settings, f"{_FILES}max_file_size"):
         size = min(size, workspace.policy.max_bytes)
@@ -58,7 +58,7 @@ def tracked_files(workspace: Workspace, settings: Settings, model: ChatModel | N
 
 
 def instructions(workspace: Workspace, settings: Settings) -> Instructions:
-    """Return the layer of instruction files as ``settings`` want it."""
+    """Return the layer of instruction files for ``settings``."""
     budget = settings.instructions_budget
     return Instructions(
         workspace,
@@ -96,7 +96,7 @@ def _standing(workspace: Workspace, settings: Settings, given: StaticLayer) -> L
         if given.of_workspace or not own.is_absolute():
             status = workspace.root.status_of(name)
             return status.st_mtime_ns, status.st_size, status.st_ino
-        return None  # read again: it is the person's own, and small
+        return None  # always reread: it is the person's own, and small
 
     budget: Budget = "auto"
     if given.budget is not None:
@@ -116,7 +116,7 @@ def _standing(workspace: Workspace, settings: Settings, given: StaticLayer) -> L
 
 
 def _extensions(workspace: Workspace, settings: Settings, on_note: OnNote) -> Iterable[str] | None:
-    """Return the only extensions to track; of those that a workspace names, none that the person would not read."""
+    """Return the only extensions to track; a workspace can only narrow those that the person allows."""
     given = settings.file_reference_allowed_extensions
     if not given:
         return None

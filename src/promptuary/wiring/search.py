@@ -1,4 +1,4 @@
-"""Opens the search of a workspace as its settings say: where the index is, how files are chunked, and what embeds."""
+"""Opens the search of a workspace by its settings: the place of the index, the chunk sizes, and the embedder."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -46,7 +46,7 @@ def open_search(workspace: Workspace, settings: Settings) -> SearchService:
     return SearchService(
         IndexedFolders(IndexedFoldersFile(root), lambda path: open_door(path, settings), hidden=settings.index_hidden),
         lambda: _backend(workspace, settings, private_folder(root, _INDEX), recipe),
-        # Always the same vocabulary: what is indexed must not depend on the model that is used.
+        # Always the same vocabulary: the index must not depend on the model that is used.
         Counter(DEFAULT_VOCABULARY),
         sizes,
         workspace=str(root),
@@ -55,18 +55,18 @@ def open_search(workspace: Workspace, settings: Settings) -> SearchService:
 
 
 def notes_backend(workspace: Workspace, settings: Settings, name: str, recipe: str) -> SearchBackend:
-    """Return what the notes of a principal are indexed in."""
+    """Return the index of the notes of a principal."""
     return records_backend(workspace, settings, f"{_NOTES}{name}", recipe)
 
 
 def records_backend(workspace: Workspace, settings: Settings, name: str, recipe: str) -> SearchBackend:
-    """Return what something of a principal is indexed in: a folder of its own, beside the index of files."""
+    """Return an index for records of a principal: in a separate folder, beside the index of files."""
     folder = made(private_folder(workspace.root.path, _INDEX) / name)
     return _backend(workspace, settings, folder, recipe)
 
 
 def drop_note_indexes(workspace: Workspace, *, but: str = "") -> None:
-    """Remove the indexes of notes, ``but`` one: each principal has one, which is made anew when it is next used."""
+    """Remove the indexes of notes, except ``but``: each principal has one, which is rebuilt when it is next used."""
     if own_place(workspace.root.path).has(_INDEX):
         remove_indexes(private_folder(workspace.root.path, _INDEX), _NOTES, but=f"{_NOTES}{but}")
 
@@ -125,7 +125,7 @@ def _reranking(settings: Settings) -> Reranking | None:
 def reranker_for(settings: Settings) -> Reranker | None:
     """Return the reranker of the settings: a model on this machine, an endpoint, or none.
 
-    Raises ``ConfigError`` if it is not there or lacks a setting.
+    Raises ``ConfigError`` if it is missing or lacks a setting.
     """
     match settings.reranker:
         case "none":
@@ -198,7 +198,7 @@ def _local() -> Embedder:
 def _own_folder(setting: str, value: str) -> Path:
     """Return the folder that a setting names. Raises ``ConfigError`` for a relative path.
 
-    A relative one would begin in whatever folder the person is in, which may be a stranger's.
+    A relative one would depend on the current folder, which may come from a stranger.
     """
     path = Path(value.removeprefix(_FOLDER))
     with suppress(RuntimeError):  # a user without a home

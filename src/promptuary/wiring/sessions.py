@@ -1,4 +1,4 @@
-"""Opens the sessions of a workspace. Loaded when a thread has a session."""
+"""Opens the sessions of a workspace. Imported only if a thread has a session."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""Opens the threads of a workspace: the store, the layers and the options of a turn. Loaded when a thread is used.
+"""Opens the threads of a workspace: the store, the layers and the options of a turn. Imported when a thread is used.
 
 A plain expansion needs none of this: no database is created in a workspace before somebody starts a thread in it.
 """
@@ -42,7 +42,7 @@ from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.workspace import Workspace
 
 _ExpandWithin = Callable[[ExpandRequest, int], Expansion]
-"""Expands a message for a window of so many tokens."""
+"""Expands a message for a window, in tokens."""
 
 
 def open_threads(
@@ -66,8 +66,8 @@ def open_threads(
 ) -> Threads:
     """Return the threads of ``principal`` in ``database``. ``layers`` are added to those of the workspace.
 
-    One with the id of a layer of ours takes its place. ``on_note`` is told what was ignored of the settings.
-    ``memory`` is the durable memory of a thread. ``expand`` is told the window that a message is expanded for.
+    One with the id of a built-in layer replaces it. ``on_note`` is called with what was ignored of the settings.
+    ``memory`` returns the durable memory of a thread. ``expand`` gets the window for which a message is expanded.
     """
     files = _tracking(workspace, settings, layers, model, on_note)
     recall = [_recall(workspace, search, search_within, settings.recall_tokens)] if settings.recall_tokens else []
@@ -114,7 +114,7 @@ def _summarising(settings: Settings) -> ChatModel | None:
 def _tracking(
     workspace: Workspace, settings: Settings, layers: Sequence[Layer], model: ChatModel | None, on_note: OnNote
 ) -> TrackedFiles:
-    """Return the layer of tracked files: the given one, which reads this workspace from now on, else our own."""
+    """Return the layer of tracked files: the given one, bound to this workspace, else the built-in one."""
     for layer in layers:
         if isinstance(layer, TrackedFiles) and layer.id == TrackedFiles.id:
             layer.bind(workspace)
@@ -123,7 +123,7 @@ def _tracking(
 
 
 def _rehearsal(options: ThreadOptions) -> ThreadOptions:
-    """Return ``options`` over a store in which nothing lasts."""
+    """Return ``options`` with a store in memory."""
     scratch = InMemoryState()
     return replace(
         options,
@@ -145,7 +145,7 @@ def _room(settings: Settings, window: int) -> Room:
 
 
 def compaction_policy(settings: Settings) -> CompactionPolicy:
-    """Return when and how far ``settings`` want a history to be compacted."""
+    """Return the compaction policy of ``settings``."""
     return CompactionPolicy(
         threshold=settings.compact_share,
         goal=settings.effective_compact_goal,
@@ -174,20 +174,20 @@ def _experience(experiences: Callable[[], Experiences], settings: Settings) -> L
 
 
 def open_learner(experiences: Experiences, settings: Settings) -> ExperienceLearner:
-    """Return what learns from turns for ``experiences``."""
+    """Return the learner for ``experiences``."""
     return ExperienceLearner(experiences, reads_words=not settings.experience_model)
 
 
 def recorded_turn(
     learner: ExperienceLearner, turn: Turn, messages: Sequence[Message], threads: ThreadStore
 ) -> Sequence[Experience]:
-    """Store what a turn teaches in which ``messages`` followed the prompt."""
+    """Store the lessons of a turn in which ``messages`` followed the prompt."""
     history = [*threads.history(turn.thread), asked_item(turn), *reply_items(messages, turn.id)]
     return learner.record_now(turn.id, turn.thread, history, turn.receipt)
 
 
 def recorded_messages(learner: ExperienceLearner, messages: Sequence[Message]) -> Sequence[Experience]:
-    """Store what a conversation of another program teaches, which begins with a message of the person."""
+    """Store the lessons of a conversation of another program, which begins with a message of the person."""
     first = messages[0] if messages else None
     is_said = isinstance(first, Mapping) and first.get("role") == "user" and isinstance(first.get("content"), str)
     if first is None or not is_said:

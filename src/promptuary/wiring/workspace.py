@@ -1,4 +1,4 @@
-"""Opens a workspace as the settings say: what may be read there, and what may be fetched."""
+"""Opens a workspace by its settings: what may be read there, and what may be fetched."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 
 def talking_to(settings: Settings, name: str) -> Settings:
-    """Return ``settings`` with another model to talk to; its window and vocabulary count, unless they were set."""
+    """Return ``settings`` with another answering model; its window and vocabulary apply, unless they were set."""
     other = replace(settings, model="", answer_model=name)
     told = [note for note in settings.notes if note not in settings.counting_notes]
     return replace(other, notes=(*told, *map(one_line, other.counting_notes)))
 
 
 def narrowed(settings: Settings, reach: "Reach | None") -> Settings:
-    """Return ``settings`` without what shows the person's own files, if people act who are not trusted with them."""
+    """Return ``settings`` without layers that show the person's own files, for people who may not see them."""
     if reach is None:
         return settings
-    # A file that the person names with its full path, or from the home folder, is not one of the workspace.
+    # A file with an absolute path, or one in the home folder, is not in the workspace.
     standing = tuple(one for one in settings.static_layers if one.of_workspace or not one.file.startswith(("/", "~")))
     folders = [
         folder if settings.origin(name) in WORKSPACE_FILES else ""
@@ -45,7 +45,7 @@ def narrowed(settings: Settings, reach: "Reach | None") -> Settings:
 
 
 def open_door(folder: Path, settings: Settings, current_folder: Path | None = None) -> Workspace:
-    """Return the door of ``folder`` as ``settings`` open it; a person's paths count from ``current_folder`` first."""
+    """Return the workspace of ``folder`` with ``settings``; typed paths are relative to ``current_folder`` first."""
     extensions = {
         one if one.startswith((".", "*")) else f".{one}" for one in map(str.lower, settings.allowed_extensions)
     }

@@ -1,1 +1,1 @@
-"""Who answers: the models that the person named, and the tools that they may call."""
+"""The models that answer, and the tools that they may call."""

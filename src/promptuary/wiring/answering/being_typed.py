@@ -1,4 +1,4 @@
-"""A message that is still being typed: what it would cost, and what was typed before it."""
+"""A message that is still being typed: its cost, and the input history."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 _WRITING_COMMAND: Final = re.compile(
     r"\s*/(?:memory\s+)?(?:(?:write|remember)\b|forget\s+\S+\s+(?!yes\s*$)\S)", re.IGNORECASE
 )
-"""Also ``forget`` with the words of a note in the place of its id, which is refused."""
+"""Includes ``forget`` with the words of a note instead of its id, which is refused."""
 
 
 class Expands(Protocol):
-    """Attaches what a message points at, and what waits for it; with ``recorded`` false nothing is recorded."""
+    """Attaches what a message points at, and what is queued for it; unless ``recorded``, nothing is recorded."""
 
     def __call__(self, text: str, *, pasted: Pasted, recorded: bool, queue: Waiting | None) -> Expansion:
-        """Return the message with it."""
+        """Return the expanded message."""
         ...
 
 
 def measure(
     text: str, pasted: Pasted, expand: Expands, vocabulary: str, waiting: Callable[[], Waiting] | None = None
 ) -> Measured:
-    """Return what ``text`` and everything that goes with it would cost; nothing is recorded.
+    """Return the cost of ``text`` with everything that it would send; nothing is recorded.
 
-    ``waiting`` says what waits for the next message of its thread. What would be fetched from elsewhere, or
-    written, is not looked at.
+    ``waiting`` returns what is queued for the next message of its thread. References that would fetch something from
+    elsewhere, or write, are skipped.
     """
     spans = pasted_spans(text, pasted)
     elsewhere = [one for one in scan(text, skip=spans) if one.kind in NOT_MEASURED]
@@ -64,12 +64,12 @@ def lines(root: Path, principal: Principal) -> Sequence[str]:
 
 
 def keep(root: Path, principal: Principal, line: str) -> None:
-    """Keep what the principal typed, unless it writes a note: that would outlive the note."""
+    """Store what the principal typed, unless it writes a note: the line would outlive the note."""
     keep_typed_line(root, _owner(principal), line, is_private=writes_a_note)
 
 
 def writes_a_note(line: str) -> bool:
-    """Return whether a line carries the text of a note: ``/memory write``, ``@remember:`` and the like."""
+    """Return whether a line contains the text of a note: ``/memory write``, ``@remember:`` and the like."""
     if _WRITING_COMMAND.match(line):
         return True
     return "@remember" in line.lower() and any(one.kind in WRITING_KINDS for one in scan(line))

@@ -1,4 +1,4 @@
-"""Messages as a person types them: what they point at, and the menus while they are typed. Knows no threads."""
+"""Expands and completes the messages that a person types. Does not know threads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FIND_TIMEOUT: Final = 10.0
 
 
 class NotesOfThreads(Protocol):
-    """The notes that messages name and ask for."""
+    """The notes that messages refer to."""
 
     def of(self, thread: str = "main") -> Memory:
         """Return the memory of a thread."""
@@ -45,7 +45,7 @@ class NotesOfThreads(Protocol):
 
 
 class Messages:
-    """The messages of one principal. ``stopped`` tells that running calls are to end."""
+    """The messages of one principal. ``stopped`` is set to cancel running calls."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Messages:
         return self._expand(text, window, limit, pasted=spans, recorded=recorded, queue=queue)
 
     def of_turn(self, request: ExpandRequest, window: int) -> Expansion:
-        """Return the message of a turn for a window, with everything it points at, and what is queued for it."""
+        """Return the message of a turn for a window, with everything it points at and what is queued for it."""
         return self._expand(request.text, window, request.limit, pasted=request.pasted, turn=request)
 
     def _expand(
@@ -85,7 +85,7 @@ class Messages:
         recorded: bool = True,
         queue: Waiting | None = None,
     ) -> Expansion:
-        """Expand a message; that of a ``turn`` of a thread has references queued, and may ask for a note."""
+        """Expand a message; that of a ``turn`` of a thread includes queued references, and may write a note."""
         along = turn or queue
         if along is None and (alone := self._sent_alone(text, window, limit)) is not None:
             return alone
@@ -102,7 +102,7 @@ class Messages:
                 remember=None if turn is None or turn.rehearsed else lambda reference: self._remember(reference, turn),
                 stopped=self._stopped,
                 model=self._settings.counted_model,
-                advice=recorded,  # nobody needs any who is still typing
+                advice=recorded,  # not needed while the message is being typed
             )
             also, brought = (along.also, along.brought) if along else ("", ())
             expansion = expand.expand(
@@ -113,14 +113,14 @@ class Messages:
         return expansion
 
     def render(self, expansion: Expansion, provider: Provider) -> Any:
-        """Return an expanded message in the words of a provider."""
+        """Return an expanded message in the format of a provider."""
         from promptuary.context.render import FORMS  # noqa: PLC0415  (most expansions are printed as they are)
         from promptuary.core.messages import Prompt  # noqa: PLC0415
 
         return FORMS[provider](Prompt((), (), (), expansion.messages[-1]))
 
     def _sent_alone(self, text: str, window: int, limit: int) -> Expansion | None:
-        """Return a message that refers to nothing as it is sent, unless there is something to say about it."""
+        """Return a message without references as it is sent, unless it needs a warning."""
         from promptuary.core.expansion import Spend, sent_alone  # noqa: PLC0415  (a search reads no message)
 
         spend = Spend(0, window, int(window * self._settings.warn_share), limit)
@@ -133,7 +133,7 @@ class Messages:
         return self._completer(ignored=ignored).complete(text, limit=limit, timeout=timeout, hints=hints)
 
     def warm_up(self) -> None:
-        """Load what messages are counted and completed with, and begin to list the files."""
+        """Load what counting and completing messages needs, and start listing the files."""
         tokens.load(self._settings.effective_vocabulary)
         self.complete("@", hints=False)
 

@@ -1,4 +1,4 @@
-"""The models that the person had fetched, and the chat models that the person gave names to."""
+"""Opens the models that the person fetched, and the named chat models."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 
 def model_store(settings: Settings) -> ModelStore:
-    """Return the models that the person had fetched."""
+    """Return the models that the person fetched."""
     hosts = frozenset(host.lower() for host in settings.allow_hosts)
     return ModelStore(data_folder() / "models", url=settings.model_url, allow_hosts=hosts)
 
 
 def fetched_model(settings: Settings, name: str) -> FetchedModel | None:
-    """Return the model of this name if it is there.
+    """Return the model with this name, if it was fetched.
 
-    Raises ``ConfigError``, which says how to fetch it, if it is not there and the name can only be that of a model.
+    Raises ``ConfigError``, which says how to fetch it, if it is missing and the name can only be that of a model.
     """
     found = model_store(settings).find(name)
     if found is None and (name in CATALOGUE or "/" in name):
@@ -41,7 +41,7 @@ def fetched_model(settings: Settings, name: str) -> FetchedModel | None:
 
 
 def chat_model(settings: Settings, name: str) -> ChatModel | JsonChatModel:
-    """Return the chat model that the person called ``name``.
+    """Return the chat model called ``name``.
 
     Raises ``ConfigError``, which says how to configure one, if there is none of this name.
     """
@@ -58,7 +58,7 @@ def chat_model(settings: Settings, name: str) -> ChatModel | JsonChatModel:
 
 
 def streaming_model(settings: Settings, name: str) -> StreamingModel:
-    """Return the chat model that the person called ``name``, to talk to.
+    """Return the chat model called ``name``, for streaming answers.
 
     Raises ``ConfigError``, which says how to configure one, if there is none of this name.
     """
@@ -92,7 +92,7 @@ def _charging(price: Price) -> Callable[[ModelUsage], float]:
 
 
 def _given(model: StreamingModel | ChatModel) -> StreamingModel:
-    """Return a model that a program gave, to talk to."""
+    """Return a model that a program passed, for streaming answers."""
     if callable(getattr(model, "stream", None)):
         return cast("StreamingModel", model)
     if callable(getattr(model, "complete", None)):

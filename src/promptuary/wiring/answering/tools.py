@@ -1,6 +1,6 @@
-"""The tools of ours that a model may call in a run: files that the person's policy allows, and the durable memory.
+"""The built-in tools that a model may call in a run: files that the person's policy allows, and the durable memory.
 
-What they return stands inside a boundary that it cannot forge, as what a message attaches does.
+Their results are inside a boundary that they cannot forge, like attachments of a message.
 """
 
 import json
@@ -33,7 +33,7 @@ from promptuary.workspace.workspace import Workspace
 READ_TOOL: Final = "read_file"
 FILES_TOOL: Final = "search_files"
 _SHARE: Final = 4
-"""What a tool returns takes at most this part of the window."""
+"""The most that the result of a tool takes, as a part of the window."""
 _MOST_LINE: Final = 10_000_000
 _LONGEST_QUERY: Final = 2000
 _LINE: Final = {"type": "integer", "minimum": 1, "maximum": _MOST_LINE}
@@ -73,13 +73,13 @@ class CallTool(Protocol):
         turn: Turn | None,
         messages: Sequence[Message] | None,
     ) -> dict[str, object]:
-        """Return its answer, in ``turn`` after ``messages``."""
+        """Return its result, in ``turn`` after ``messages``."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """What the tools stand on."""
+    """The dependencies of the tools."""
 
     workspace: Workspace
     counter: TokenCounter
@@ -88,7 +88,7 @@ class Own:
     find_within: Callable[[SearchQuery, Sight], SearchResult]
     call_memory: CallTool
     accept: Callable[[str], str]
-    """Does what a proposal says, and returns the id of the note."""
+    """Carries out a proposal, and returns the id of the note."""
 
 
 def own_tools(own: Own, sight: Callable[[], Sight | None]) -> Sequence[Tool]:
@@ -116,11 +116,11 @@ def _found(own: Own, sight: Sight | None, given: Mapping[str, Any]) -> str:
 
 
 def _resolved(own: Own, sight: Sight | None, kind: str, value: str, suffix: str) -> str:
-    """Return what a reference would attach, in as much detail as there is room for."""
+    """Return what a reference would attach, in as much detail as fits."""
     find = own.find if sight is None else lambda query: own.find_within(query, sight)
     with own.workspace.within(sight).visit() as visit:
         context = ResolveContext(visit, own.counter, find)
-        # Never from a spelling: what a model writes could otherwise name something else than a file.
+        # Never parsed from text: what a model writes could otherwise refer to something other than a file.
         meant = Reference("", "@", kind, value, 0, 0, suffix=suffix, quoted=True, rooted=True)
         reference = located(meant, context.workspace)
         (resolution,) = resolve([reference], context, kinds.KINDS, timeout=own.settings.timeout)
@@ -151,7 +151,7 @@ def _memory(own: Own, name: str) -> Callable[[Mapping[str, Any]], Any]:
 def _remembered(
     own: Own, name: str, given: Mapping[str, Any], turn: Turn | None, said: Sequence[Message] | None
 ) -> Mapping[str, object]:
-    """Return what a tool of memory answers. In a run, the person was asked before, so what waits for them is done."""
+    """Return the result of a memory tool. In a run, the person was asked first, so a proposal is carried out."""
     answer = own.call_memory(name, given, turn, said)
     if turn is None or "proposal" not in answer:
         return answer

@@ -1,1 +1,1 @@
-"""Puts durable memory together: the notes, what a turn has of them, what forgets and what examines."""
+"""Composes durable memory: notes, recall, writeback, forgetting and checks."""

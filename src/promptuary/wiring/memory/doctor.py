@@ -1,4 +1,4 @@
-"""Examines a workspace: its database, what waits for writeback, and the notes of the principal."""
+"""Checks a workspace: its database, the queue of writeback, and the notes of the principal."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from promptuary.storage.sqlite.state import SqliteState
 def examined(
     state: StateDatabase, principal: Principal, memories: Mapping[str, tuple[Memory, Oblivion]], *, fix: bool
 ) -> Examination:
-    """Return what is not as promised; with ``fix``, what can be repaired without a loss is. ``memories`` by thread."""
+    """Return the problems; ``fix`` repairs what can be repaired without loss. ``memories`` are by thread."""
     found = [*_of_database(state), *_of_writeback(state, principal)]
     counts = Counter({"threads": len(state.threads(principal).threads())})
     for number, (thread, (memory, beside)) in enumerate(memories.items()):
@@ -30,7 +30,7 @@ def examined(
 
 
 def _sizes(state: StateDatabase, principal: Principal) -> Sequence[ThreadSize]:
-    """Return what the threads take; nothing if the database is damaged, which is a finding."""
+    """Return the sizes of the threads; empty if the database is damaged, which is reported as a finding."""
     with suppress(PromptuaryError):
         return state.threads(principal).sizes()
     return ()

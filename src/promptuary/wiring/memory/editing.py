@@ -1,4 +1,4 @@
-"""What a person edits in their editor: a note, or what a proposal would write."""
+"""Edits a note, or what a proposal would write, in the person's editor."""
 
 from promptuary.core.notes import Note
 from promptuary.core.ports.writeback import Proposal, ProposalFields

@@ -1,4 +1,4 @@
-"""What forgetting a note reaches beside the notes: the ledger of the workspace, and the indexes of its principals."""
+"""Forgets a note outside the notes: in the ledger of the workspace, and in the indexes of its principals."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ _LOCK: Final = "forgetting.lock"
 def beside_notes(
     workspace: Workspace, place: MemoryPlace, state: StateDatabase, experiences: "Callable[[], Experiences]"
 ) -> Oblivion:
-    """Return what forgets a note where it was copied to. ``experiences`` returns those of the principal."""
+    """Return what removes the copies of a note. ``experiences`` returns those of the principal."""
     own = index_name(place)
     return Oblivion(
         state.forgetting(place.principal),
@@ -45,13 +45,13 @@ def beside_each(
     state: StateDatabase,
     experiences: "Callable[[], Experiences]",
 ) -> Mapping[str, tuple[Memory, Oblivion]]:
-    """Return the memories of a principal by thread, each with what forgets beside it."""
+    """Return the memories of a principal by thread, each with what removes copies of its notes."""
     every = memories.items()
     return {thread: (memory, beside_notes(workspace, place, state, experiences)) for thread, (place, memory) in every}
 
 
 def _saying(experiences: "Experiences", texts: Sequence[str]) -> Sequence[str]:
-    """Return the ids of the experiences that say what one of these texts says."""
+    """Return the ids of the experiences that say the same as one of these texts."""
     wanted = passages(texts)
     if not wanted.by_word:
         return ()
@@ -74,7 +74,7 @@ def _alone(workspace: Workspace, patience: float) -> Iterator[None]:
 def forget_first(
     every: Iterable[tuple[Memory, Oblivion]], key: str, *, everywhere: bool, dry_run: bool
 ) -> ForgetReport:
-    """Forget a note in the first memory that has it. Raises ``UnknownNoteError`` if none has."""
+    """Forget a note in the first memory that has it. Raises ``UnknownNoteError`` if there is none."""
     unknown: list[UnknownNoteError] = []
     for memory, beside in every:
         try:
@@ -85,9 +85,9 @@ def forget_first(
 
 
 def forget_the_rest(workspace: Workspace, memory: Memory, beside: Oblivion) -> None:
-    """Forget what an earlier process began to forget, and what was forgotten in another workspace.
+    """Finish forgetting what an earlier process began to forget, or what was forgotten in another workspace.
 
-    If a disk fails again, the person who opens the notes gets to them nevertheless, and `doctor` tells.
+    If the disk fails again, the notes can still be opened, and ``doctor`` reports the problem.
     """
     try:
         finish(memory, beside)

@@ -1,4 +1,4 @@
-"""Learns notes from turns of other programs, as ``finish`` does from our own."""
+"""Learns notes from turns of other programs, as ``finish`` does from Promptuary's own."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ def learnt_elsewhere(
     thread: str,
     timeout: float,
 ) -> list[Proposal]:
-    """Learn notes from a turn of another program; return what is proposed because of it by now."""
+    """Learn notes from a turn of another program; return the proposals from it so far."""
     finished = finished_elsewhere(messages, thread)
     before = {one.id for one in proposals.all()}
     with state.transaction():
@@ -33,9 +33,9 @@ def learnt_elsewhere(
 
 
 def finished_elsewhere(messages: Sequence[Message], thread: str) -> FinishedTurn:
-    """Return a turn of another program as one that can be learnt from; it begins with what the person said.
+    """Return a turn of another program in the form of a finished turn; it begins with what the person said.
 
-    Nobody knows what was in its prompts. Results of tools in it say that the model has read words of others.
+    Its prompts are unknown. If it has results of tools, the model has read text from outside.
     """
     first = messages[0] if messages else None
     if first is None or first.get("role") != "user" or not isinstance(first.get("content"), str):

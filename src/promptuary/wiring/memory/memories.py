@@ -1,6 +1,6 @@
-"""The durable memory of one principal: by thread and by session, its tools, and what learns from turns.
+"""The durable memory of one principal: by thread and by session, with its tools and writeback.
 
-Each is opened when it is first used, and all are closed with the database of the workspace.
+Each is opened on first use, and all are closed with the database of the workspace.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 
 class OtherParts(Protocol):
-    """What memory needs of the workspace that it is opened in."""
+    """What memory needs from its workspace."""
 
     def renew(self) -> None:
-        """Refuse to go on if it is closed; open the database again if it was removed or replaced."""
+        """Raise an error if it is closed; reopen the database if it was removed or replaced."""
         ...
 
     def state(self, *, create: bool = True) -> StateDatabase:
@@ -54,12 +54,12 @@ class OtherParts(Protocol):
         ...
 
     def learner(self) -> ExperienceLearner:
-        """Return what learns experiences from turns."""
+        """Return the learner of experiences."""
         ...
 
 
 class Memories:
-    """Every memory of a principal. ``opening`` is the lock under which parts of the workspace are opened."""
+    """All memories of a principal. ``opening`` is the lock under which parts of the workspace are opened."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class Memories:
         return memory_layers(self._settings, self.within)
 
     def tool_schemas(self, form: ToolForm) -> Sequence[Mapping[str, object]]:
-        """Return the tools of memory as a provider wants them described."""
+        """Return the tools of memory in a provider's format."""
         from promptuary.memory.doors.tools import tool_schemas  # noqa: PLC0415  (only agents need it)
 
         return tool_schemas(form)
@@ -151,7 +151,7 @@ class Memories:
         turn: Turn | None,
         messages: Sequence[Message] | None,
     ) -> dict[str, object]:
-        """Return what a tool of memory answers, in ``turn`` after ``messages``."""
+        """Return the result of a tool of memory, in ``turn`` after ``messages``."""
         from promptuary.wiring.memory.writeback import tool_answer, turn_so_far  # noqa: PLC0415  (only agents need it)
 
         proposals = lambda: self.proposals(create=True)  # noqa: E731
@@ -162,18 +162,18 @@ class Memories:
             said = turn_so_far(turn, state.threads(self._principal), messages, self._workspace)
         memory = self.within(turn.thread, self._parts.sight(turn.thread, state))
         answer = tool_answer(memory, proposals, self._counter, name, arguments, said=said)
-        if "written" in answer and turn.thread:  # nobody learns from a turn that is not recorded
+        if "written" in answer and turn.thread:  # an unrecorded turn is not learnt from
             self.writeback().skip(turn.id)
         return answer
 
     def proposals(self, *, create: bool = False) -> Proposals:
-        """Return what waits for the person before it is remembered. Unless ``create`` is set, creates no database."""
+        """Return the proposals. Unless ``create`` is set, no database is created."""
         from promptuary.wiring.memory.writeback import open_proposals  # noqa: PLC0415  (most expansions need none)
 
         return open_proposals(self._parts.state(create=create), self._principal, self.of)
 
     def writeback(self) -> Writeback:
-        """Return what learns from finished turns."""
+        """Return the writeback of finished turns."""
         from promptuary.wiring.memory.writeback import open_writeback  # noqa: PLC0415  (most expansions need none)
 
         with self._opening:
@@ -190,7 +190,7 @@ class Memories:
             return self._writeback
 
     def learn(self, messages: Sequence[Message], *, thread: str, timeout: float) -> Sequence[Proposal]:
-        """Learn from a turn of another program; return what it proposes."""
+        """Learn from a turn of another program; return its proposals."""
         from promptuary.wiring.memory.learning import learnt_elsewhere  # noqa: PLC0415  (seldom needed)
 
         waiting = self.proposals(create=True)
@@ -199,14 +199,14 @@ class Memories:
         )
 
     def forget(self, key: str, *, everywhere: bool, dry_run: bool) -> ForgetReport:
-        """Forget a note with everything that is stored of it, in whichever thread's memory it is."""
+        """Forget a note with all its copies, in whichever thread's memory it is."""
         from promptuary.wiring.memory.forgetting import forget_first  # noqa: PLC0415  (seldom needed)
 
         every = self._forgetting(self._parts.state(create=False)).values()
         return forget_first(every, key, everywhere=everywhere, dry_run=dry_run)
 
     def _forgetting(self, state: StateDatabase) -> Mapping[str, tuple[Memory, Oblivion]]:
-        """Return every memory by thread, with what forgets beside it."""
+        """Return every memory by thread, with what removes copies of its notes."""
         from promptuary.wiring.memory.forgetting import beside_each  # noqa: PLC0415  (seldom needed)
 
         return beside_each(self._workspace, self.every(), state, lambda: self._parts.experiences_in(state))
@@ -214,20 +214,20 @@ class Memories:
     def import_notes(
         self, path: str | Path, *, form: ForeignForm | None, owner: str | None, dry_run: bool
     ) -> ImportReport:
-        """Take over the notes of another memory."""
+        """Import the notes of another memory."""
         from promptuary.wiring.memory.transfer import imported  # noqa: PLC0415  (seldom needed)
 
         return imported(self.of(), self._workspace, Path(path), form=form, owner=owner, dry_run=dry_run)
 
     def examine(self, *, fix: bool = False) -> Examination:
-        """Return what is not as promised in the database and the notes; with ``fix``, repair what can be repaired."""
+        """Check the database and the notes, and return the problems; ``fix`` repairs what can be repaired."""
         from promptuary.wiring.memory.doctor import examined  # noqa: PLC0415  (seldom needed)
 
         state = self._parts.state(create=False)
         return examined(state, self._principal, self._forgetting(state), fix=fix)
 
     def close(self) -> None:
-        """Close every memory, and what learns; the next that asks opens them again."""
+        """Close every memory and the writeback; the next use reopens them."""
         if self._writeback is not None:
             self._writeback.close()
         for pinned in self._pinned.values():

@@ -1,4 +1,4 @@
-"""Opens the durable memory of a principal: where the notes are, their journals and their index."""
+"""Opens the durable memory of a principal: its folders, journals and index."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -42,7 +42,7 @@ _PLACEHOLDER: Final = re.compile(r"\{(thread|user)\}")
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlace:
-    """Whose memory it is, and where: ``space`` is the agent's folder below ``memory``."""
+    """The principal and the place of a memory: ``space`` is the agent's folder below ``memory``."""
 
     principal: Principal
     space: str
@@ -50,9 +50,9 @@ class MemoryPlace:
     @classmethod
     def of(cls, principal: Principal, template: str, thread: str) -> "MemoryPlace":
         """Return the place for a principal in a thread; ``template`` names a folder below that of the agent."""
-        # No user can have the name of a group: names are printable.
+        # Names are printable, so no user can have the name of a group.
         user = principal.user if principal.group is None else f"group\0{principal.group}"
-        filled = {"thread": thread or _MAIN, "user": user}  # a turn that is not recorded has no thread
+        filled = {"thread": thread or _MAIN, "user": user}  # an unrecorded turn has no thread
         parts = [
             folder_name(_PLACEHOLDER.sub(lambda found: filled[found[1]], part)) for part in template.split("/") if part
         ]
@@ -60,7 +60,7 @@ class MemoryPlace:
 
 
 def places(principal: Principal, template: str, threads: Iterable[str]) -> Mapping[str, MemoryPlace]:
-    """Return where the memories of a principal are, by thread: that of ``main`` first, and each once."""
+    """Return the places of the memories of a principal, by thread: that of ``main`` first, and each once."""
     found: dict[MemoryPlace, str] = {}
     for thread in (_MAIN, *(threads if _THREAD in template else ())):
         found.setdefault(MemoryPlace.of(principal, template, thread), thread)
@@ -79,7 +79,7 @@ def open_memory(
     place: MemoryPlace,
     state: Callable[[], StateDatabase],
 ) -> Memory:
-    """Return the memory at ``place``. ``state`` returns the database of the workspace, which it creates."""
+    """Return the memory at ``place``. ``state`` returns the database of the workspace, creating it if needed."""
     principal = place.principal
     opened: list[SqliteState] = []
     of_person = notes_folder() / place.space
@@ -116,7 +116,7 @@ def open_memory(
             database.close()
 
     openers: dict[NoteScope, OpenRoot] = {"project": of_project}
-    if principal.group is None:  # in a group, nothing of a person is known
+    if principal.group is None:  # a group does not see a person's own notes
         openers["user"] = of_user
     roots = Roots(openers, close)
     memory = Memory(
@@ -130,14 +130,14 @@ def open_memory(
 
 
 def index_name(place: MemoryPlace, session: str = "") -> str:
-    """Return the name of the index of what a principal sees at a place: each has one of its own, and each session."""
+    """Return the name of the index of what a principal sees at a place: each principal and session has its own."""
     owner = place.principal.owner
     named = f"{owner.kind}\0{owner.name}\0{place.space}" + (f"\0{session}" if session else "")
     return sha256(named.encode()).hexdigest()[:16]
 
 
 def recall_policy(settings: Settings) -> RecallPolicy:
-    """Return how ``settings`` want notes to be selected for a message."""
+    """Return the policy of ``settings`` for selecting notes for a message."""
     return RecallPolicy(
         mode="legacy_blocking" if settings.recall_mode == "legacy_blocking" else "hybrid_async",
         timeout=settings.recall_timeout_ms / 1000,
@@ -148,7 +148,7 @@ def recall_policy(settings: Settings) -> RecallPolicy:
 
 
 def now() -> str:
-    """Return the time as notes have it: ISO 8601 in UTC, to the second."""
+    """Return the time in the format of notes: ISO 8601 in UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 

@@ -1,4 +1,4 @@
-"""Opens the memory of a session: the notes that it was pinned with. Loaded when a thread has a session."""
+"""Opens the memory of a session: its pinned notes. Imported only if a thread has a session."""
 
 from promptuary.config.settings import Settings
 from promptuary.core.ports.threads import StateDatabase
@@ -12,7 +12,7 @@ from promptuary.workspace.workspace import Workspace
 def open_pinned_memory(
     workspace: Workspace, settings: Settings, place: MemoryPlace, base: Memory, *, sight: Sight, state: StateDatabase
 ) -> PinnedMemory:
-    """Return what a session has of the memory at ``place``, which is ``base``."""
+    """Return the session's part of ``base``, the memory at ``place``."""
     store, session = state.sessions(place.principal), sight.session
     return PinnedMemory(
         base,

@@ -1,4 +1,4 @@
-"""Connects what the ledger compares with what there is now: notes, lists of notes, references."""
+"""Looks up the current state of sources, to which the ledger is compared: notes, lists of notes, references."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -26,7 +26,7 @@ def lookups(
     *,
     timeout: float,
 ) -> Lookups:
-    """Return the ways to look at what is no file. ``memory`` is that of a thread."""
+    """Return the lookups for sources that are not files. ``memory`` returns the memory of a thread."""
 
     def revision(reference: Reference) -> str:
         with workspace.visit() as visit:
@@ -48,7 +48,7 @@ def lookups(
 
 
 def experience_drift(experiences: Experiences, experience: str, revision: str) -> DriftKind | None:
-    """Return what became of an experience since a revision of it."""
+    """Return how an experience differs from a revision of it."""
     found = experiences.some([experience]).get(experience)
     if found is None:
         return "gone"
@@ -56,7 +56,7 @@ def experience_drift(experiences: Experiences, experience: str, revision: str) -
 
 
 def note_drift(memory: Memory, note: str, revision: str) -> DriftKind | None:
-    """Return what became of a note since a revision of it."""
+    """Return how a note differs from a revision of it."""
     found = memory.exact(f"memory:{note}")
     if found is None:
         changes = [change for notebook in memory.notebooks() for change in notebook.view.changes(note)]

@@ -1,4 +1,4 @@
-"""Imports and exports notes: the files of another memory through the door, their meaning through the memory."""
+"""Imports and exports notes: ``workspace`` reads and writes the files, ``memory`` interprets them."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ def imported(
     owner: str | None,
     dry_run: bool,
 ) -> ImportReport:
-    """Take over the notes at ``path``, a folder or a file."""
+    """Import the notes at ``path``, a folder or a file."""
     if form is not None and form not in FORMS:
         raise PromptuaryError(f"the form of an import is one of {', '.join(FORMS)}, not {form!r}")
     files = read_markdown(path, is_note=LinkedNotes(workspace.root.path).hold)

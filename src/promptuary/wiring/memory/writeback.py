@@ -1,4 +1,4 @@
-"""What a turn has of memory: the layers that recall notes, and what learns from the turn when it is finished."""
+"""Memory in a turn: the layers that recall notes, and the writeback after the turn."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
@@ -37,7 +37,7 @@ _FILE: Final = "file:"
 _MODEL_SECONDS: Final = 120.0
 
 MemoryWithin = Callable[[str, "Sight | None"], "Memory | PinnedMemory"]
-"""Returns the memory of a thread; ``PinnedMemory`` where a session says what it may see."""
+"""Returns the memory of a thread; a ``PinnedMemory`` if it has a session."""
 
 
 def memory_layers(settings: Settings, memory: MemoryWithin) -> Sequence[Layer]:
@@ -74,10 +74,10 @@ def open_writeback(
     pinned: Callable[[str], "PinnedMemory | None"],
     learner: Callable[[], ExperienceLearner],
 ) -> Writeback:
-    """Return what learns from the finished turns of ``principal``. ``memory`` is that of a thread.
+    """Return the writeback of ``principal``. ``memory`` returns the memory of a thread.
 
-    ``pinned`` is that of the session of a thread, if it has one. What is told in words is read by a model for
-    ``learner``, if there is a model.
+    ``pinned`` returns that of the session of a thread, if it has one. If there is a model, it also extracts lessons
+    from the conversation for ``learner``.
     """
     main = memory("main")
     apart = "{thread}" in settings.memory_folder
@@ -110,12 +110,12 @@ def _reader(model: ChatModel, learner: Callable[[], ExperienceLearner]) -> TurnR
 
 
 def own_file(workspace: Workspace) -> OwnFile:
-    """Return what tells whether only the person can have written a file."""
+    """Return a function that decides whether only the person can have written a file."""
     return lambda address: workspace.is_persons(address.removeprefix(_FILE))
 
 
 def turn_so_far(turn: Turn, threads: ThreadStore, messages: Sequence[Message], workspace: Workspace) -> TurnSnapshot:
-    """Return what was said in a turn that is not finished: ``messages`` followed its prompt."""
+    """Return a snapshot of a turn that is not finished: ``messages`` followed its prompt."""
     said = [Item(new_id("item"), one["role"], one.get("content") or "", turn=turn.id) for one in messages]
     history = [*threads.history(turn.thread), asked_item(turn), *said]
     foreign = foreign_turns(threads, turn.thread)
@@ -132,9 +132,9 @@ def tool_answer(
     *,
     said: TurnSnapshot | None = None,
 ) -> dict[str, object]:
-    """Return what a tool of memory answers, after what was ``said`` in a turn.
+    """Return the result of a tool of memory, after what was ``said`` in a turn.
 
-    ``proposals`` is called if the person has to agree to what is written.
+    ``proposals`` is called if the person has to approve what is written.
     """
     from promptuary.memory.doors.tools import MemoryTools  # noqa: PLC0415  (only agents need it)
 

@@ -1,1 +1,1 @@
-"""The database of a workspace: whose it is, and copies of all that is kept."""
+"""The database of a workspace: its ownership, and backups of all stored files."""

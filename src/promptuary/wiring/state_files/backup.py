@@ -1,7 +1,7 @@
-"""Backs up, restores and removes all that Promptuary keeps, for one workspace or for all that the person has used.
+"""Backs up, restores and removes all files of Promptuary, for one workspace or for all that the person has used.
 
-A backup has the conversations, the notes and the configuration, and not what can be made again: indexes, caches and
-models. A restore checks everything before it writes anything, and a database that it brings belongs to the person then.
+A backup has the conversations, the notes and the configuration, but not what can be rebuilt: indexes, caches and
+models. A restore checks everything before it writes anything, and binds a restored database to the person.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -45,7 +45,7 @@ _NOT_KEPT: Final = (".lock", ".tmp", "-wal", "-shm", "-journal")
 
 
 def backup(root: Path, target: Path, *, everywhere: bool, force: bool) -> KeptReport:
-    """Write all that is kept, for the workspace at ``root`` or for every known one, and for the person, to one file."""
+    """Write all stored files, of the workspace at ``root`` or of every known one, and of the person, to one file."""
     roots = list(dict.fromkeys([*known_workspaces.all_known(), root])) if everywhere else [root]
     gathered = _Gathering()
     with scratch_folder() as folder:
@@ -60,7 +60,7 @@ def backup(root: Path, target: Path, *, everywhere: bool, force: bool) -> KeptRe
 
 
 def restore(root: Path, source: Path, *, everywhere: bool, force: bool, dry_run: bool) -> KeptReport:
-    """Bring back what a backup has; what is there already is replaced only with ``force``, else nothing is done."""
+    """Restore a backup; existing files are replaced only with ``force``, otherwise nothing is done."""
     with scratch_folder() as folder:
         manifest = unpack(source, folder)
         roots, notes = _targets(manifest.workspaces, root, everywhere=everywhere)
@@ -77,12 +77,12 @@ def restore(root: Path, source: Path, *, everywhere: bool, force: bool, dry_run:
 
 
 def purge(root: Path, *, everywhere: bool, models: bool, dry_run: bool) -> KeptReport:
-    """Remove all that is kept for the workspace at ``root``, or everywhere: for every known one and for the person."""
+    """Remove all stored files for the workspace at ``root``, or for every known one and for the person."""
     roots = list(dict.fromkeys([*known_workspaces.all_known(), root])) if everywhere else [root]
     kept = [one for each in roots for one in kept_here(each)]
     if everywhere:
         kept += kept_by_person(models=models)
-    # What is in a folder that goes is not counted twice.
+    # Files in a folder that is removed are not counted twice.
     folders = [one.path for one in kept]
     kept = [
         one
@@ -136,7 +136,7 @@ class _Gathering:
         target = scratch / name.replace("/", "-")
         copy_database(path, target)
         if binding is not None:
-            # Otherwise a restore would make the words of somebody else the person's own.
+            # Otherwise a restore would turn somebody else's words into the person's own.
             state = SqliteState(target)
             bound = state.database.binding
             state.close()
@@ -148,7 +148,7 @@ class _Gathering:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One file that a restore brings: from where, to where, and how it is written."""
+    """One file of a restore: its source, its target, and how it is written."""
 
     what: str
     source: Path
@@ -222,7 +222,7 @@ def _person_steps(folder: Path) -> Iterator[_Step]:
 def _targets(
     workspaces: Sequence[str], root: Path, *, everywhere: bool
 ) -> tuple[Sequence[tuple[int, Path]], Sequence[str]]:
-    """Return which workspaces of an archive go where."""
+    """Return the targets of the workspaces of an archive."""
     if not everywhere:
         if len(workspaces) == 1:
             return [(0, root)], []

@@ -1,6 +1,6 @@
-"""Compares the binding of a state database with that of the workspace: one of somebody else is not used.
+"""Compares the binding of a state database with that of the workspace: a foreign database is not used.
 
-Separate from ``state``, which loads everything about threads: a search needs only the vectors of the database.
+Separate from ``state``, which imports everything about threads: a search needs only the vectors of the database.
 """
 
 from promptuary.core.errors import ForeignStateError
@@ -11,8 +11,8 @@ from promptuary.workspace.state_file import StateFile
 def check_binding(database: BoundDatabase, file: StateFile) -> str:
     """Bind ``database``, which was opened from ``file``, to this person if it is not bound yet.
 
-    Returns a sentence for the person if it was made before databases were bound, else nothing. Closes it and raises
-    ``ForeignStateError`` if it is somebody else's.
+    Returns a sentence for the person if it was made before databases were bound, else an empty text. Closes it and
+    raises ``ForeignStateError`` if it belongs to somebody else.
     """
     bound = database.binding
     if bound == file.binding:

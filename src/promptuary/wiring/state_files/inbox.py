@@ -1,4 +1,4 @@
-"""Opens what chat gateways keep: the messages that they received, and a place for chats without a workspace."""
+"""Opens the storage of chat gateways: received messages, and a workspace for chats without one."""
 
 from pathlib import Path
 
@@ -13,5 +13,5 @@ def open_inbox() -> InboxStore:
 
 
 def empty_place() -> Path:
-    """Return the folder that is the workspace of chats without one: it is the person's, and nobody puts files there."""
+    """Return the folder that serves as the workspace of chats without one: it belongs to the person and stays empty."""
     return made(state_folder() / "gateways" / "no_workspace")

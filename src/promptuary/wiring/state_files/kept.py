@@ -1,4 +1,4 @@
-"""All that is kept for a workspace: taken over, copied to a file, brought back, removed."""
+"""The stored files of a workspace: adoption, backup, restore and removal."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -9,25 +9,25 @@ from promptuary.workspace.workspace import Workspace
 
 
 class KeptFiles:
-    """What is kept for ``workspace``. ``without_state`` closes its database, which is replaced in the block."""
+    """The stored files of ``workspace``. ``without_state`` closes its database while it is replaced in the block."""
 
     def __init__(self, workspace: Workspace, without_state: Callable[[], AbstractContextManager[None]]) -> None:
         self._workspace, self._without_state = workspace, without_state
 
     def adopt(self) -> None:
-        """Take the database of the workspace for this person's own, although it came from elsewhere."""
+        """Adopt the database of the workspace as this person's own, although it came from elsewhere."""
         from promptuary.wiring.state_files.state import adopt_state  # noqa: PLC0415  (seldom needed)
 
         adopt_state(self._workspace)
 
     def backup(self, path: str | Path, *, everywhere: bool, force: bool) -> KeptReport:
-        """Write all that is kept to one file."""
+        """Write all stored files to one archive."""
         from promptuary.wiring.state_files.backup import backup  # noqa: PLC0415  (seldom needed)
 
         return backup(self._workspace.root.path, Path(path), everywhere=everywhere, force=force)
 
     def restore(self, path: str | Path, *, everywhere: bool, force: bool, dry_run: bool) -> KeptReport:
-        """Bring back what a backup has."""
+        """Restore a backup."""
         from promptuary.wiring.state_files.backup import restore  # noqa: PLC0415  (seldom needed)
 
         with self._without_state():
@@ -35,7 +35,7 @@ class KeptFiles:
             return restore(home, Path(path), everywhere=everywhere, force=force, dry_run=dry_run)
 
     def purge(self, *, everywhere: bool, models: bool, dry_run: bool) -> KeptReport:
-        """Remove all that is kept."""
+        """Remove all stored files."""
         from promptuary.wiring.state_files.backup import purge  # noqa: PLC0415  (seldom needed)
 
         with self._without_state():

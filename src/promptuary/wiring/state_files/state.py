@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def open_state(workspace: Workspace, on_note: Callable[[str], object]) -> SqliteState:
     """Return the database of ``workspace``, created and bound to this person if there is none.
 
-    Raises ``ForeignStateError`` if it is somebody else's. One that was made before databases were bound is bound now,
-    and ``on_note`` is called with a sentence for the person.
+    Raises ``ForeignStateError`` if it belongs to somebody else. One that was made before databases were bound is bound
+    now, and ``on_note`` is called with a sentence for the person.
     """
     file = state_file(workspace)
     state = SqliteState(file.path)
@@ -28,14 +28,14 @@ def open_state(workspace: Workspace, on_note: Callable[[str], object]) -> Sqlite
 
 
 def state_in_memory() -> "InMemoryState":
-    """Return a database for where there is none, and none is to be created."""
+    """Return a database in memory, where none exists and none may be created."""
     from promptuary.storage.in_memory import InMemoryState  # noqa: PLC0415  (seldom needed)
 
     return InMemoryState()
 
 
 def adopt_state(workspace: Workspace) -> StateFile:
-    """Take the database of ``workspace`` for this person's own from now on."""
+    """Adopt the database of ``workspace`` as this person's own."""
     if not has_state(workspace):
         raise ConfigError("there is no database to adopt in this workspace: no thread has been used in it yet")
     file = adopt(workspace)
