@@ -1,4 +1,4 @@
-"""What a definition is, and which ones a name means. Pure."""
+"""The type of a definition, and the lookup of definitions by name. Pure."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,15 +29,15 @@ _T = TypeVar("_T")
 
 
 def plain_name(written: str) -> str:
-    """Return a name as definitions have it: ``Point::new``, ``Point#new`` and ``Point.new()`` are ``Point.new``."""
+    """Return a name in normal form: ``Point::new``, ``Point#new`` and ``Point.new()`` are ``Point.new``."""
     name = written.replace("::", ".").replace("#", ".").strip(".")
     return name if name.endswith("operator()") else name.removesuffix("()")
 
 
 def best_named(found: Sequence[_T], name: str, definition: Callable[[_T], Definition]) -> list[_T]:
-    """Return those of ``found`` that ``name`` means: of exactly this name, else those whose name ends in it.
+    """Return those of ``found`` that ``name`` means: with exactly this name, else those whose name ends in it.
 
-    Of each, definitions go before constants and declarations.
+    Of each, definitions come before constants and declarations.
     """
     fitting = [one for one in found if f".{definition(one).name}".endswith(f".{name}")]
 

@@ -1,8 +1,8 @@
-"""The definitions in a source text: functions, classes, headings, and what else has a name.
+"""The definitions in a source text: functions, classes, headings, and everything else with a name.
 
 Python is parsed by the standard library, Markdown by its headings, other languages by tree-sitter if the ``languages``
-extra is installed. A text that does not parse has no definitions; this is not an error. Everything is linear; where the
-parser is not, it stops after a time that grows with the length of the text.
+extra is installed. A text that does not parse has no definitions; this is not an error. Everything is linear; a parser
+that is not stops after a time that grows with the length of the text.
 """
 
 import re
@@ -20,8 +20,8 @@ def definitions(
 ) -> tuple[Definition, ...]:
     """Return the definitions of ``text`` in order; none if the language is unknown or the text does not parse.
 
-    There are none either if parsing takes too long; then ``on_slow`` is called. With ``everything`` they include what
-    is no part of an outline: constants, fields, and declarations of what is defined elsewhere.
+    There are also none if parsing takes too long; then ``on_slow`` is called. With ``everything`` they include what is
+    not part of an outline: constants, fields, and declarations of what is defined elsewhere.
     """
     if language == "markdown":
         return tuple(_markdown(text))
@@ -37,7 +37,7 @@ def definitions(
 
 
 def has_grammar(language: str) -> bool:
-    """Return whether definitions of ``language`` can be found with what is installed."""
+    """Return whether an installed parser can find definitions of ``language``."""
     return language in {"python", "markdown"} or (language in GRAMMARS and has_tree(language))
 
 

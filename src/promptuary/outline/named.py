@@ -1,4 +1,4 @@
-"""Which chunks of code define what a query names, so that a definition comes before its callers. Pure.
+"""Finds the chunks of code that define what a query names, so that a definition comes before its callers. Pure.
 
 Knows the words with which languages begin a definition, and the heading of a chunk, which is the name of what is
 defined there. It parses nothing: the chunker did that when the file was indexed.
@@ -16,14 +16,14 @@ KEYWORDS: Final = (
     *("class", "def", "enum", "fn", "func", "function", "interface", "struct", "trait", "type"),
     *("const", "let", "var", "val", "fun", "module", "namespace", "object", "record", "protocol", "union"),
 )
-"""Words that stand before the name of what is defined, the most usual ones first."""
+"""Keywords before the name in a definition, the most common ones first."""
 PHRASES: Final = KEYWORDS[:10]
-"""Those with which the index is asked."""
+"""The keywords with which the index is searched."""
 MOST_NAMES: Final = 2
-"""So many names of a query are looked up."""
+"""How many names of a query are looked up."""
 _LONGEST: Final = 100
 _QUERY: Final = 400
-"""So much of a query is looked at: who pastes a page does not look for a name."""
+"""How many characters of a query are examined: a pasted page is not a search for a name."""
 _NAME: Final = re.compile(r"(?<![\w$.])[^\W\d][\w$]*(?:(?:\.|::|#)[^\W\d][\w$]*)*(?![\w$])")
 _PARTS: Final = re.compile(r"\.|::|#")
 
@@ -51,8 +51,8 @@ def is_alone(query: str) -> bool:
 def defining(chunks: Mapping[int, IndexedChunk], named: NameInCode) -> list[int]:
     """Return the numbers of the chunks of code that define ``named``, the first line of each definition.
 
-    Where no line does so with a word that says it, it is the first chunk under a heading of that name: a function in C,
-    a method in Java.
+    If no line has a keyword for it, it is the first chunk under a heading with that name: a function in C, a method in
+    Java.
     """
     own = {number: one for number, one in chunks.items() if one.kind == "code" and _belongs(one, named)}
     found = [number for number, one in own.items() if _line(named.name).search(one.chunk.text)]
@@ -77,7 +77,7 @@ def _belongs(chunk: IndexedChunk, named: NameInCode) -> bool:
 
 @lru_cache(maxsize=64)
 def _line(name: str) -> re.Pattern[str]:
-    """Return what finds a line that defines ``name``: after a keyword, or as a constant that is set there."""
+    """Return the pattern of a line that defines ``name``: after a keyword, or as a constant that is set there."""
     exact, before = re.escape(name), r"^[ \t]*(?:[a-z(){}]{1,20}[ \t]+){0,4}"
     keyword = rf"{before}(?:{'|'.join(KEYWORDS)})!?[ \t]+(?:\([^)\n]{{0,80}}\)[ \t]*)?{exact}(?![\w$])"
     constant = rf"^(?:(?:export|static|final|public|private)[ \t]+){{0,3}}{exact}[ \t]*(?::[^=\n]{{1,80}})?=(?!=)"

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 _LONGEST_NAME: Final = 1_000
 _DEEPEST: Final = 64
-"""Declarators and qualifications that are followed inwards."""
+"""Declarators and qualifications whose inner node is examined."""
 
 _DEFINING = frozenset(
     [
@@ -86,7 +86,7 @@ _UNNAMED_DECLARATORS = frozenset({"parenthesized_declarator", "reference_declara
 _MEMBER = re.compile(r"[\w$]+(?:\.#?[\w$]+){1,20}")
 
 ABOVE = frozenset({"comment", "line_comment", "block_comment", "attribute_item", "decorator"})
-"""The nodes that belong to the definition which they stand right above."""
+"""The nodes that belong to the definition right below them."""
 
 FUNCTIONS = frozenset(
     [
@@ -96,7 +96,7 @@ FUNCTIONS = frozenset(
         *_FUNCTION_VALUES,
     ]
 )
-"""The nodes with code that runs: what is named in them cannot be meant from elsewhere."""
+"""The nodes with code that runs: names inside them cannot be referred to from elsewhere."""
 
 WRAPPERS = {
     "export_statement": True,
@@ -115,7 +115,7 @@ WRAPPERS = {
 
 
 class Named(NamedTuple):
-    """A name and what has it."""
+    """A name and the node that has it."""
 
     name: str
     role: Role
@@ -157,7 +157,7 @@ def _constants(node: "Node", data: bytes) -> Iterator[Named]:
 
 
 def _declared(node: "Node", data: bytes) -> Iterator[Named]:
-    """Yield what a declaration of C, C++ or Java declares; a type without a name is defined by the one it is given."""
+    """Yield what a declaration of C, C++ or Java declares; a type without a name is defined by the declared one."""
     made = node.child_by_field_name("type")
     nameless = (
         node.type == "type_definition"
@@ -167,7 +167,7 @@ def _declared(node: "Node", data: bytes) -> Iterator[Named]:
     )
     for declarator in node.children_by_field_name("declarator"):
         if declarator.type == "variable_declarator":
-            continue  # in Java: it is looked at for itself
+            continue  # in Java: it is examined separately
         inner, is_function = _innermost(declarator)
         if is_function and node.type != "type_definition":
             yield Named(_qualified(inner, data), "declaration")

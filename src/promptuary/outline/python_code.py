@@ -49,7 +49,7 @@ _ALIAS: type[ast.stmt] = getattr(ast, "TypeAlias", ast.AnnAssign)
 
 
 class _Source:
-    """The lines of a text, and what stands around its statements."""
+    """The lines of a text, and the comments around its statements."""
 
     def __init__(self, text: str) -> None:
         self._lines = text.split("\n")
@@ -62,7 +62,7 @@ class _Source:
         return Definition(name, self._signature(node), first, last, depth, self._above_line(first))
 
     def constants(self, node: ast.stmt, prefix: str, depth: int) -> Iterator[Definition]:
-        """Yield a definition for each name that a statement of a module or a class gives a value or a type."""
+        """Yield a definition for each name to which a statement of a module or a class assigns a value or a type."""
         if isinstance(node, ast.Assign):
             targets: Sequence[ast.expr] = node.targets
         else:
@@ -78,7 +78,7 @@ class _Source:
                     yield Definition(name, signature, first, last, depth, self._above_line(first), "constant")
 
     def note_documented(self, body: Sequence[ast.stmt]) -> None:
-        """Remember where the strings end that document the constants before them."""
+        """Record where the docstrings of constants end."""
         for index in range(1, len(body)):
             before, after = body[index - 1], body[index]
             if (

@@ -26,7 +26,7 @@ _READ: Final = 256
 _MOST_OPEN: Final = 1_000
 """Brackets that may be open at once. At the end of a text with many open ones, tree-sitter takes memory in proportion
 to the square of their number (2 GB for 12,000 of them in Rust), and it cannot be stopped there. Brackets in comments
-and strings are counted, too: this keeps out what is broken and what is crude, not every text that is made for it."""
+and strings are counted, too: this rejects broken and crude texts, not every text made to exploit it."""
 
 _NOT_BRACKETS: Final = bytes(set(range(256)).difference(b"([{}])"))
 
@@ -107,14 +107,14 @@ def _parsed(data: bytes, grammar: "Language") -> "Tree | None":
 
 
 _ENDS_AT = {"type_spec": "{", "class": "\n", "module": "\n"}
-"""What ends the signature of a node whose body is no field of it, or does not follow it directly."""
+"""The nodes that end the signature of a node whose body is not a field of it, or does not follow directly."""
 
 
 class _Place(NamedTuple):
-    """A node on the way through the tree. ``outer`` is the whole statement that it is the only definition of.
+    """A node during the walk. ``outer`` is the whole statement, if this is its only definition.
 
-    ``above`` is the row where the comments and attributes above ``outer`` begin. ``settled``: it is not inside of a
-    function, so that what it names can be meant from elsewhere.
+    ``above`` is the row where the comments and attributes above ``outer`` begin. ``settled``: it is not inside a
+    function, so its names can be referred to from elsewhere.
     """
 
     node: "Node"
@@ -149,7 +149,7 @@ def _children(place: _Place, prefix: str, depth: int) -> list[_Place]:
     alone = node.type in WRAPPERS and _is_alone(node.type, children)
     settled = place.settled and node.type not in FUNCTIONS
     places = []
-    # What follows something on its row belongs to that: of the text, nothing stands before the first row.
+    # A comment after something on the same row belongs to that; before the first row there is nothing.
     row_before = node.start_point[0] if children and children[0].start_byte > node.start_byte else -1
     run: int | None = None  # where the comments and attributes right above begin
     for child in children:
@@ -171,10 +171,10 @@ def _children(place: _Place, prefix: str, depth: int) -> list[_Place]:
 
 
 def _is_alone(kind: str, children: "Sequence[Node]") -> bool:
-    """Return whether a statement has but one definition, or is not understood in parts: it is shown whole for each."""
+    """Return whether a statement has one definition, or makes no sense in parts: then it is shown whole for each."""
     if WRAPPERS[kind] or sum(child.type not in ABOVE for child in children) == 1:
         return True
-    # Go counts on from the constant above where none has a value.
+    # Go continues counting from the constant above if none has a value.
     return kind == "const_declaration" and any(
         child.type == "const_spec" and child.child_by_field_name("value") is None for child in children
     )
