@@ -1,1 +1,1 @@
-"""Search of what is no file: what a store has for one principal, in an index of its own, kept up in the background."""
+"""Search of records that are not files: a separate index of one principal's records, updated in the background."""

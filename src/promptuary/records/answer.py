@@ -1,4 +1,4 @@
-"""Answers a query from an index of records, with the ranking and the sense of "nothing" that files have."""
+"""Answers a query from an index of records, with the ranking and the threshold for "no match" that files have."""
 
 from typing import Final, Literal, NamedTuple
 
@@ -10,11 +10,11 @@ from promptuary.search.ranking import FEWEST, luck
 from promptuary.search.vectors.scale import measured
 
 _FEWEST: Final = 20
-"""So many chunks count at least: with fewer records than that, any of them is likely to be what is asked for."""
+"""The least number of chunks to assume: among fewer records, any of them is likely to be the one wanted."""
 
 
 class RecordAnswer(NamedTuple):
-    """What the index answers, how sure that is, and what a person should know of it."""
+    """The hits of the index, their confidence, and notes for a person."""
 
     found: Answer
     confidence: float
@@ -27,7 +27,7 @@ class RecordAnswer(NamedTuple):
 
 
 def answered(query: SearchQuery, index: RecordIndex[Key], what: str) -> RecordAnswer:
-    """Return what the index of ``what`` answers: reranked if there is a reranker, by words only if it must be.
+    """Return the hits of the index of ``what``: reranked if there is a reranker, by words only if necessary.
 
     A damaged index is rebuilt first.
     """
@@ -41,9 +41,9 @@ def answered(query: SearchQuery, index: RecordIndex[Key], what: str) -> RecordAn
 
 
 def among_few(confidence: float, chunks: int) -> float:
-    """Return how sure an answer from an index of few ``chunks`` is.
+    """Return the confidence of an answer from an index of few ``chunks``.
 
-    The ranking of files knows no index so small, and takes it for a larger one, in which chance would find more.
+    The ranking of files assumes a larger index, in which chance would find more.
     """
     few, more = max(_FEWEST, chunks), max(FEWEST, chunks)
     return confidence * luck(more) / luck(few)

@@ -1,8 +1,8 @@
-"""An index of what a store has for one principal: notes, experiences.
+"""An index of one principal's records in a store: notes, experiences.
 
-Isolation is physical: what the principal may not see is not in it, so that no filter can be forgotten. Each record is
-a file of the index. The index is disposable: a damaged one is rebuilt, and what changed is found by comparing places
-and revisions. Knows nothing of what the records are; ``memory/recall`` and ``experiences`` say that.
+Isolation is physical: what the principal may not see is not in it, so no filter can be forgotten. Each record is a file
+of the index. The index is disposable: a damaged one is rebuilt, and changes are found by comparing places and
+revisions. It does not know what the records are; ``memory/recall`` and ``experiences`` define that.
 """
 
 import time
@@ -23,7 +23,7 @@ Key = TypeVar("Key")
 
 
 class Listed(NamedTuple, Generic[Key]):
-    """A record that belongs in the index: what names it, its folder and path there, and its revision."""
+    """A record that belongs in the index: its key, its folder and path there, and its revision."""
 
     key: Key
     folder: Folder
@@ -37,7 +37,7 @@ class Listed(NamedTuple, Generic[Key]):
 
 
 class RecordEntry(NamedTuple):
-    """A record as the index has it."""
+    """A record as it is indexed."""
 
     folder: Folder
     file: IndexedFile
@@ -61,14 +61,14 @@ class RecordIndex(ABC, Generic[Key]):
 
     @abstractmethod
     def listed(self, keys: Collection[Key] | None = None) -> Iterable[Listed[Key]]:
-        """Return what belongs in the index: those of ``keys``, or all."""
+        """Return the records that belong in the index: those with ``keys``, or all."""
 
     @abstractmethod
     def entry(self, key: Key) -> RecordEntry | None:
-        """Return a record as it is now; ``None`` if it does not belong in the index any more."""
+        """Return the current record; ``None`` if it no longer belongs in the index."""
 
     def sync(self, *, rebuild: bool = False) -> bool:
-        """Make the index equal to the store; return False, and change nothing, if another writer is at work."""
+        """Bring the index up to date with the store; return False, and change nothing, if another writer is active."""
         return self._writing(self._sync_all, rebuild=rebuild)
 
     def update(self, keys: Collection[Key]) -> bool:
@@ -85,7 +85,7 @@ class RecordIndex(ABC, Generic[Key]):
         return self._writing(work)
 
     def is_current(self) -> bool:
-        """Return whether the index is equal to the store; true if another writer is just making it so."""
+        """Return whether the index is up to date with the store; true if another writer is updating it."""
         same: list[bool] = []
 
         def compare(writer: IndexWriter) -> None:
@@ -132,7 +132,7 @@ class RecordIndex(ABC, Generic[Key]):
     def _carry_out(
         self, writer: IndexWriter, listed: Iterable[Listed[Key]], known: Mapping[tuple[str, str], str]
     ) -> None:
-        """Index what is ``listed``, and drop what else is ``known``: places in the index, and revisions."""
+        """Index what is ``listed``, and drop everything else that is ``known``: places in the index, and revisions."""
         gone, flushed = set(known), time.monotonic()
         for one in listed:
             if known.get(one.place) == one.rev:

@@ -1,8 +1,8 @@
-"""The search of records as a service: opened when there is one to find, kept up to date in the background.
+"""The search of records as a service: opened when there is a record, updated in the background.
 
-Whoever writes a record says which, and goes on. A search waits a moment for what was written, and finds what is indexed
-by then. Once a process everything is compared, since another process may have been killed before it indexed what it
-wrote. Nothing is embedded while somebody waits.
+A writer reports which records changed, and continues. A search waits briefly for pending records, and finds what is
+indexed by then. Once per process everything is compared, since another process may have been killed before it indexed
+what it wrote. Nothing is embedded while somebody waits.
 """
 
 import logging
@@ -18,8 +18,8 @@ from promptuary.records.index import Key, RecordIndex
 logger = logging.getLogger(__name__)
 
 _LINGER: Final = 0.25
-"""Seconds without a write until records are indexed, unless somebody searches: it costs the disk several syncs, and the
-processor more than the writes did, and whoever writes would have to wait for both."""
+"""Seconds without a write until records are indexed, unless somebody searches: indexing costs several disk syncs and
+more processor time than the writes, and writers would have to wait for both."""
 _AT_LAST: Final = 5.0
 """Seconds after which they are indexed even while more is written."""
 _FEW: Final = 64
@@ -31,9 +31,9 @@ Index = TypeVar("Index", bound=RecordIndex[Any])
 
 
 class RecordSearch(Generic[Key, Index]):
-    """The search of the records of one principal. ``open_index`` is called when there is one, and not before.
+    """The search of the records of one principal. ``open_index`` is not called before there is one.
 
-    ``count`` returns how many there are; ``what`` is what messages call them. Every method may be called from any
+    ``count`` returns how many there are; ``what`` is their name in messages. Every method may be called from any
     thread.
     """
 
@@ -57,7 +57,7 @@ class RecordSearch(Generic[Key, Index]):
             self._start()
 
     def index_for(self, timeout: float) -> Index | None:
-        """Return the index for a search; ``timeout`` is how many seconds to wait for what is being indexed.
+        """Return the index for a search; ``timeout`` is how many seconds to wait for pending records.
 
         ``None`` if there is no record.
         """
@@ -66,12 +66,12 @@ class RecordSearch(Generic[Key, Index]):
         return self._opened()
 
     def embed_few(self) -> None:
-        """Embed what lacks a vector if that is soon done; a process that ends quickly does not get to it otherwise."""
+        """Embed what lacks a vector if that is quick; otherwise a short-lived process would never do it."""
         try:
             self.index_for(PATIENCE)
             began = time.monotonic()
             self.embed(lambda count: count < _FEW and time.monotonic() - began < PATIENCE)
-        except PromptuaryError as error:  # searches go on by words
+        except PromptuaryError as error:  # searches continue by words
             logger.warning("%s could not be embedded: %s", self._what, error)
 
     def embed(self, progress: Callable[[int], bool] | None = None) -> int:
@@ -80,7 +80,7 @@ class RecordSearch(Generic[Key, Index]):
         return 0 if index is None else index.embed(progress)
 
     def rebuild(self) -> None:
-        """Make the index anew, without what was forgotten. Raises ``PromptuaryError`` if another process writes it."""
+        """Rebuild the index, without what was forgotten. Raises ``PromptuaryError`` if another process writes it."""
         if (indexing := self._started()) is not None:
             indexing.wait()
         index = self._opened()
@@ -88,21 +88,21 @@ class RecordSearch(Generic[Key, Index]):
             raise PromptuaryError(f"another process is writing the index of {self._what}; try again when it is done")
 
     def is_current(self) -> bool:
-        """Return whether the index is equal to the store, after what was written last is indexed."""
+        """Return whether the index is up to date with the store, after indexing pending records."""
         self.settle()
         index = self._opened()
         return index is None or index.is_current()
 
     def forget(self, hashes: Sequence[str]) -> None:
-        """Delete vectors, and make the index anew without what is gone, so that no byte of them is left."""
+        """Delete vectors, and rebuild the index without what is gone, so that no byte of them is left."""
         with self._lock:
-            if self._index is None:  # also where the last note is gone: the index may still hold it
+            if self._index is None:  # even if the last note is gone: the index may still hold it
                 self._index = self._open_index()
         self.remove_vectors(hashes)
         self.rebuild()
 
     def remove_vectors(self, hashes: Sequence[str]) -> None:
-        """Delete the vectors of these hashes."""
+        """Delete the vectors with these hashes."""
         index = self._opened()
         if index is not None and index.backend.store is not None and hashes:
             index.backend.store.remove(hashes)
@@ -118,7 +118,7 @@ class RecordSearch(Generic[Key, Index]):
             indexing.wait()
 
     def close(self) -> None:
-        """Index what was written last, and close every file."""
+        """Index pending records, and close every file."""
         with self._lock:
             self._closing = True
             self._hurry.set()
@@ -139,14 +139,14 @@ class RecordSearch(Generic[Key, Index]):
             return self._index
 
     def _start(self) -> "concurrency.Task[None] | None":
-        """Return what indexes the changes in the background; ``None`` if there are none."""
+        """Return the task that indexes pending changes; ``None`` if there are none."""
         with self._lock:
             if self._indexing is None and (self._changed or not self._compared):
                 self._indexing = concurrency.begin(self._index_changes, daemon=False, name=f"promptuary-{self._what}")
             return self._indexing
 
     def _started(self) -> "concurrency.Task[None] | None":
-        """Do the same for somebody who waits for it."""
+        """Do the same for a caller that waits for it."""
         self._hurry.set()
         return self._start()
 
@@ -168,7 +168,7 @@ class RecordSearch(Generic[Key, Index]):
             keys, self._changed = self._changed, set()
             if keys or not self._compared:
                 return keys, not self._compared
-            # Under the lock: what is added from now on starts another task.
+            # Under the lock: records added from now on start another task.
             self._indexing = None
             self._hurry.clear()
             return None
