@@ -1,6 +1,6 @@
-"""The files of a session: their revisions when it is pinned, and the search of those that are still as they were.
+"""The files of a session: their revisions when it is pinned, and the search of those that are unchanged.
 
-And the search of files for people who may see a part of them.
+Also the search of files for people who may see only a part of them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,10 +26,10 @@ from promptuary.workspace.changes.revisions import revisions, unchanged
 from promptuary.workspace.workspace import Workspace
 
 _WILD: Final = str.maketrans(dict.fromkeys("*?[]{}\\", "?"))
-"""A name that has a wildcard in it is no pattern; any character may stand there then, and ``covers`` decides."""
+"""A name with a wildcard is not a pattern: the wildcard is replaced by any character, and ``covers`` decides."""
 
 _WITHOUT_NAMES: Final = (IndexBusy, IndexRebuilt, SearchedByWordsOnly, NotReranked, FilesUnpinned)
-"""Remarks that name no file, nor how many there are."""
+"""Remarks that name neither files nor their number."""
 
 
 def file_pins(workspace: Workspace, roots: tuple[str, ...]) -> dict[str, FilePin]:
@@ -38,14 +38,14 @@ def file_pins(workspace: Workspace, roots: tuple[str, ...]) -> dict[str, FilePin
 
 
 def files_now(workspace: Workspace, sight: Sight) -> Mapping[str, FilePin]:
-    """Return the same for a session that was pinned before; what did not change since is not read again."""
+    """Return the same for a session that was pinned before; unchanged files are not read again."""
     return revisions(workspace, sight.roots, sight.pins.files, since=nanoseconds(sight.session))
 
 
 def find_within(search: Search, query: SearchQuery, sight: Sight, workspace: Workspace) -> SearchResult:
-    """Return the hits that a session may see, in files that are as they were when it was pinned.
+    """Return the hits that a session may see, in files that are unchanged since it was pinned.
 
-    What else is in the roots is named in a remark; of anything outside nothing is told.
+    Changed files in the roots are named in a remark; nothing is said about files outside.
     """
     found = _found_in(search, query, sight.roots, workspace)
     inside = _inside(found, workspace, sight.covers)
@@ -58,7 +58,7 @@ def find_within(search: Search, query: SearchQuery, sight: Sight, workspace: Wor
 
 
 def find_in_reach(search: Search, query: SearchQuery, reach: Reach, workspace: Workspace) -> SearchResult:
-    """Return the hits in files that people may read who are not trusted with everything; ``workspace`` is theirs."""
+    """Return the hits in files that people with restricted access may read; ``workspace`` is their view."""
     if not reach.folders:
         return SearchResult()
     found = _found_in(search, query, reach.folders, workspace)
@@ -74,7 +74,7 @@ def _found_in(search: Search, query: SearchQuery, roots: Sequence[str], workspac
 
 def _inside(found: SearchResult, workspace: Workspace, covers: Callable[[str], bool]) -> list[tuple[Hit, str]]:
     named = ((hit, path_of_hit(hit, str(workspace.root.path))) for hit in found.hits)
-    # What is indexed outside of the workspace has an absolute path.
+    # Files indexed outside the workspace have an absolute path.
     return [(hit, path) for hit, path in named if not path.startswith("/") and covers(path)]
 
 

@@ -1,7 +1,7 @@
-"""The durable memory of a session: the notes that it was pinned with, and the way to write more.
+"""The durable memory of a session: its pinned notes, and the way to write more.
 
-It has an index of its own, so that a search sees nothing else and counts nothing else. What a turn of the session
-writes belongs to the session from then on, at the revision that it got. Every method blocks.
+It has a separate index, so that a search sees and counts nothing else. What a turn of the session writes is pinned by
+the session at its new revision. Every method blocks.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ PinNotes = Callable[[Mapping[NotePin, str | None]], object]
 
 
 class PinnedMemory:
-    """What the turns of one session have of the memory of its owner, ``base``."""
+    """The part of its owner's memory, ``base``, that the turns of one session see."""
 
     def __init__(
         self, base: Memory, sight: Sight, *, open_search: Callable[[VisibleNotes], NoteSearch], pin: PinNotes
@@ -34,7 +34,7 @@ class PinnedMemory:
         self.search = open_search(self.visible)
 
     def see(self, sight: Sight) -> None:
-        """See what the session is pinned with by now; the index follows."""
+        """Reload the pins of the session, and update the index."""
         if sight.key == self._sight.key:
             return
         before, after = _notes(self._sight), _notes(sight)
@@ -44,17 +44,17 @@ class PinnedMemory:
     # Reading
 
     def refreshed(self) -> VisibleNotes:
-        """Return what the session sees, after a look at what was done by hand."""
+        """Return what the session sees, after a scan for changes made by hand."""
         self._base.refresh()
         return self.visible
 
     def search_now(self, query: NoteQuery) -> MemoryResult:
-        """Return the notes that answer best."""
+        """Return the best matching notes."""
         self._base.refresh()
         return self.search.find(query)
 
     def find(self, query: str, *, limit: int = 10) -> MemoryResult:
-        """Return the notes that answer a question best."""
+        """Return the notes that match a question best."""
         self._base.refresh()
         self.search.embed_few()
         return self.search.find(NoteQuery(query, limit))
@@ -68,16 +68,16 @@ class PinnedMemory:
         return self.refreshed().newest(limit)
 
     def exact(self, key: str) -> Note | None:
-        """Return the note of exactly this id or path, or ``memory:ID``; ``None`` if the session has none."""
+        """Return the note with exactly this id or path, or ``memory:ID``; ``None`` if the session has none."""
         found = self._key(key)
         return None if found is None else self._read(found)
 
     def get(self, key: str) -> Note | None:
-        """Return the same: nobody types the beginning of an id here."""
+        """Return the same: abbreviated ids are not supported here."""
         return self.exact(key)
 
     def history(self, key: str) -> Sequence[NoteChange]:
-        """Return what happened to a note until it was pinned."""
+        """Return the changes of a note until it was pinned."""
         found = self._known(key)
         return self._views[found.scope].changes(found.id)
 
@@ -94,13 +94,13 @@ class PinnedMemory:
         return note
 
     def remembered(self, text: str, *, reason: str = "") -> Written:
-        """Write a note in one go."""
+        """Write a note."""
         self._check_memory()
         written = self._base.remembered(text, reason=reason)
         header = written.note.header
         known = self._sight.pins.notes.get((header.scope, header.id)) is not None
         self._keep(header)
-        # A note outside of the session that says the same is not spoken of.
+        # An equal note outside the session is not mentioned.
         return Written(written.note, changed=written.changed, is_new=written.is_new or not known)
 
     def archive(self, key: str, *, reason: str = "") -> Note:
@@ -147,7 +147,7 @@ class PinnedMemory:
 
 
 class _PinnedViews(Mapping[NoteScope, PinnedNotes]):
-    """The views of the places of notes that there are at that moment, as a session sees them."""
+    """The current views of the places of notes, as a session sees them."""
 
     def __init__(self, views: Mapping[NoteScope, NoteView], pins: Mapping[NotePin, str]) -> None:
         self._views, self.pins = views, pins
@@ -181,15 +181,15 @@ def note_pins(memory: Memory, chosen: Sequence[str] | None) -> dict[NotePin, str
 
 
 def page_pins(memory: Memory) -> dict[str, str]:
-    """Return the revisions of what people wrote into the lists of notes."""
+    """Return the revisions of the texts that people wrote into the lists of notes."""
     return {page_name(one): rev_of(one) for one in memory.visible.pages()}
 
 
 def page_name(page: MemoryPage) -> str:
-    """Return what names a page of all places."""
+    """Return the key of a page among all places."""
     return f"{page.scope}/{page.path}"
 
 
 def rev_of(page: MemoryPage) -> str:
-    """Return the revision of what a person wrote on a page."""
+    """Return the revision of a person's text on a page."""
     return content_hash(page.text)

@@ -1,7 +1,7 @@
 """The notes of a session, each at the revision that was pinned: a view over what the owner may see.
 
-A note that has changed since comes from the journal as it was. What the owner may no longer see, or what was forgotten,
-is not there, whatever is pinned: the view underneath decides.
+A note that has changed since is read from the journal at its pinned revision. Notes that the owner may no longer see,
+or that were forgotten, are missing even if pinned: the underlying view decides.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,27 +18,27 @@ _TRUST: Final[tuple[NoteTrust, ...]] = ("external", "agent", "person")
 _EVERY: Final = NoteFilter(statuses=())
 _ACTIVE: Final = NoteFilter()
 _FEW: Final = 200
-"""Notes that are sooner looked up one by one than with all others."""
+"""Up to this many notes, looking them up one by one is faster than reading all."""
 
 ReadNote = Callable[[NotePin], Note | None]
 """Reads a note as it is on disk now."""
 
 
 class PinnedNotes(NoteView):
-    """What a session sees of the notes of one scope. ``view`` is what its owner may see now."""
+    """The notes of one scope that a session sees. ``view`` is what its owner may see now."""
 
     def __init__(self, view: NoteView, scope: NoteScope, pins: Mapping[NotePin, str]) -> None:
         self._view, self._scope = view, scope
         self._pins = {note: rev for (one, note), rev in pins.items() if one == scope}
 
     def header(self, key: str) -> NoteHeader | None:
-        """Return the note of this id, or at this path."""
+        """Return the note with this id, or at this path."""
         now = self._view.header(key)
         note = now.id if now is not None else key
         return self._pinned(note, now) if note in self._pins else None
 
     def headers(self, wanted: NoteFilter = NoteFilter()) -> Sequence[NoteHeader]:  # noqa: B008  (frozen)
-        """Return the notes that pass, pinned ones first, then the ones updated last."""
+        """Return the matching notes, pinned ones first, then the most recently updated."""
         if not self._pins:
             return []
         if (quick := self._as_they_are(wanted)) is not None:
@@ -49,7 +49,7 @@ class PinnedNotes(NoteView):
         return found[: wanted.limit]
 
     def count(self, wanted: NoteFilter = NoteFilter()) -> int:  # noqa: B008
-        """Return how many notes pass."""
+        """Return how many notes match."""
         if not self._pins or (replace(wanted, limit=None) == _ACTIVE and self._view.count(_ACTIVE) == len(self._pins)):
             return len(self._pins)
         return sum(_passes(one, wanted) for one in self._every())
@@ -66,7 +66,7 @@ class PinnedNotes(NoteView):
         return [changes[-1] for changes in found if changes]
 
     def read(self, note: str, read_now: ReadNote) -> Note | None:
-        """Return a note as it was pinned, ``None`` if it cannot be had any more."""
+        """Return a note at its pinned revision, ``None`` if it is no longer available."""
         rev = self._pins.get(note)
         if rev is None:
             return None
@@ -75,10 +75,10 @@ class PinnedNotes(NoteView):
         return found if found is not None and found.header.rev == rev else self._past(note, now)
 
     def _as_they_are(self, wanted: NoteFilter) -> Sequence[NoteHeader] | None:
-        """Return what passes, if that is the same as it was; else ``None``. It saves reading every note."""
+        """Return the matching notes if none of them changed; else ``None``. It saves reading every note."""
         if wanted.statuses != _ACTIVE.statuses or self._view.count(_ACTIVE) != len(self._pins):
             return None
-        # A note that came, or changed, since then is among those that were updated last.
+        # A note that was added or changed since then is among the most recently updated.
         newest = self._view.headers(wanted)
         same = all(self._pins.get(one.id) == one.rev for one in newest)
         return newest if same else None
@@ -98,7 +98,7 @@ class PinnedNotes(NoteView):
         return None if past is None else past.header
 
     def _past(self, note: str, now: NoteHeader | None) -> Note | None:
-        """Return a note from the journal; it is trusted no more than it is now."""
+        """Return a note from the journal, trusted at most as much as its current version."""
         rev = self._pins[note]
         found = [one for one in self._view.changes(note) if one.rev == rev and one.text is not None]
         if not found or found[-1].text is None:

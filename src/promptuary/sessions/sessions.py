@@ -1,7 +1,7 @@
-"""The sessions of one principal in one workspace: made, shown, pinned again, archived, and asked by every turn.
+"""The sessions of one principal in one workspace: created, listed, refreshed, archived, and consulted by every turn.
 
-What is synchronous here blocks; facades put it into threads. Who enforces what a session may see is not known here:
-``sight`` is handed to the doors.
+Synchronous methods block; facades run them in threads. This module does not enforce what a session may see: callers
+pass ``sight`` to the code that reads.
 """
 
 import threading
@@ -23,16 +23,16 @@ from promptuary.sessions.memory import note_pins, page_pins
 from promptuary.workspace.workspace import Workspace
 
 Wanted = Literal["all", "none"] | Sequence[str]
-"""Which notes or experiences a session gets: all, none, or those of these ids."""
+"""Which notes or experiences a session gets: all, none, or those with these ids."""
 
 PinExperiences = Callable[[Sequence[str] | None], Mapping[str, str]]
-"""Returns the revisions of all experiences, or of those of some ids. Raises ``PromptuaryError`` for an unknown one."""
+"""Returns the revisions of all experiences, or of some by id. Raises ``PromptuaryError`` for an unknown one."""
 
 _LONGEST_NAME: Final = 200
 _COMPARED: Final = 20_000
-"""With how many paths a root that does not exist is compared."""
+"""How many paths are compared with a root that does not exist."""
 _CACHED: Final = 8
-"""Of how many sessions the pins are kept: those of a large workspace take some megabytes."""
+"""For how many sessions the pins are cached: those of a large workspace take some megabytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Knowledge:
 
 
 class Sessions:
-    """Everything that can be done with sessions."""
+    """The operations on sessions."""
 
     def __init__(
         self, store: SessionStore, threads: ThreadStore, knowledge: Knowledge, *, clock: Callable[[], str]
@@ -64,7 +64,7 @@ class Sessions:
         experiences: Wanted = "all",
         memory: bool = True,
     ) -> Session:
-        """Make a session, and pin what it may see as it is now. Raises ``PromptuaryError``, which says what to do."""
+        """Create a session, and pin what it may see at its current revision. Raises ``PromptuaryError`` on failure."""
         _check_name(name, "session")
         thread = name if thread is None else thread
         _check_name(thread, "thread")
@@ -98,7 +98,7 @@ class Sessions:
         return _report(sight, self._pins_now(sight))
 
     def refresh(self, name: str) -> SessionReport:
-        """Pin everything as it is now, and return what was different before."""
+        """Pin everything at its current revision, and return what had changed."""
         sight = self._sight(self._known(name))
         at, now = self._clock(), self._pins_now(sight)
         after = _counted(replace(sight.session, pinned=at, version=sight.session.version + 1), now)
@@ -111,13 +111,13 @@ class Sessions:
         return self._with_status(name, "archived")
 
     def restore(self, name: str) -> Session:
-        """Bring back a session that was archived."""
+        """Restore an archived session."""
         return self._with_status(name, "active")
 
     def remove(self, name: str) -> Session:
         """Remove a session whose thread has no turns, and return what it was.
 
-        A thread that was used stays with its session: what the session may not see would be open to it otherwise.
+        A used thread keeps its session: otherwise it would get access to what the session may not see.
         """
         session = self._known(name)
         if self._is_used(session.thread):
@@ -165,7 +165,7 @@ class Sessions:
         return replace(self._memories(session, notes, experiences), files=files)
 
     def _pins_now(self, sight: Sight) -> Pins:
-        """Return what a session would be pinned with now. What was chosen by name and is gone is left out."""
+        """Return the current pins for a session. Named notes or experiences that are gone are left out."""
         session, old = sight.session, sight.pins
         now = self._memories(session, None, None)
         if session.notes == "chosen":
@@ -282,5 +282,5 @@ def _report(sight: Sight, now: Pins) -> SessionReport:
 
 
 def _by_address(pins: Pins) -> dict[str, str]:
-    """Return notes and pages by what a person calls them."""
+    """Return notes and pages by their names for people."""
     return {**{f"memory:{note}": rev for (_, note), rev in pins.notes.items()}, **pins.pages}
