@@ -1,1 +1,1 @@
-"""Vocabularies in a form from which a few tokens are quickly taken."""
+"""Vocabularies in a format that gives fast access to a few tokens."""

@@ -1,10 +1,10 @@
-"""A vocabulary as a table of bytes, from which the few tokens that a short text can contain are taken quickly.
+"""A vocabulary as a table of bytes, with fast access to the few tokens that a short text can contain.
 
 Loading a whole vocabulary costs more than everything else that a short message needs. But merging pairs of bytes only
-ever asks for substrings of the text: a vocabulary of just those gives the same tokens. ``tokens_in`` finds them.
+ever looks up substrings of the text: a vocabulary of just those gives the same tokens. ``tokens_in`` finds them.
 
-The table is one run of bytes, so that it can lie in a file and be mapped: a head, the start of every bucket, the
-entries. ``scripts/pack_tokens.py`` writes the one that comes with the package. Pure: this module touches no file.
+The table is one sequence of bytes, so that it can be a memory-mapped file: a head, the start of every bucket, the
+entries. ``scripts/pack_tokens.py`` writes the one in the package. Pure: this module opens no file.
 """
 
 import re
@@ -24,10 +24,10 @@ _RANK_BYTES: Final = 3
 _LONGEST_TOKEN: Final = 255
 
 MOST_LOOKUPS: Final = 60_000
-"""With more substrings than this, loading the whole vocabulary is quicker."""
+"""With more substrings than this, loading the whole vocabulary is faster."""
 
-# What a tokenizer cannot split lies within one of these, whatever kind of character those beyond ASCII are: a letter,
-# a digit, a mark or a sign. The patterns overlap on purpose.
+# Text that a tokenizer does not split is within one of these, whatever the characters beyond ASCII are: letters,
+# digits, marks or signs. The patterns overlap on purpose.
 _PIECES: Final = (
     r"\s+",  # white space
     r"[\s\S]?[A-Za-z'\x80-\U0010ffff]+",  # a word, with the character before it, and with an ending such as 's
@@ -51,7 +51,7 @@ def pack(tokens: Mapping[bytes, int]) -> bytes:
 
 
 class TokenTable:
-    """The tokens that were packed. Raises ``ValueError`` for anything else than what ``pack`` returns."""
+    """The tokens that were packed. Raises ``ValueError`` for anything but the output of ``pack``."""
 
     def __init__(self, data: "bytes | mmap") -> None:
         view = memoryview(data)
@@ -65,7 +65,7 @@ class TokenTable:
         self._entries = body[starts:]
 
     def rank(self, token: bytes) -> int | None:
-        """Return the rank of a token; ``None`` if there is none of that name."""
+        """Return the rank of a token; ``None`` if there is no such token."""
         bucket = crc32(token) % _BUCKETS
         position, end = self._starts[bucket], self._starts[bucket + 1]
         if position == end:
@@ -80,9 +80,9 @@ class TokenTable:
         return None
 
     def tokens_in(self, text: str, known: Mapping[bytes, int | None]) -> dict[bytes, int | None] | None:
-        """Return the rank of every substring of ``text`` that a tokenizer may ask for and that is not ``known``.
+        """Return the rank of every substring of ``text`` that a tokenizer may look up and that is not ``known``.
 
-        The rank is ``None`` where it is no token. Returns ``None`` if there are too many substrings, or if it is not
+        The rank is ``None`` if it is not a token. Returns ``None`` if there are too many substrings, or if it is not
         certain where tokenizers split the text.
         """
         pieces = _pieces(text)
