@@ -1,1 +1,1 @@
-"""Times as people write them: dates in texts, and what a question says about time. Pure."""
+"""Parses times as people write them: dates in texts, and time expressions in questions. Pure."""

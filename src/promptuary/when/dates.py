@@ -1,6 +1,7 @@
-"""Dates as people write them in headings and beside messages: numbers, or the name of a month in five languages.
+"""Parses dates in headings and beside messages: numbers, or the name of a month in five languages.
 
-Pure. A date without a time is midnight in UTC; one that cannot be is ignored. What a date is the date of, others know.
+Pure. A date without a time is midnight in UTC; an impossible one is ignored. What a date refers to is decided
+elsewhere.
 """
 
 import re
@@ -33,7 +34,7 @@ _MONTH = r"([^\W\d_]{3,10})\.?"
 _DAY = r"([0-9]{1,2})(?:st|nd|rd|th|er|[.ºª])?"
 _AFTER_DAY: Final = "stndrdther.ºª"
 _LONGEST: Final = 400
-"""Characters of a heading or a stamp in which a date is searched for."""
+"""How many characters of a heading or a stamp are searched for a date."""
 _FORMS: Final = (
     r"(?<![0-9])(?P<y>[0-9]{4})([-/._])(?P<m>[0-9]{1,2})\2(?P<d>[0-9]{1,2})(?![0-9])",
     rf"(?<!\w)(?P<d>{_DAY}) (?:of |de )?(?P<m>{_MONTH}),? (?:de |del )?(?P<y>[0-9]{{4}})(?![0-9])",
@@ -50,7 +51,7 @@ _WORD = r"[^\W\d_]+"
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """Return a pattern, compiled on first use: most searches start, answer and end without any."""
+    """Return a pattern, compiled on first use: most searches need none."""
     return re.compile(pattern)
 
 
@@ -76,7 +77,7 @@ def dates_in(text: str) -> Iterator[Found]:
                 time, start = _time(before), before.start()
             date = int(match["y"]), month, int(match["d"].rstrip(_AFTER_DAY))
             found = seconds(*date, time, ahead)
-            if found is None:  # what stands beside the date is no time
+            if found is None:  # the text beside the date is not a time
                 found = seconds(*date)
             if found is not None:
                 yield Found(found, start, end)
@@ -89,7 +90,7 @@ def first_date(text: str) -> int | None:
 
 
 def lone_date(line: str) -> int | None:
-    """Return the date of a line that is a date and nothing else, but for one word (a weekday) and marks around it."""
+    """Return the date of a line that is only a date, except for one word (a weekday) and marks around it."""
     if len(line) > 80:
         return None
     for found in dates_in(line):
@@ -99,11 +100,11 @@ def lone_date(line: str) -> int | None:
 
 
 Order = Literal["dmy", "mdy"]
-"""What the first number of a date like 08/05/2023 is."""
+"""Whether the first number of a date like 08/05/2023 is the day or the month."""
 
 
 def order_of(stamps: Sequence[str]) -> Order | None:
-    """Return the order of dates of which both numbers may be the month; ``None`` if nothing tells."""
+    """Return the order of dates whose numbers may both be the month; ``None`` if unknown."""
     for stamp in stamps:
         if match := _compiled(_NUMBERS).search(stamp):
             first, second = int(match[1]), int(match[3])
@@ -134,7 +135,7 @@ def stamp_date(stamp: str, order: Order | None, day: int | None) -> int | None:
 def seconds(
     year: int, month: int, day: int, time: tuple[int, int, int] = (0, 0, 0), ahead: timedelta = timedelta()
 ) -> int | None:
-    """Return a date as seconds since 1970; ``None`` if there is no such date. ``ahead``: of UTC."""
+    """Return a date as seconds since 1970; ``None`` if there is no such date. ``ahead`` is its offset from UTC."""
     if year not in _YEARS:
         return None
     try:

@@ -1,9 +1,9 @@
-"""Reads when and in which order a question means: "last week", "in March", "since Tuesday", "the latest".
+"""Parses the time and the order that a question asks for: "last week", "in March", "since Tuesday", "the latest".
 
 Pure and linear; the clock is an argument. English, and the common phrases in German, French, Spanish and Portuguese,
-word by word, without accents and case. What is done with the bounds is for the caller: a phrase may also date something
-else than what is sought, so they are a preference rather than a filter. A long text is not read at all: it was pasted,
-and its dates are not those of the question.
+word by word, ignoring accents and case. The caller decides how to use the bounds: a phrase may also date something
+other than what is sought, so they are a preference rather than a filter. A long text is not parsed at all: it was
+pasted, and its dates are not those of the question.
 """
 
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ Order: TypeAlias = Literal["newest", "oldest"]
 
 @dataclass(frozen=True, slots=True)
 class TimeHint:
-    """What a question says about time. It is false if that is nothing.
+    """What a question says about time. It is false if it says nothing.
 
     ``since`` and ``until`` (excluded) are seconds since 1970. ``order`` says what comes first, if the question asks for
-    the latest or the first. ``event`` is what the sought is ``relation`` to, if that is no date: "the move" of "before
-    the move". ``rest`` is the question without these words.
+    the latest or the first. ``event`` is what ``relation`` refers to, if that is not a date: "the move" in "before the
+    move". ``rest`` is the question without these words.
     """
 
     rest: str
@@ -62,7 +62,7 @@ def time_hint(text: str, now: datetime) -> TimeHint:
 
 
 class _Event(NamedTuple):
-    """The words ``first`` to ``end`` (excluded) put the sought before or after something that is no date."""
+    """The words ``first`` to ``end`` (excluded) place what is sought before or after something that is not a date."""
 
     first: int
     end: int
@@ -101,7 +101,7 @@ _WHOSE: Final = word_set("my our your his her their")
 
 
 def _order(words: Sequence[QuestionWord], spans: Sequence[DaySpan]) -> tuple[Order | None, list[tuple[int, int]]]:
-    """Return what the question wants first, and the words that say so; the first of them counts."""
+    """Return which order the question asks for, and the words that say so; the first of them counts."""
     order: Order | None = None
     found: list[tuple[int, int]] = []
     free = set(range(len(words))) - {index for one in spans for index in range(one.first, one.end)}
@@ -170,7 +170,7 @@ def _event(text: str, words: Sequence[QuestionWord], spans: Sequence[DaySpan]) -
 
 
 _NO_EVENT: Final = word_set("from von by bis")
-"""Words that more often mean something else than a time, unless a date follows."""
+"""Words that usually do not refer to a time, unless a date follows."""
 
 
 def _without(text: str, words: Sequence[QuestionWord], taken: Sequence[tuple[int, int]]) -> str:

@@ -1,6 +1,6 @@
 """The phrases of a question that mean some days: "last week", "since March 2023", "between May and July".
 
-A table of phrases, in which ``{…}`` stands for a kind of word. What a phrase is good for is not known here.
+A table of phrases, in which ``{…}`` stands for a kind of word. How a phrase is used is decided elsewhere.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -66,7 +66,7 @@ def _some_unit(offset: int) -> Meaning:
 
 
 def _ago(values: Values, today: date) -> tuple[date, date]:
-    """Return the days that are so long ago, as exactly as people count: a week ago is not a day seven days ago."""
+    """Return the days that an "ago" phrase means, as precisely as people count: a week ago is not one exact day."""
     number, unit = int(values["n"]), str(values["unit"])
     match unit:
         case "week":
@@ -212,7 +212,7 @@ Phrase: TypeAlias = tuple[tuple[str, ...], Meaning]
 def _phrases_by_first_word() -> dict[str, list[Phrase]]:
     """Return the phrases by their first words, the longest first; those that begin with a number by an empty text.
 
-    Most words begin none, so that most of a question costs one look-up each.
+    Most words begin no phrase, so most words of a question cost one lookup each.
     """
     found: dict[str, list[Phrase]] = {}
     kinds = {"in": IN, "on": ON, "unit": UNITS, "span": UNITS, "n": {*NUMBER_WORDS, ""}, "month": months()}
@@ -241,7 +241,7 @@ _LINKS: Final = word_set("the de dem der den le la el a o do da du del early lat
 _JOINED_PIECES: Final = tuple((tuple(phrase.split()), meaning) for phrase, meaning in _JOINED)
 _JOINS: Final = word_set("and und et y e to bis a hasta ate until till")
 _LEADING: Final = word_set("in on at the during over im am den der des la le les el los en no na nos nas du al")
-"""Words that belong to a phrase which they stand before."""
+"""Words that belong to the phrase after them."""
 _GERMAN: Final = word_set("ist der die das und wie wo ich nicht ein eine auf zu steht gibt finde")
 _AMOUNTS: Final = word_set(
     "words tokens bytes bits lines characters chars people steps mb gb kb ms px dollars euros times files pages rows"
@@ -288,7 +288,7 @@ def _whole_dates(text: str, words: Sequence[QuestionWord]) -> dict[int, DaySpan]
 def _phrase_at(words: Sequence[QuestionWord], index: int, today: date) -> DaySpan | None:
     word = words[index].plain
     if word == "hier" and any(one.plain in _GERMAN for one in words):
-        return None  # in German that means here
+        return None  # in German that means "here"
     return _first_of(_phrases_by_first_word().get("" if word[0].isdigit() else word, ()), words, index, today)
 
 

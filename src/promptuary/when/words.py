@@ -1,4 +1,4 @@
-"""The words of a question, and the words by which people name times. Knows no phrases."""
+"""The words of a question, and the words that name times. Does not know phrases."""
 
 import re
 import unicodedata
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 from promptuary.when.dates import MONTHS
 
 MOST_WORDS: Final = 60
-"""A text with more words is no question."""
+"""The most words of a question."""
 
 
 class QuestionWord(NamedTuple):
@@ -140,15 +140,15 @@ _KINDS: Final[dict[str, Callable[[str], int | str | None]]] = {
     "weekday": DAYS_OF_WEEK.get,
     "season": SEASONS.get,
 }
-"""The words that ``{…}`` in a phrase stands for, and what they mean."""
+"""The words that ``{…}`` in a phrase stands for, and their values."""
 
 
 Values: TypeAlias = dict[str, int | str]
-"""What the words that fit a phrase mean, by their kind."""
+"""The values of the words that match a phrase, by their kind."""
 
 
 def values_of(pieces: Sequence[str], words: Sequence[QuestionWord], index: int) -> Values | None:
-    """Return what the words from ``index`` on give to the kinds in a phrase; ``None`` if they are not that phrase."""
+    """Return the values of the words from ``index`` on for the kinds in a phrase; ``None`` if they do not match it."""
     if index + len(pieces) > len(words):
         return None
     values: Values = {}
