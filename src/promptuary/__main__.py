@@ -1,9 +1,9 @@
-"""Where the program starts, as ``promptuary`` or ``python -m promptuary``; it takes no code from the current folder.
+"""The entry point, as ``promptuary`` or ``python -m promptuary``; it imports no code from the current folder.
 
 For ``-m`` Python puts the current folder first on its path, so a file such as ``asyncio.py`` in a repository would be
 run. Only a package called ``promptuary`` in the current folder is loaded before this: ``python -P -m`` is safe there.
 
-A hook runs before every prompt of an agent, so it begins without what parses commands.
+A hook runs before every prompt of an agent, so it starts without the parser of commands.
 """
 
 import gc
@@ -21,7 +21,7 @@ def run() -> None:
     if (arguments := of_hook(sys.argv[1:])) is not None:
         from promptuary.hooks.hook import leave, main  # noqa: PLC0415  (a hook needs nothing else)
 
-        gc.disable()  # a hook makes few cycles, and ends soon
+        gc.disable()  # a hook creates few cycles, and ends soon
         leave(main(arguments))
     from promptuary.cli.main import run as run_command  # noqa: PLC0415  (see above)
 

@@ -1,3 +1,3 @@
-"""The version, in one place that costs nothing to import."""
+"""The version, in a module that is cheap to import."""
 
 __version__ = "0.1.0"

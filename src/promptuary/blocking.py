@@ -1,7 +1,7 @@
 """``Promptuary`` without ``async``: the same methods, which return when they are done.
 
-What is synchronous inside runs in the caller's thread. Turns need an event loop, since layers are asynchronous: it runs
-in a thread of its own, so a loop in the caller's thread (a notebook, an application) is neither needed nor in the way.
+Synchronous work runs in the caller's thread. Turns need an event loop, since layers are asynchronous: it runs in a
+separate thread, so a loop in the caller's thread (a notebook, an application) is neither needed nor a problem.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class Promptuary:
         self.memory = BlockingMemory(core, calls)
         """Durable memory: notes that people and agents write, as Markdown files."""
         self.experiences = BlockingExperiences(core, calls)
-        """What worked before and what went wrong: found again, weaker with time, stronger with use."""
+        """Experiences: what worked and what went wrong; they fade with time and strengthen with use."""
         self.sessions = BlockingSessions(core, calls)
         """Sessions: which files, notes and experiences a conversation may see."""
         self.models = BlockingModels(core, calls)
-        """Models for search by meaning that have a name: those that there are, and those that were fetched."""
+        """Named models for search by meaning: the available ones, and those that were fetched."""
         weakref.finalize(self, calls.stop_loop).atexit = False
 
     @classmethod
@@ -76,8 +76,8 @@ class Promptuary:
     ) -> Self:
         """Open the workspace that ``path`` is in, or ``path`` itself if ``exact``; ``options`` are settings by name.
 
-        The paths that a person types count from ``current_folder`` first, if it is given, then from the workspace.
-        ``reach`` is what messages may refer to, if people write them who are not trusted with everything.
+        Typed paths are relative to ``current_folder`` first, if it is given, then to the workspace. ``reach`` limits
+        what messages may refer to, for people who are not trusted with everything.
         """
         return cls(
             Core.open(
@@ -108,24 +108,24 @@ class Promptuary:
         return self._core.principal
 
     def acting_as(self, principal: Principal, *, reach: Reach | None = None, model: str | None = None) -> Promptuary:
-        """Return the same workspace for another principal; close it before this one, with which it shares the files.
+        """Return the same workspace for another principal. It shares files with this one, so close it first.
 
-        ``model`` is the one to talk to (answer_model) from then on: window, vocabulary and warnings are for it.
+        ``model`` replaces the answering model (answer_model), which decides window, vocabulary and warnings.
         """
         return self._calls.run(lambda: Promptuary(self._core.acting_as(principal, reach, model)))
 
     def expand(self, text: str, *, pasted: Pasted = ()) -> Expansion:
         """Return ``text`` with everything it points at.
 
-        ``pasted`` are parts of ``text``, as spans or as texts, that are sent and never looked into for references.
+        ``pasted`` are parts of ``text``, as spans or as texts, that are sent but not searched for references.
         """
         return self._calls.run(lambda: self._core.messages.expand(text, pasted=pasted))
 
     def measure(self, text: str, *, pasted: Pasted = (), thread: str | None = None) -> Measured:
         """Return what a message that is being typed would cost; nothing is fetched, written or recorded for it.
 
-        With a ``thread``, what waits there for the next message counts, too. Pages and the clipboard are not looked at;
-        the result names such references.
+        With a ``thread``, what is queued there for the next message counts, too. Pages and the clipboard are not
+        fetched; the result names such references.
         """
         from promptuary.wiring.answering import being_typed  # noqa: PLC0415  (only chats need it)
 
@@ -140,13 +140,13 @@ class Promptuary:
         return self._calls.run(lambda: being_typed.lines(self.path, self.principal))
 
     def keep_typed(self, line: str) -> None:
-        """Keep what the principal typed in a chat, in their own state folder."""
+        """Store what the principal typed in a chat, in their own state folder."""
         from promptuary.wiring.answering import being_typed  # noqa: PLC0415  (only chats need it)
 
         self._calls.run(lambda: being_typed.keep(self.path, self.principal, line))
 
     def render(self, expansion: Expansion, provider: Provider) -> Any:
-        """Return an expanded message in the words of a provider; nothing is stored, and there is no thread."""
+        """Return an expanded message in the format of a provider, without a thread; nothing is stored."""
         return self._core.messages.render(expansion, provider)
 
     def complete(
@@ -158,11 +158,11 @@ class Promptuary:
         )
 
     def warm_up(self) -> None:
-        """Load what messages are counted and completed with, and begin to list the files: for whoever types soon."""
+        """Load what counting and completing messages needs, and start listing the files, before the person types."""
         self._calls.run(self._core.messages.warm_up)
 
     def hint(self, item: MenuItem) -> str:
-        """Return the hint of a row that has none yet: size, lines and tokens of its file."""
+        """Return the missing hint of a row: size, lines and tokens of its file."""
         return self._calls.run(lambda: self._core.messages.hint(item))
 
     def find_files(self, words: str, *, limit: int = 20) -> Sequence[str]:
@@ -172,41 +172,41 @@ class Promptuary:
     def copy(self, text: str) -> bool:
         """Put ``text`` into the clipboard of the person at this machine; ``SourceError`` if that cannot be done.
 
-        Return whether it is certain: without a program for it, the terminal is asked, which does not answer.
+        Return whether it is certain: without a program for it, the terminal is used, which does not confirm it.
         """
         return self._calls.run(lambda: self._core.copy(text))
 
     @property
     def notes(self) -> Sequence[str]:
-        """Sentences for the person: what of the configuration was ignored, and what was found in the workspace."""
+        """Notes for the person: which settings were ignored, and what was noticed in the workspace."""
         return tuple(self._core.notes)
 
     def adopt(self) -> None:
-        """Take the ``state.db`` of the workspace for the person's own, although it came from elsewhere."""
+        """Adopt the ``state.db`` of the workspace as the person's own, although it came from elsewhere."""
         self._calls.run(self._core.kept.adopt)
 
     def backup(self, path: str | Path, *, everywhere: bool = False, force: bool = False) -> KeptReport:
-        """Write all that is kept to one file: for this workspace or everywhere, and for the person."""
+        """Back up all stored files to one archive: of this workspace or of all, and of the person."""
         return self._calls.run(lambda: self._core.kept.backup(path, everywhere=everywhere, force=force))
 
     def restore(
         self, path: str | Path, *, everywhere: bool = False, force: bool = False, dry_run: bool = False
     ) -> KeptReport:
-        """Bring back what a backup has. Unless ``force`` is set, nothing is done if something else is there already."""
+        """Restore a backup. Unless ``force`` is set, nothing is done if a file exists with other content."""
         return self._calls.run(
             lambda: self._core.kept.restore(path, everywhere=everywhere, force=force, dry_run=dry_run)
         )
 
     def purge(self, *, everywhere: bool = False, models: bool = False, dry_run: bool = False) -> KeptReport:
-        """Remove all that is kept for this workspace, or everywhere; fetched ``models`` only if asked for."""
+        """Remove all stored files of this workspace, or of all; fetched models only with ``models``."""
         return self._calls.run(lambda: self._core.kept.purge(everywhere=everywhere, models=models, dry_run=dry_run))
 
     def examine(self, *, fix: bool = False) -> Examination:
-        """Return what is not as promised in the database and the notes; with ``fix``, repair what can be repaired."""
+        """Check the database and the notes, and return the problems; ``fix`` repairs what can be repaired."""
         return self._calls.run(lambda: self._core.memories.examine(fix=fix))
 
     def close(self) -> None:
-        """Close the workspace; calls that are running in other threads end with an error. Closing twice is harmless."""
+        """Close the workspace; running calls in other threads end with an error. Closing twice is harmless."""
         self._calls.close(self._core)
 
     def __enter__(self) -> Self:

@@ -1,11 +1,11 @@
-"""Exports of chats as transcripts: ChatGPT, Claude, Slack, and threads of our own.
+"""Converts exports of chats to transcripts: ChatGPT, Claude, Slack, and Promptuary's own threads.
 
-An export is JSON that nobody reads. ``as_transcript`` returns its messages as Markdown instead: a section for each
-chat, with its title and its dates, and for each message a line that begins with who said it. It recognises an export
-by its exact shape; any other JSON is left alone. Pure: names of people that are in another file are asked for.
+An export is unreadable JSON. ``as_transcript`` returns its messages as Markdown instead: a section for each chat, with
+its title and its dates, and for each message a line that begins with the speaker. It recognises an export by its exact
+shape; any other JSON is left alone. Pure: a callback supplies names of people from another file.
 
-What is not said by anybody is left out: the instructions of a system, what tools returned, thoughts of a model. Of a
-chat with several branches the one is taken that was current.
+Only what somebody said is included: not system instructions, results of tools or thoughts of a model. Of a chat with
+several branches, the current one is used.
 """
 
 import json
@@ -16,11 +16,11 @@ from html import unescape
 from typing import Any, Final, NamedTuple
 
 Names = Callable[[], Mapping[str, str]]
-"""Returns the names of people by the ids that messages have."""
+"""Returns the names of people by their ids in messages."""
 
 _SIGNS: Final = ('"mapping"', '"chat_messages"', '"ts"', '"pinned"', '"drift"')
-"""Of these keys each export has one: other JSON is not even parsed."""
-# Tuples, because any value may be compared with them: a list is in no set.
+"""Every export has one of these keys: other JSON is not even parsed."""
+# Tuples, because any value may be compared with them: a list cannot be looked up in a set.
 _SAID_IN: Final = ("text", "multimodal_text", "code")
 _SAID_AS: Final = ("thread_broadcast", "bot_message", "me_message", "file_share")
 _MOST_SPEAKERS: Final = 100
@@ -48,7 +48,7 @@ class _Chat(NamedTuple):
 
 
 def as_transcript(text: str, names: Names = dict) -> str | None:
-    """Return the transcript of the export ``text``; ``None`` if it is none. ``names`` is called at most once."""
+    """Return the transcript of the export ``text``; ``None`` for other text. ``names`` is called at most once."""
     start = text.lstrip("\ufeff \t\r\n")
     if start[:1] not in {"[", "{"} or not any(sign in text for sign in _SIGNS):
         return None
@@ -81,7 +81,7 @@ def _branch(chat: Mapping[str, Any]) -> Iterator[_Said]:
     if not isinstance(key, str) or key not in nodes:
         key = next(reversed(nodes), None)
     seen: set[str] = set()
-    # The parents of a hostile export may be a circle.
+    # The parents in a hostile export may form a cycle.
     while isinstance(key, str) and key not in seen and isinstance(node := nodes.get(key), dict):
         seen.add(key)
         path.append(node.get("message"))
@@ -207,7 +207,7 @@ def _text(value: object) -> str:
 
 
 def _time(value: object) -> int | None:
-    """Return a moment as seconds since 1970: a number of them, or a date with a time in ISO's form."""
+    """Return a time as seconds since 1970, given as such a number or as a date with a time in ISO 8601."""
     try:
         if isinstance(value, str):
             moment = datetime.fromisoformat(value[:40])
@@ -245,7 +245,7 @@ def _lines(chat: _Chat, names: Mapping[str, str], starts: frozenset[str]) -> Ite
 
 
 def _inside(text: str, starts: frozenset[str]) -> str:
-    """Return a message so that no line of it looks like the beginning of another: such lines are indented."""
+    """Return a message in which lines that look like the beginning of another message are indented."""
     first, *lines = text.replace("\r\n", "\n").split("\n")
     for number, line in enumerate(lines):
         name, colon, _ = line[:200].partition(":")
@@ -259,7 +259,7 @@ def _inside(text: str, starts: frozenset[str]) -> str:
 
 
 def _name(speaker: str) -> str:
-    """Return a name as a turn can begin with it: up to four words of letters, digits and a few marks."""
+    """Return a name that a turn can begin with: up to four words of letters, digits and a few marks."""
     words = _NOT_IN_NAMES.sub(" ", speaker).split()[:4]
     plain = " ".join(word[:24] for word in words).lstrip("0123456789_.'’&()+- ")
     return plain or "someone"

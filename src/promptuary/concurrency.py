@@ -2,7 +2,7 @@
 
 ``run`` awaits a blocking function, ``iterate`` a blocking generator, ``held`` a lock. ``begin`` starts a function
 and returns its ``Task``, ``run_each`` maps over many values, ``start_daemon`` starts a loop that runs for long.
-Work in the background gives way to the ``foreground``, for which a person waits.
+Background work yields to the ``foreground``, for which a person waits.
 
 The threads of ``run`` and ``begin`` are daemons. The standard executor's are joined at exit: after Ctrl-C a slow server
 or disk would delay the end of the program. Work never waits for other work: if no thread is idle, one more is started.
@@ -49,7 +49,7 @@ class Task(Generic[Result]):
         if function is None:
             raise AssertionError("a task runs once")
         try:
-            # A context of its own: the next task in this thread must not see what this one sets.
+            # A separate context: the next task in this thread must not see what this one sets.
             self._results.append(contextvars.Context().run(function))
         except BaseException as error:  # noqa: BLE001  (raised where the result is asked for)
             self._error = error
@@ -60,7 +60,7 @@ class Task(Generic[Result]):
 
 
 async def run(function: Callable[[], Result]) -> Result:
-    """Return what ``function`` returns, or raise what it raises, without blocking the event loop."""
+    """Run ``function`` in a thread, without blocking the event loop, and return its result or raise its error."""
     import asyncio  # noqa: PLC0415  (loaded already where this is awaited; the rest of the program can do without)
 
     loop = asyncio.get_running_loop()
@@ -78,7 +78,7 @@ async def run(function: Callable[[], Result]) -> Result:
 
 
 async def to_its_end(work: Coroutine[Any, Any, Result]) -> Result:
-    """Return the result of ``work``, which is not interrupted halfway: whoever is cancelled waits for it first."""
+    """Return the result of ``work``, which is not interrupted: a cancelled caller waits for it first."""
     import asyncio  # noqa: PLC0415  (loaded already where this is awaited)
 
     task = asyncio.ensure_future(work)
@@ -92,7 +92,7 @@ async def to_its_end(work: Coroutine[Any, Any, Result]) -> Result:
 
 @asynccontextmanager
 async def held(lock: Callable[[], AbstractContextManager[object]]) -> AsyncIterator[None]:
-    """Hold a lock that is made, taken and given back in another thread: each may block."""
+    """Hold a lock that is created, acquired and released in another thread: each may block."""
     stack = ExitStack()
     try:
         await to_its_end(run(lambda: stack.enter_context(lock())))
@@ -104,7 +104,7 @@ async def held(lock: Callable[[], AbstractContextManager[object]]) -> AsyncItera
 async def iterate(values: Generator[Value, None, None], stop: Callable[[], object]) -> AsyncIterator[Value]:
     """Yield what a blocking generator yields, without blocking the event loop.
 
-    ``stop`` is called at the end, or when nobody wants more: it must wake a generator that waits, in any thread.
+    ``stop`` is called at the end, or when the caller wants no more: it must wake a waiting generator, in any thread.
     """
     try:
         while found := await run(lambda: list(islice(values, 1))):
@@ -115,15 +115,15 @@ async def iterate(values: Generator[Value, None, None], stop: Callable[[], objec
 
 
 def _close(values: Generator[Value, None, None]) -> None:
-    with suppress(ValueError):  # another thread is in it, was woken, and ends it
+    with suppress(ValueError):  # another thread is running it, was woken, and ends it
         values.close()
 
 
 def begin(function: Callable[[], Result], *, daemon: bool = True, name: str = "promptuary-task") -> Task[Result]:
     """Start ``function`` in another thread, and return at once.
 
-    Unless ``daemon``, it gets a thread of its own, called ``name``, and the program does not end before it: a native
-    library that is loaded in a daemon thread while the interpreter ends can crash the process.
+    Unless ``daemon``, it gets a separate thread called ``name``, and the program does not end before it: a native
+    library that is being loaded in a daemon thread while the interpreter ends can crash the process.
     """
     task = Task(function)
     if daemon:
@@ -153,16 +153,16 @@ def run_each(function: Callable[[Value], Result], values: Sequence[Value], *, th
 
 
 def start_daemon(function: Callable[[], object], *, name: str) -> threading.Thread:
-    """Start ``function``, which runs for long, in a thread of its own that does not keep the program from ending."""
+    """Start ``function``, which runs for long, in a separate thread that does not keep the program from ending."""
     thread = threading.Thread(target=function, name=name, daemon=True)
     thread.start()
     return thread
 
 
 class Bustle:
-    """Something that happens again and again, in any thread: whoever has time waits until it pauses.
+    """Recurring activity in any thread; work that can wait waits until it pauses.
 
-    It has paused when nothing happened for ``pause`` seconds. Nobody waits longer than ``most`` seconds.
+    It has paused when nothing happened for ``pause`` seconds. A wait takes at most ``most`` seconds.
     """
 
     def __init__(self, pause: float, most: float) -> None:
@@ -170,11 +170,11 @@ class Bustle:
         self._last = time.monotonic()
 
     def stir(self) -> None:
-        """Note that it happens now."""
+        """Record that it happens now."""
         self._last = time.monotonic()
 
     def wait_for_a_pause(self, hurry: threading.Event) -> None:
-        """Wait until it pauses, for a whole pause at least, or until ``hurry`` is set."""
+        """Wait until it pauses, for at least a whole pause, or until ``hurry`` is set."""
         now = began = time.monotonic()
         while (left := min(max(self._last, began) + self._pause, began + self._most) - now) > 0:
             if hurry.wait(left):
@@ -183,10 +183,10 @@ class Bustle:
 
 
 class Foreground:
-    """Work that a person waits for. Threads share one interpreter, so long work in the background gives way to it.
+    """Work that a person waits for. Threads share one interpreter, so long background work yields to it.
 
-    ``with`` it, a thread works in the foreground. What its result leads to, such as drawing it, gets ``after`` seconds
-    more. Nobody gives way for longer than ``most`` seconds at a time, so that the work in the background gets done.
+    In a ``with`` block, a thread works in the foreground. What follows, such as drawing the result, gets ``after``
+    seconds more. Background work yields for at most ``most`` seconds at a time, so that it makes progress.
     """
 
     def __init__(self, after: float, most: float) -> None:
@@ -195,7 +195,7 @@ class Foreground:
         self._until = 0.0
 
     def __enter__(self) -> None:
-        """Work in the foreground from now on; once at a time in a thread."""
+        """Enter the foreground; not reentrant within a thread."""
         self._threads.add(threading.get_ident())
 
     def __exit__(self, *_: object) -> None:
@@ -204,7 +204,7 @@ class Foreground:
         self._until = time.monotonic() + self._after
 
     def give_way(self) -> None:
-        """Wait while a person waits for another thread. Costs next to nothing if nobody does."""
+        """Wait while a person waits for another thread. Costs almost nothing if nobody does."""
         now = time.monotonic()
         if (not self._threads and now >= self._until) or threading.get_ident() in self._threads:
             return
@@ -214,7 +214,7 @@ class Foreground:
             now = time.monotonic()
 
     def behind(self, values: Iterable[Value], every: int = 500) -> Iterator[Value]:
-        """Yield ``values``, and give way after each ``every`` of them."""
+        """Yield ``values``, and let the foreground run after each ``every`` of them."""
         for number, value in enumerate(values):
             if number % every == 0:
                 self.give_way()
@@ -222,18 +222,18 @@ class Foreground:
 
 
 _NAP: Final = 0.002
-"""Seconds until a thread that gives way looks again."""
+"""Seconds between two checks of a thread that yields."""
 
 foreground: Final = Foreground(after=0.02, most=0.2)
 """The foreground of this process."""
 
 
 _Work = tuple[Callable[[], object], Callable[[], object]]
-"""What to do, and how to announce that it is done."""
+"""The work, and how to announce its end."""
 
 
 class _Pool:
-    """Daemon threads that take any work. One that is idle for ``idle_seconds`` ends."""
+    """A pool of daemon threads. One that is idle for ``idle_seconds`` ends."""
 
     def __init__(self, idle_seconds: float) -> None:
         self._idle_seconds = idle_seconds
@@ -241,7 +241,7 @@ class _Pool:
         self.idle: list[queue.SimpleQueue[_Work]] = []
 
     def begin(self, work: Callable[[], object], announce: Callable[[], object]) -> None:
-        """Let an idle thread do ``work`` and then ``announce`` it."""
+        """Run ``work`` in an idle thread and then ``announce`` it."""
         try:
             inbox = self.idle.pop()
         except IndexError:
@@ -256,7 +256,7 @@ class _Pool:
             self.idle.append(inbox)  # before it is announced: the caller may have more work at once
             with suppress(RuntimeError):  # the event loop is closed: nobody waits any more
                 announce()
-            del taken, work, announce  # and what they hold: the thread may be idle for long
+            del taken, work, announce  # and what they reference: the thread may be idle for long
 
     def _next(self, inbox: queue.SimpleQueue[_Work]) -> _Work | None:
         try:
@@ -264,7 +264,7 @@ class _Pool:
         except queue.Empty:
             try:
                 self.idle.remove(inbox)
-            except ValueError:  # this thread has just been chosen: its work is on the way
+            except ValueError:  # this thread has just been chosen: its work is coming
                 return inbox.get()
             return None
 

@@ -1,11 +1,11 @@
-"""The one way to write a file: replace it whole, or create it whole, so that a crash never leaves half of one.
+"""The one way to write a file: replaces or creates it atomically, so that a crash never leaves a partial file.
 
 A write makes a temporary file in the same folder, writes it, syncs it, renames it to its name, and syncs the folder. A
 reader sees the whole old content or the whole new content at every moment; after the call returns, the new content
 survives ``kill -9`` and a power cut. ``locked`` is the lock to hold around reading, changing and replacing a file.
 
 Every function that takes a path also takes ``dir_fd``, the descriptor of an open folder. Use it where somebody else may
-swap a folder of the path for a link; the path is then a name in that folder. A link in the place of the file itself is
+swap a folder of the path for a link; the path is then a name in that folder. A link in place of the file itself is
 never followed: it is replaced like a file.
 
 Errors: every function raises ``OSError`` as the system reports it. A write that fails before the rename leaves the old
@@ -40,7 +40,7 @@ def replace(
 ) -> None:
     """Replace the file at ``path`` with one that holds ``content``, or create it.
 
-    ``mode`` are the permissions, less the umask; without it the file keeps those that it has, and a new one gets 0600.
+    ``mode`` are the permissions, less the umask; without it an existing file keeps its own, and a new one gets 0600.
     Without ``sync`` the replacement is still atomic, but a power cut may undo it or leave an empty file: for caches.
     """
     with _folder_of(path, dir_fd) as (folder, name):
@@ -53,7 +53,7 @@ def replace(
 
 @contextmanager
 def written(path: str | Path, *, mode: int = 0o600, dir_fd: int | None = None) -> Iterator[BinaryIO]:
-    """Yield a file to write at length; after the block it replaces the one at ``path``, unless the block failed."""
+    """Yield a file to write to; after the block it replaces the one at ``path``, unless the block failed."""
     with _folder_of(path, dir_fd) as (folder, final), temporary(folder, b"", mode, sync=False) as name:
         descriptor = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
         with open(descriptor, "r+b") as file:  # noqa: PTH123  (it is open already)
@@ -67,14 +67,14 @@ def written(path: str | Path, *, mode: int = 0o600, dir_fd: int | None = None) -
 def create(path: str | Path, content: bytes, *, mode: int = 0o600, dir_fd: int | None = None) -> bool:
     """Create the file at ``path``; return False, and change nothing, if anything has that name already.
 
-    On a file system without hard links, a file that appears at the very moment of naming it is replaced.
+    On a file system without hard links, a file that appears at the moment of renaming is replaced.
     """
     with _folder_of(path, dir_fd) as (folder, name):
         if _exists(folder, name):
             return False
         with temporary(folder, content, mode) as written:
             try:
-                # Unlike a rename, a second name for the file never replaces another file.
+                # Unlike a rename, a hard link never replaces another file.
                 os.link(written, name, src_dir_fd=folder, dst_dir_fd=folder)
             except FileExistsError:
                 return False
@@ -115,7 +115,7 @@ def opened_folder(path: str | Path, *, dir_fd: int | None = None) -> Iterator[in
 
 
 def sync_folder(folder: int | Path) -> None:
-    """Make the names in a folder, given by descriptor or path, survive a power cut, if its file system can."""
+    """Sync a folder, given by descriptor or path, so that its names survive a power cut, if its file system can."""
     if isinstance(folder, Path):
         with opened_folder(folder) as descriptor:
             sync_folder(descriptor)
@@ -139,7 +139,7 @@ def temporary(
 ) -> Iterator[str]:
     """Write a temporary file into an open folder and yield its name; remove it afterwards unless it was renamed.
 
-    ``keep`` are permissions that it gets whatever the umask is.
+    ``keep`` are permissions that it gets regardless of the umask.
     """
     name = f"{_PREFIX}{os.urandom(8).hex()}{_SUFFIX}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -155,7 +155,7 @@ def temporary(
             os.close(descriptor)
         yield name
     finally:
-        with suppress(OSError):  # it was renamed, or cannot be removed: neither may hide what went wrong before
+        with suppress(OSError):  # it was renamed, or cannot be removed: neither may hide an earlier error
             os.unlink(name, dir_fd=folder)
 
 
@@ -163,8 +163,8 @@ def temporary(
 def locked(path: str | Path, *, timeout: float | None = 10.0, dir_fd: int | None = None) -> Iterator[None]:
     """Hold the lock of the lock file at ``path``, which is created if it is missing and never removed.
 
-    The lock excludes other processes and other threads, and the same thread too: it is not reentrant. It ends with the
-    process, however that ends. ``timeout`` is in seconds: 0 tries once, None waits for as long as it takes.
+    The lock excludes other processes and other threads, and the same thread too: it is not reentrant. It is released
+    when the process ends, in any way. ``timeout`` is in seconds: 0 tries once, None waits forever.
     """
     if dir_fd is not None:
         _check_name(path)
@@ -204,11 +204,11 @@ def _locked_descriptor(path: str | Path, deadline: float | None, dir_fd: int | N
         except BaseException:
             os.close(descriptor)
             raise
-        os.close(descriptor)  # somebody removed the lock file while we waited: the next process would lock another
+        os.close(descriptor)  # the lock file was removed while we waited: the next process would lock another
 
 
 def _flock(descriptor: int, path: str | Path, deadline: float | None) -> None:
-    """Lock an open file. The system has no timeout for this, so it is tried again and again."""
+    """Lock an open file. The system has no timeout for this, so it is retried."""
     if deadline is None:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         return

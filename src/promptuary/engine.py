@@ -1,6 +1,6 @@
 """``Promptuary``: what a surface (command line, chat, server) may ask for, grouped by noun.
 
-Whatever blocks runs in a thread, so nothing of the disk or the database runs on the event loop.
+Blocking work runs in threads, so no access to the disk or the database runs on the event loop.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ class Promptuary:
         self.memory = AsyncMemory(core)
         """Durable memory: notes that people and agents write, as Markdown files."""
         self.experiences = AsyncExperiences(core)
-        """What worked before and what went wrong: found again, weaker with time, stronger with use."""
+        """Experiences: what worked and what went wrong; they fade with time and strengthen with use."""
         self.sessions = AsyncSessions(core)
         """Sessions: which files, notes and experiences a conversation may see."""
         self.models = AsyncModels(core)
-        """Models for search by meaning that have a name: those that there are, and those that were fetched."""
+        """Named models for search by meaning: the available ones, and those that were fetched."""
 
     @classmethod
     def open(
@@ -86,11 +86,11 @@ class Promptuary:
     ) -> Self:
         """Open the workspace that ``path`` is in, or ``path`` itself if ``exact``.
 
-        ``principal`` is who acts: threads and private state belong to them. ``layers`` are added to ours in every
-        thread; one with the id of one of ours replaces it. ``chat_model`` scores files and summarises histories; it is
-        optional. ``current_folder`` is for surfaces on which a person is somewhere, such as a command line: the paths
-        that they type count from there first, then from the workspace. ``reach`` is what messages may refer to, if
-        people write them who are not trusted with everything. ``options`` are settings by name.
+        ``principal`` is who acts: threads and private state belong to them. ``layers`` are added to the built-in ones
+        in every thread; one with the id of a built-in layer replaces it. ``chat_model`` scores files and summarises
+        histories; it is optional. ``current_folder`` is for surfaces with a current folder, such as a command line:
+        typed paths are relative to it first, then to the workspace. ``reach`` limits what messages may refer to, for
+        people who are not trusted with everything. ``options`` are settings by name.
         """
         return cls(
             Core.open(
@@ -123,25 +123,25 @@ class Promptuary:
     async def acting_as(
         self, principal: Principal, *, reach: Reach | None = None, model: str | None = None
     ) -> Promptuary:
-        """Return the same workspace for another principal; close it before this one, with which it shares the files.
+        """Return the same workspace for another principal. It shares files with this one, so close it first.
 
-        So a program serves many people from one process: what is open is opened once. ``reach`` is as in ``open``.
-        ``model`` is the one to talk to (answer_model) from then on: window, vocabulary and warnings are for it.
+        With it, a program serves many people from one process and opens files only once. ``reach`` is as in ``open``.
+        ``model`` replaces the answering model (answer_model), which decides window, vocabulary and warnings.
         """
         return await concurrency.run(lambda: Promptuary(self._core.acting_as(principal, reach, model)))
 
     async def expand(self, text: str, *, pasted: Pasted = ()) -> Expansion:
         """Return ``text`` with everything it points at.
 
-        ``pasted`` are parts of ``text``, as spans or as texts, that are sent and never looked into for references.
+        ``pasted`` are parts of ``text``, as spans or as texts, that are sent but not searched for references.
         """
         return await concurrency.run(lambda: self._core.messages.expand(text, pasted=pasted))
 
     async def measure(self, text: str, *, pasted: Pasted = (), thread: str | None = None) -> Measured:
         """Return what a message that is being typed would cost; nothing is fetched, written or recorded for it.
 
-        With a ``thread``, what waits there for the next message counts, too. Pages and the clipboard are not looked at;
-        the result names such references.
+        With a ``thread``, what is queued there for the next message counts, too. Pages and the clipboard are not
+        fetched; the result names such references.
         """
         from promptuary.wiring.answering import being_typed  # noqa: PLC0415  (only chats need it)
 
@@ -156,13 +156,13 @@ class Promptuary:
         return await concurrency.run(lambda: being_typed.lines(self.path, self.principal))
 
     async def keep_typed(self, line: str) -> None:
-        """Keep what the principal typed in a chat, in their own state folder."""
+        """Store what the principal typed in a chat, in their own state folder."""
         from promptuary.wiring.answering import being_typed  # noqa: PLC0415  (only chats need it)
 
         await concurrency.run(lambda: being_typed.keep(self.path, self.principal, line))
 
     async def render(self, expansion: Expansion, provider: Provider) -> Any:
-        """Return an expanded message in the words of a provider; nothing is stored, and there is no thread."""
+        """Return an expanded message in the format of a provider, without a thread; nothing is stored."""
         return self._core.messages.render(expansion, provider)
 
     async def complete(
@@ -171,22 +171,22 @@ class Promptuary:
         """Return what the ``@`` and ``#`` menus offer at the end of ``text``.
 
         The listing of the workspace is built in the background; ``timeout`` is how many seconds the first call may
-        wait for it. ``ignored`` also offers files that ignore files hide. Without ``hints``, no file is read to tell
-        its size: ask ``hint`` for those of the rows that are shown.
+        wait for it. ``ignored`` also offers files that ignore files hide. Without ``hints``, no file is read to measure
+        it: call ``hint`` for the rows that are shown.
         """
         return await concurrency.run(
             lambda: self._core.messages.complete(text, limit=limit, timeout=timeout, ignored=ignored, hints=hints)
         )
 
     async def warm_up(self) -> None:
-        """Load what messages are counted and completed with, and begin to list the files: for whoever types soon."""
+        """Load what counting and completing messages needs, and start listing the files, before the person types."""
         await concurrency.run(self._core.messages.warm_up)
 
     async def hint(self, item: MenuItem) -> str:
-        """Return the hint of a row that has none yet: size, lines and tokens of its file.
+        """Return the missing hint of a row: size, lines and tokens of its file.
 
-        A menu does not wait until every file is measured. Show its rows, then ask for the hints of those that are on
-        the screen, and fill them in as they come.
+        A menu does not wait until every file is measured. Show its rows, then request the hints of those on the screen,
+        and fill them in as they arrive.
         """
         return await concurrency.run(lambda: self._core.messages.hint(item))
 
@@ -197,39 +197,39 @@ class Promptuary:
     async def copy(self, text: str) -> bool:
         """Put ``text`` into the clipboard of the person at this machine; ``SourceError`` if that cannot be done.
 
-        Return whether it is certain: without a program for it, the terminal is asked, which does not answer.
+        Return whether it is certain: without a program for it, the terminal is used, which does not confirm it.
         """
         return await concurrency.run(lambda: self._core.copy(text))
 
     @property
     def notes(self) -> Sequence[str]:
-        """Sentences for the person: what of the configuration was ignored, and what was found in the workspace."""
+        """Notes for the person: which settings were ignored, and what was noticed in the workspace."""
         return tuple(self._core.notes)
 
     async def adopt(self) -> None:
-        """Take the ``state.db`` of the workspace for the person's own, although it came from elsewhere."""
+        """Adopt the ``state.db`` of the workspace as the person's own, although it came from elsewhere."""
         await concurrency.run(self._core.kept.adopt)
 
     async def backup(self, path: str | Path, *, everywhere: bool = False, force: bool = False) -> KeptReport:
-        """Write all that is kept to one file: for this workspace or everywhere, and for the person."""
+        """Back up all stored files to one archive: of this workspace or of all, and of the person."""
         return await concurrency.run(lambda: self._core.kept.backup(path, everywhere=everywhere, force=force))
 
     async def restore(
         self, path: str | Path, *, everywhere: bool = False, force: bool = False, dry_run: bool = False
     ) -> KeptReport:
-        """Bring back what a backup has. Unless ``force`` is set, nothing is done if something else is there already."""
+        """Restore a backup. Unless ``force`` is set, nothing is done if a file exists with other content."""
         return await concurrency.run(
             lambda: self._core.kept.restore(path, everywhere=everywhere, force=force, dry_run=dry_run)
         )
 
     async def purge(self, *, everywhere: bool = False, models: bool = False, dry_run: bool = False) -> KeptReport:
-        """Remove all that is kept for this workspace, or everywhere; fetched ``models`` only if asked for."""
+        """Remove all stored files of this workspace, or of all; fetched models only with ``models``."""
         return await concurrency.run(
             lambda: self._core.kept.purge(everywhere=everywhere, models=models, dry_run=dry_run)
         )
 
     async def examine(self, *, fix: bool = False) -> Examination:
-        """Return what is not as promised in the database and the notes; with ``fix``, repair what can be repaired."""
+        """Check the database and the notes, and return the problems; ``fix`` repairs what can be repaired."""
         return await concurrency.run(lambda: self._core.memories.examine(fix=fix))
 
     async def close(self) -> None:

@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 @lru_cache(maxsize=8)
 def _entries(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
-    """Return the entry points of a group. Looked up once for a path: it reads a file of every installed package."""
+    """Return the entry points of a group. Cached per path: the lookup reads a file of every installed package."""
     del path  # a different one may have other packages
     return tuple(entry_points(group=group))
 
@@ -88,7 +88,7 @@ def _maker(entry: EntryPoint) -> Callable[[], Embedder]:
 
 
 class _Guarded:
-    """An embedder of another package. Whatever it raises or returns wrongly becomes a ``PromptuaryError``."""
+    """An embedder of another package. Its exceptions and invalid results become a ``PromptuaryError``."""
 
     def __init__(self, name: str, inner: Embedder) -> None:
         self._name = name
@@ -113,7 +113,7 @@ class _Guarded:
             raise PromptuaryError(
                 f"The embedder {self._name} must return one vector a text, each {expected} bytes of 32-bit floats."
             )
-        # Vectors are stored for good: a wrong one would never be found, and never be replaced.
+        # Vectors are stored permanently: a wrong one would never be noticed, and never be replaced.
         for length in map(_length, vectors):
             if not _SHORTEST <= length <= _LONGEST:  # in this order, it holds for NaN, too
                 wrong = f"of length {length:.3g}" if math.isfinite(length) else "with a number that is not finite"

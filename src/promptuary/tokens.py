@@ -1,9 +1,9 @@
-"""Exact token counts, without network access, and what is known of models.
+"""Exact token counts, without network access, and properties of models.
 
 A ``Counter`` counts with one vocabulary; ``known_model`` returns the vocabulary and the window of a model.
 Counts are cached by content hash: a process counts an unchanged text once.
 
-What an image costs is told by the rule that its provider documents, for a size in pixels: ``image_rule``.
+``image_rule`` returns the cost of an image by its size in pixels, as its provider documents it.
 
 A process that counts a few short texts does not load the whole vocabulary: see ``vocabularies.table``.
 """
@@ -33,9 +33,9 @@ TABLE: Final = Path(__file__).parent / "vocabularies" / f"{DEFAULT_VOCABULARY}.t
 _CACHE_LIMIT = 50_000
 _SMALL = 64
 _FEW: Final = 24_000
-"""Characters that a process counts with a part of the vocabulary before it loads all of it."""
+"""How many characters a process counts with a part of the vocabulary before it loads all of it."""
 _USUAL: Final = "# Attached context\n\n# Message\n\n## Not attached\n- "
-"""What stands around most of what is counted: its tokens are there from the beginning."""
+"""The text around most of what is counted: its tokens are loaded from the beginning."""
 
 
 class _Encoder(Protocol):
@@ -139,7 +139,7 @@ def _key(text: str) -> bytes:
 
 
 class _FewTokens:
-    """Counts with those tokens only that occur in what was counted so far. Threads may share it."""
+    """Counts with only those tokens that occur in what was counted so far. Threads may share it."""
 
     def __init__(self, table: TokenTable) -> None:
         self._table = table
@@ -149,7 +149,7 @@ class _FewTokens:
         self._counting = threading.Lock()
 
     def count(self, text: str) -> int | None:
-        """Return the number of tokens of ``text``; ``None`` if it takes the whole vocabulary to know."""
+        """Return the number of tokens of ``text``; ``None`` if that needs the whole vocabulary."""
         with self._counting:
             self._left -= len(text)
             new = self._table.tokens_in(text, self._known) if self._left >= 0 else None
@@ -182,7 +182,7 @@ def _few(vocabulary: str) -> _FewTokens | None:
     try:
         with TABLE.open("rb") as file:
             return _FewTokens(TokenTable(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
-    except (OSError, ValueError):  # not installed from a wheel, or cut short: the whole vocabulary does it
+    except (OSError, ValueError):  # not installed from a wheel, or truncated: use the whole vocabulary
         return None
 
 
@@ -190,7 +190,7 @@ _whole: dict[str, tuple[_Encoder, frozenset[str]]] = {}
 
 
 def load(vocabulary: str) -> None:
-    """Load a whole vocabulary now, which nothing interrupts: otherwise the first long text does."""
+    """Load a whole vocabulary now, which cannot be interrupted: otherwise the first long text loads it."""
     _encoder(vocabulary)
 
 
@@ -205,7 +205,7 @@ def _encoder(vocabulary: str) -> tuple[_Encoder, frozenset[str]]:
 
 
 ImageRule = Callable[[int, int], int]
-"""Returns what an image of this width and height costs, in tokens."""
+"""Returns the cost of an image with this width and height, in tokens."""
 
 
 def tiles(base: int, tile: int) -> ImageRule:
@@ -220,7 +220,7 @@ def tiles(base: int, tile: int) -> ImageRule:
 
 
 def patches(factor: float, most: int = 1_536) -> ImageRule:
-    """Return OpenAI's rule for patches of 32 pixels: an image of more than ``most`` is made smaller."""
+    """Return OpenAI's rule for patches of 32 pixels: an image with more than ``most`` is scaled down."""
 
     def cost(width: int, height: int) -> int:
         count = ceil(width / 32) * ceil(height / 32)
@@ -235,13 +235,13 @@ def patches(factor: float, most: int = 1_536) -> ImageRule:
 
 
 def area(width: int, height: int) -> int:
-    """Return what Anthropic counts: an image is made smaller until it fits 1,568 pixels and 1,600 tokens."""
+    """Return Anthropic's count: an image is scaled down until it fits 1,568 pixels and 1,600 tokens."""
     scale = min(1.0, 1_568 / max(width, height))
     return min(1_600, max(1, ceil(width * scale * height * scale / 750)))
 
 
 def units(width: int, height: int) -> int:
-    """Return what Gemini counts: 258 for a small image, else for each tile of 768 pixels."""
+    """Return Gemini's count: 258 for a small image, else for each tile of 768 pixels."""
     if width <= 384 and height <= 384:
         return 258
     return 258 * ceil(width / 768) * ceil(height / 768)
@@ -271,7 +271,7 @@ _RULES: Final[Mapping[str, ImageRule | None]] = {
 
 
 def image_rule(model: str) -> ImageRule | None:
-    """Return what images cost for a model; ``None`` if it takes none, or nobody knows."""
+    """Return the cost rule of images for a model; ``None`` if it takes no images, or is unknown."""
     bare = model.rsplit("/", 1)[-1].lower()
     known = [prefix for prefix in _RULES if bare.startswith(prefix)]
     return _RULES[max(known, key=len)] if known else None
