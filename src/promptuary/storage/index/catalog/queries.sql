@@ -1,9 +1,9 @@
 -- name: get_meta
--- A value about the whole index.
+-- A property of the whole index.
 SELECT value FROM meta WHERE name = :name;
 
 -- name: set_meta
--- Set a value about the whole index.
+-- Set a property of the whole index.
 INSERT INTO meta (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = excluded.value;
 
 -- name: use_folder
@@ -69,7 +69,7 @@ date = :date, tags = :tags, chunks = coalesce(:chunks, chunks), conversations = 
 WHERE folder = :folder AND path = :path RETURNING id;
 
 -- name: move_file
--- Give a file another path.
+-- Rename a file.
 UPDATE file SET path = :path, name = :name WHERE id = :id;
 
 -- name: drop_file
@@ -102,7 +102,7 @@ INSERT INTO chunk (id, file, start_line, end_line, heading, sha256, own, names, 
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: shift_chunk
--- A chunk has other lines of its file.
+-- Update the lines of a chunk.
 UPDATE chunk SET start_line = ?, end_line = ? WHERE id = ?;
 
 -- name: drop_chunk
@@ -114,7 +114,7 @@ DELETE FROM chunk WHERE id = ?;
 INSERT INTO link (id, chunk, target, name, text) VALUES (?, ?, ?, ?, ?);
 
 -- name: add_link_text
--- Let a link be found by its text.
+-- Index the text of a link.
 INSERT INTO link_text (rowid, text) VALUES (?, ?);
 
 -- name: last_link
@@ -130,7 +130,7 @@ SELECT 1 FROM link LIMIT 1;
 SELECT chunk.id, target, text FROM link JOIN chunk ON link.chunk = chunk.id WHERE chunk.file = :file ORDER BY link.id;
 
 -- name: drop_link_texts
--- Let the links of a chunk be found no more.
+-- Remove the links of a chunk from the text index.
 DELETE FROM link_text WHERE rowid IN (SELECT id FROM link WHERE chunk = ?);
 
 -- name: drop_links
@@ -150,7 +150,7 @@ JOIN file AS target ON target.name = link.name AND target.folder = source.folder
 SELECT file, id, min(start_line) FROM chunk WHERE file IN (SELECT value FROM json_each(:files)) GROUP BY file;
 
 -- name: add_pending
--- The full-text index must be sent a chunk again, or delete it.
+-- Mark a chunk as pending: the full-text index must get it again, or delete it.
 INSERT OR IGNORE INTO pending (chunk) VALUES (?);
 
 -- name: pending
@@ -158,7 +158,7 @@ INSERT OR IGNORE INTO pending (chunk) VALUES (?);
 SELECT chunk FROM pending;
 
 -- name: clear_pending
--- The full-text index has committed all changes.
+-- Clear the pending chunks: the full-text index has committed all changes.
 DELETE FROM pending;
 
 -- name: new_chunks

@@ -1,7 +1,7 @@
 -- name: binding
--- Whose this database is, if that was said.
+-- The owner of this database, if recorded.
 SELECT value FROM binding;
 
 -- name: bind
--- Say whose this database is.
+-- Record the owner of this database.
 INSERT INTO binding (one, value) VALUES (1, :value) ON CONFLICT (one) DO UPDATE SET value = excluded.value;

@@ -1,6 +1,6 @@
 -- How every connection is set up, in this order.
 
--- Readers never wait for a writer, nor a writer for readers.
+-- Readers never wait for a writer, and a writer never waits for readers.
 PRAGMA journal_mode = WAL;
 
 -- A commit returns when its bytes are on the disk; the next lower level loses commits in a power cut.
@@ -8,7 +8,7 @@ PRAGMA synchronous = FULL;
 
 PRAGMA foreign_keys = ON;
 
--- The file may have come with somebody else's folder: what its schema says must not run functions with effects.
+-- The file may have come with somebody else's folder: its schema must not run functions with side effects.
 PRAGMA trusted_schema = OFF;
 
 -- A damaged page is noticed when it is read.

@@ -1,5 +1,5 @@
 -- name: put_experience
--- Store an experience; one of the same id is replaced, and stays where it is.
+-- Store an experience; one with the same id is replaced in place.
 INSERT INTO experience (
     owner, experience, type, intent, solution, created_at, last_used_at, rev, fingerprint, outcome, problem,
     success_score, base_weight, weight, weighed_at, half_life_days, use_count, confidence, tags, thread, turn, trust,
@@ -21,7 +21,7 @@ FROM experience
 WHERE owner = :owner AND experience = :experience;
 
 -- name: same_experience
--- The experience of a fingerprint.
+-- The experience with a fingerprint.
 SELECT
     experience, type, intent, solution, created_at, last_used_at, rev, fingerprint, outcome, problem, success_score,
     base_weight, weight, weighed_at, half_life_days, use_count, confidence, tags, thread, turn, trust, topic, checksum
@@ -29,7 +29,7 @@ FROM experience
 WHERE owner = :owner AND fingerprint = :fingerprint;
 
 -- name: rivals
--- What is contradicted by a preference: those of its topic that say something else.
+-- The experiences that a preference contradicts: those with its topic and another fingerprint.
 SELECT
     experience, type, intent, solution, created_at, last_used_at, rev, fingerprint, outcome, problem, success_score,
     base_weight, weight, weighed_at, half_life_days, use_count, confidence, tags, thread, turn, trust, topic, checksum
@@ -37,7 +37,7 @@ FROM experience
 WHERE owner = :owner AND topic = :topic AND topic <> '' AND fingerprint <> :fingerprint;
 
 -- name: some_experiences
--- The experiences of some ids, which are JSON.
+-- The experiences with some ids, which are JSON.
 SELECT
     experience, type, intent, solution, created_at, last_used_at, rev, fingerprint, outcome, problem, success_score,
     base_weight, weight, weighed_at, half_life_days, use_count, confidence, tags, thread, turn, trust, topic, checksum
@@ -52,7 +52,7 @@ ORDER BY experience
 LIMIT :limit;
 
 -- name: experiences
--- The experiences that pass, the ones used last first. `types`, `outcomes` and `tags` are JSON.
+-- The experiences that match a filter, the most recently used first. `types`, `outcomes` and `tags` are JSON.
 SELECT
     experience, type, intent, solution, created_at, last_used_at, rev, fingerprint, outcome, problem, success_score,
     base_weight, weight, weighed_at, half_life_days, use_count, confidence, tags, thread, turn, trust, topic, checksum
@@ -70,7 +70,7 @@ ORDER BY last_used_at DESC, experience
 LIMIT :limit;
 
 -- name: count_experiences
--- How many experiences pass.
+-- How many experiences match a filter.
 SELECT count(*)
 FROM experience
 WHERE owner = :owner
@@ -84,7 +84,7 @@ WHERE owner = :owner
     );
 
 -- name: revisions
--- What every experience says, as a hash, and how strong it is.
+-- The revision of every experience, and how strong it is.
 SELECT experience, rev, base_weight, last_used_at, half_life_days FROM experience WHERE owner = :owner;
 
 -- name: remove_experience

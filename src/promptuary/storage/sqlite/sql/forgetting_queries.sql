@@ -3,7 +3,7 @@
 SELECT content, content IN (SELECT content FROM mention_receipt) FROM mention WHERE note = :note;
 
 -- name: drop_mentions
--- Note that no text names a note any more.
+-- Record that no text names a note any more.
 DELETE FROM mention WHERE note = :note;
 
 -- name: mentioning_items
@@ -16,11 +16,11 @@ JOIN content ON content.id = item.content
 WHERE mention_item.content = :content;
 
 -- name: change_content
--- Put what is left of a text into its place.
+-- Replace a text by its redacted form.
 UPDATE content SET packed = :packed, body = :body WHERE id = :id;
 
 -- name: change_item
--- Store an item anew, with its text or another.
+-- Update an item, with its text or another.
 UPDATE item SET
     content = coalesce(:content, content), tool_calls = :tool_calls, attached = :attached, checksum = :checksum
 WHERE number = :number;
@@ -30,7 +30,7 @@ WHERE number = :number;
 SELECT rowid, sha256, packed, body FROM state;
 
 -- name: change_state
--- Put what is left of a state into its place.
+-- Replace a state by its redacted form.
 UPDATE state SET sha256 = :sha256, packed = :packed, body = :body WHERE rowid = :rowid;
 
 -- name: items
@@ -55,7 +55,7 @@ WHERE thread.owner = :owner
 ORDER BY thread.id, number;
 
 -- name: change_turn
--- Store the texts of a turn anew.
+-- Update the texts of a turn.
 UPDATE turn SET text = :text, messages = :messages, receipt = :receipt, checksum = :checksum WHERE id = :id;
 
 -- name: turn_number
@@ -67,7 +67,7 @@ SELECT number FROM turn WHERE id = :turn;
 SELECT content FROM item UNION SELECT text FROM turn UNION SELECT messages FROM turn UNION SELECT receipt FROM turn;
 
 -- name: prompts
--- Which texts the prompts of all turns are made of: the JSON of each.
+-- The texts of the prompts of all turns: the JSON of each.
 SELECT sha256, packed, body FROM content WHERE id IN (SELECT messages FROM turn);
 
 -- name: all_contents
@@ -79,7 +79,7 @@ SELECT id, sha256, packed, body FROM content;
 DELETE FROM content WHERE id = :id;
 
 -- name: count_removal
--- Tell every process that a text was removed.
+-- Record for every process that a text was removed.
 UPDATE removal SET count = count + 1;
 
 -- name: queued
@@ -87,7 +87,7 @@ UPDATE removal SET count = count + 1;
 SELECT number, turn, thread, body, error FROM writeback_turn WHERE owner = :owner ORDER BY number;
 
 -- name: change_queued
--- Put what is left into the place of a turn that waits.
+-- Replace a waiting turn by its redacted form.
 UPDATE writeback_turn SET body = :body, error = :error WHERE number = :number;
 
 -- name: proposed
@@ -99,7 +99,7 @@ SELECT number, proposal, body FROM proposal WHERE owner = :owner AND body IS NOT
 DELETE FROM proposal WHERE number = :number;
 
 -- name: begin_forgetting
--- Note that a note is being forgotten; once everywhere, it stays so.
+-- Record that a note is being forgotten; once everywhere, it stays everywhere.
 INSERT INTO unforgotten (owner, note, everywhere) VALUES (:owner, :note, :everywhere)
 ON CONFLICT (owner, note) DO UPDATE SET everywhere = max(everywhere, excluded.everywhere);
 
@@ -108,5 +108,5 @@ ON CONFLICT (owner, note) DO UPDATE SET everywhere = max(everywhere, excluded.ev
 SELECT note, everywhere FROM unforgotten WHERE owner = :owner ORDER BY note;
 
 -- name: end_forgetting
--- Note that a note is forgotten whole.
+-- Record that a note is completely forgotten.
 DELETE FROM unforgotten WHERE owner = :owner AND note = :note;

@@ -7,18 +7,18 @@ INSERT INTO note_space (name) VALUES (:name) ON CONFLICT (name) DO NOTHING;
 SELECT id FROM note_space WHERE name = :name;
 
 -- name: add_note_owner
--- Note whom an id belongs to.
+-- Record the owner of an id.
 INSERT INTO note_owner (space, note, owner, checksum) VALUES (:space, :note, :owner, :checksum);
 
 -- name: note_owner
--- Whom an id belongs to.
+-- The owner of an id.
 SELECT note_owner.owner, checksum, owner.kind, owner.name, owner.agent, note
 FROM note_owner
 JOIN owner ON owner.id = note_owner.owner
 WHERE space = :space AND note = :note;
 
 -- name: note_owners
--- Every owner there has been, of notes and of threads. The person on this machine is the first from the beginning.
+-- Every owner ever recorded, of notes and of threads. The local user is always the first.
 SELECT kind, name, agent
 FROM owner
 WHERE id > 1 OR (id = 1 AND EXISTS (SELECT 1 FROM note_owner WHERE note_owner.owner = 1));
@@ -43,15 +43,15 @@ ON CONFLICT (space, path) DO UPDATE SET
     fingerprint = excluded.fingerprint, problem = excluded.problem;
 
 -- name: drop_path
--- Drop what is known of a file.
+-- Delete the record of a file.
 DELETE FROM note WHERE space = :space AND path = :path;
 
 -- name: drop_note
--- Drop what is known of a note: where it is visible, and at one path.
+-- Delete the records of a note: where it is visible, and at one path.
 DELETE FROM note WHERE space = :space AND note = :note AND (reader IS NOT NULL OR path = :path);
 
 -- name: drop_note_elsewhere
--- Drop what is known of a note where it is visible, but for one path, and of another note at that path.
+-- Delete the records of a note where it is visible, except at one path, and of another note at that path.
 DELETE FROM note WHERE number IN (
     SELECT number FROM note INDEXED BY note_by_id
     WHERE space = :space AND note = :note AND reader IS NOT NULL AND path <> :path
@@ -60,7 +60,7 @@ DELETE FROM note WHERE number IN (
 );
 
 -- name: drop_every
--- Drop what is known of every file that claims an id.
+-- Delete the records of every file that claims an id.
 DELETE FROM note WHERE space = :space AND note = :note;
 
 -- name: known_files
@@ -68,7 +68,7 @@ DELETE FROM note WHERE space = :space AND note = :note;
 SELECT path, note, rev, size, modified, changed, inode, recorded FROM note WHERE space = :space;
 
 -- name: known_file
--- The file of an id or at a path; of several that claim an id, the one that is visible.
+-- The file with an id or at a path; of several that claim an id, the one that is visible.
 SELECT path, note, rev, size, modified, changed, inode, recorded
 FROM note
 WHERE number IN (
@@ -80,7 +80,7 @@ ORDER BY reader IS NULL, path
 LIMIT 1;
 
 -- name: note_at
--- The note of an id or at a path, for one of two readers.
+-- The note with an id or at a path, for one of two readers.
 SELECT
     note.note, path, scope, audience, note.kind, title, rev, status, summary, tags, created_at, created_by, updated_at, updated_by, source,
     source_ref, valid_from, valid_until, supersedes, pinned, confidence, trust, external, fingerprint, problem, owner.kind, owner.name, owner.agent
@@ -94,7 +94,7 @@ WHERE reader IN (0, :reader) AND number IN (
 LIMIT 1;
 
 -- name: notes
--- The notes of one of two readers that pass, in order.
+-- The notes of one of two readers that match, in order.
 SELECT
     note.note, path, scope, audience, note.kind, title, rev, status, summary, tags, created_at, created_by, updated_at, updated_by, source,
     source_ref, valid_from, valid_until, supersedes, pinned, confidence, trust, external, fingerprint, problem, owner.kind, owner.name, owner.agent
@@ -121,7 +121,7 @@ LEFT JOIN owner ON owner.id = note.owner
 ORDER BY pinned DESC, updated_at DESC, path;
 
 -- name: notes_alike
--- The notes of one of two readers that say the same and pass, in order. There are few: the index finds them.
+-- The notes of one of two readers that say the same and match, in order. There are few: the index finds them.
 SELECT
     note.note, path, scope, audience, note.kind, title, rev, status, summary, tags, created_at, created_by, updated_at, updated_by, source,
     source_ref, valid_from, valid_until, supersedes, pinned, confidence, trust, external, fingerprint, problem, owner.kind, owner.name, owner.agent
@@ -136,7 +136,7 @@ ORDER BY pinned DESC, updated_at DESC, path
 LIMIT :limit;
 
 -- name: count_notes
--- How many notes of two readers pass.
+-- How many notes of two readers match.
 SELECT coalesce(sum(count), 0) FROM note_count WHERE space = :space AND reader IN (:everybody, :reader)
     AND (:kinds = '' OR instr(:kinds, '|' || kind || '|'))
     AND (:statuses = '' OR instr(:statuses, '|' || status || '|'));
@@ -157,7 +157,7 @@ INSERT INTO note_text (space, note, sha256, packed, body) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (space, note, sha256) DO NOTHING;
 
 -- name: add_change
--- Put a change into the journal.
+-- Add a change to the journal.
 INSERT INTO note_change (space, note, kind, at, actor, rev, path, reason, before, text, checksum)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
@@ -181,7 +181,7 @@ ORDER BY note, number;
 SELECT sha256, packed, body FROM note_text WHERE space = :space AND note = :note AND sha256 = :sha256;
 
 -- name: every_owner
--- Whom every id belongs to.
+-- The owner of every id.
 SELECT note_owner.owner, checksum, owner.kind, owner.name, owner.agent, note
 FROM note_owner
 JOIN owner ON owner.id = note_owner.owner
@@ -202,7 +202,7 @@ SELECT EXISTS (
 ) OR EXISTS (SELECT 1 FROM note_change WHERE space = :space AND note = :note AND rev = :rev);
 
 -- name: count_changes
--- How many entries about a note there are, that of its being forgotten apart.
+-- How many entries about a note there are, except the one that it was forgotten.
 SELECT count(*) FROM note_change WHERE space = :space AND note = :note AND kind <> 'forget';
 
 -- name: forget_changes
@@ -220,14 +220,14 @@ VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?)
 ON CONFLICT (owner, turn) DO NOTHING;
 
 -- name: due_turn
--- The turn that has been due longest and is with nobody.
+-- The turn that has been due longest and is not leased.
 SELECT turn, thread, at, body, due, tries, error FROM writeback_turn
 WHERE owner = :owner AND due <= :now AND leased <= :now
 ORDER BY due, number
 LIMIT 1;
 
 -- name: lease_turn
--- Keep a turn for whoever took it.
+-- Lease a turn.
 UPDATE writeback_turn SET leased = :leased WHERE owner = :owner AND turn = :turn;
 
 -- name: done_turn
@@ -235,12 +235,12 @@ UPDATE writeback_turn SET leased = :leased WHERE owner = :owner AND turn = :turn
 DELETE FROM writeback_turn WHERE owner = :owner AND turn = :turn;
 
 -- name: failed_turn
--- Note that an attempt failed.
+-- Record that an attempt failed.
 UPDATE writeback_turn SET tries = tries + 1, leased = 0, due = :due, error = :error
 WHERE owner = :owner AND turn = :turn;
 
 -- name: rename_turns
--- Note that the thread of turns has another name.
+-- Record that the thread of turns was renamed.
 UPDATE writeback_turn SET thread = :name WHERE owner = :owner AND thread = :thread;
 
 -- name: waiting_turns
@@ -265,7 +265,7 @@ SELECT body, checksum FROM proposal WHERE owner = :owner AND body IS NOT NULL OR
 SELECT body, checksum FROM proposal WHERE owner = :owner AND proposal = :proposal AND body IS NOT NULL;
 
 -- name: replace_proposal
--- Put another text into the place of a proposal that waits.
+-- Replace the text of a waiting proposal.
 UPDATE proposal SET fingerprint = :fingerprint, body = :body, checksum = :checksum
 WHERE owner = :owner AND proposal = :proposal AND body IS NOT NULL;
 
@@ -274,7 +274,7 @@ WHERE owner = :owner AND proposal = :proposal AND body IS NOT NULL;
 DELETE FROM proposal WHERE owner = :owner AND proposal = :proposal AND body IS NOT NULL;
 
 -- name: reject_proposal
--- Keep of a proposal only that it was rejected.
+-- Reduce a proposal to the record that it was rejected.
 UPDATE proposal SET body = NULL, checksum = 0 WHERE owner = :owner AND proposal = :proposal AND body IS NOT NULL;
 
 -- name: forgotten

@@ -5,7 +5,7 @@ VALUES (:owner, :session, :name, :thread, :body, :version, :checksum)
 ON CONFLICT DO NOTHING;
 
 -- name: session_by_name
--- The session of a name.
+-- The session with a name.
 SELECT number, session, name, thread, body, version, checksum FROM session WHERE owner = :owner AND name = :name;
 
 -- name: session_of_thread
@@ -21,11 +21,11 @@ SELECT number, session, name, thread, body, version, checksum FROM session WHERE
 SELECT number FROM session WHERE owner = :owner AND session = :session;
 
 -- name: move_session
--- Note that the thread of a session has another name.
+-- Record that the thread of a session was renamed.
 UPDATE session SET thread = :thread, checksum = :checksum WHERE number = :number;
 
 -- name: replace_session
--- Put another body into the place of that of a session.
+-- Replace the body of a session.
 UPDATE session SET body = :body, version = :version, checksum = :checksum
 WHERE owner = :owner AND session = :session AND name = :name AND thread = :thread;
 
@@ -34,19 +34,19 @@ WHERE owner = :owner AND session = :session AND name = :name AND thread = :threa
 DELETE FROM session WHERE number = :number;
 
 -- name: drop_session_files
--- Remove the files that a session was pinned with.
+-- Remove the pinned files of a session.
 DELETE FROM session_files WHERE session = :number;
 
 -- name: put_session_files
--- Store the files that a session was pinned with.
+-- Store the pinned files of a session.
 INSERT OR REPLACE INTO session_files (session, files) VALUES (:number, :files);
 
 -- name: session_files
--- The files that a session was pinned with.
+-- The pinned files of a session.
 SELECT files FROM session_files WHERE session = :number;
 
 -- name: drop_session_pins
--- Forget what else a session was pinned with.
+-- Remove the other pins of a session.
 DELETE FROM session_pin WHERE session = :number;
 
 -- name: put_session_pin
@@ -58,9 +58,9 @@ INSERT OR REPLACE INTO session_pin (session, kind, scope, name, rev) VALUES (?, 
 DELETE FROM session_pin WHERE session = ? AND kind = ? AND scope = ? AND name = ?;
 
 -- name: session_pins
--- What else a session was pinned with.
+-- The other pins of a session.
 SELECT kind, scope, name, rev FROM session_pin WHERE session = :number;
 
 -- name: count_session_notes
--- How many notes a session is pinned with.
+-- How many notes a session has pinned.
 SELECT count(*) FROM session_pin WHERE session = :number AND kind = 'note';

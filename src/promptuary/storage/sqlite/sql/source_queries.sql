@@ -20,23 +20,23 @@ WHERE source = :source AND layer = :layer AND revision = :revision AND first = :
 INSERT INTO source_part (source, layer, revision, first, last) VALUES (:source, :layer, :revision, :first, :last);
 
 -- name: parts_of_turn
--- What stands in the prompt of a turn itself.
+-- The sources in the prompt of a turn itself.
 SELECT part FROM turn_source WHERE turn = :turn;
 
 -- name: add_turn_source
--- Note what stands in the prompt of a turn.
+-- Record a source in the prompt of a turn.
 INSERT OR IGNORE INTO turn_source (source, turn, part) VALUES (:source, :turn, :part);
 
 -- name: drop_turn_sources
--- Note nothing of a turn any more.
+-- Delete the recorded sources of a turn.
 DELETE FROM turn_source WHERE turn = :turn;
 
 -- name: add_item_source
--- Note what an item brings into prompts.
+-- Record a source that an item brings into prompts.
 INSERT OR IGNORE INTO item_source (item, part, how) VALUES (:item, :part, :how);
 
 -- name: mark_item
--- Note that an item brings something into prompts.
+-- Record that an item brings sources into prompts.
 UPDATE item SET sourced = 1 WHERE number = :item;
 
 -- name: item_number
@@ -44,7 +44,7 @@ UPDATE item SET sourced = 1 WHERE number = :item;
 SELECT number FROM item WHERE id = :id;
 
 -- name: sources_of_item
--- What an item brings into prompts.
+-- The sources that an item brings into prompts.
 SELECT address, layer, revision, first, last
 FROM item
 JOIN item_source ON item_source.item = item.number
@@ -54,7 +54,7 @@ WHERE item.id = :id AND item.thread = :thread
 ORDER BY part;
 
 -- name: standing_sources
--- What the items in the history of a thread bring into prompts, with the text that each item is.
+-- The sources that the items in the history of a thread bring into prompts, with the text of each item.
 SELECT item.content, source_part.source, item_source.part, item_source.how
 FROM item INDEXED BY item_sourced
 JOIN item_source ON item_source.item = item.number
@@ -70,20 +70,20 @@ JOIN source_part ON source_part.id = item_source.part
 WHERE item.thread = :thread AND item.sourced = 1;
 
 -- name: carried_now
--- What the last turn of a thread had from its history.
+-- The sources that the last turn of a thread had from its history.
 SELECT id, source, part, how FROM carried_source WHERE thread = :thread AND last IS NULL;
 
 -- name: add_carried
--- Note that a part is sent with the history from a turn on.
+-- Record that a part is sent with the history from a turn on.
 INSERT INTO carried_source (source, part, how, thread, first, last)
 VALUES (:source, :part, :how, :thread, :first, :last);
 
 -- name: end_carried
--- Note which turn was the last that had it.
+-- Record the last turn that had it.
 UPDATE carried_source SET last = :last WHERE id = :id;
 
 -- name: mark_turn
--- Note that the sources of a turn are known, and what it sent.
+-- Record that the sources of a turn are indexed, and how many tokens it sent.
 UPDATE turn SET indexed = 1, tokens = coalesce(tokens, :tokens) WHERE serial = :turn;
 
 -- name: thread_indexed
@@ -91,7 +91,7 @@ UPDATE turn SET indexed = 1, tokens = coalesce(tokens, :tokens) WHERE serial = :
 SELECT indexed FROM thread WHERE id = :thread;
 
 -- name: mark_thread
--- Note that they are.
+-- Record that they are.
 UPDATE thread SET indexed = 1 WHERE id = :thread;
 
 -- name: old_thread
@@ -141,7 +141,7 @@ ORDER BY turn.serial DESC
 LIMIT :limit;
 
 -- name: sources_of_turn
--- Everything that a turn was based on.
+-- The sources of a turn.
 SELECT 'direct', address, layer, revision, first, last, thread.name, turn.number, turn.created, turn.status
 FROM thread
 JOIN turn ON turn.thread = thread.id
@@ -160,12 +160,12 @@ JOIN source ON source.id = source_part.source
 WHERE thread.owner = :owner AND thread.name = :thread AND turn.number = :number;
 
 -- name: forget_parts
--- Keep of a source that was forgotten only that it was there.
+-- Reduce a forgotten source to the record that it was there.
 UPDATE source_part SET revision = '', first = 0, last = 0
 WHERE source IN (SELECT id FROM source WHERE address = :address AND (:owner IS NULL OR owner = :owner));
 
 -- name: threads
--- The threads of an owner, all or the one of a name.
+-- The threads of an owner, all or the one with a name.
 SELECT id, name, updated FROM thread WHERE owner = :owner AND (:name IS NULL OR name = :name) ORDER BY id;
 
 -- name: turns_before
@@ -185,7 +185,7 @@ DELETE FROM turn WHERE serial = :turn;
 DELETE FROM item_source WHERE item = :item;
 
 -- name: drop_mention_items
--- Drop that an item names notes.
+-- Delete the record that an item names notes.
 DELETE FROM mention_item WHERE item = :item;
 
 -- name: drop_item
@@ -193,11 +193,11 @@ DELETE FROM mention_item WHERE item = :item;
 DELETE FROM item WHERE number = :item;
 
 -- name: note_removed
--- Keep the highest number that was given to a turn.
+-- Store the highest number that was given to a turn.
 UPDATE thread SET removed = max(removed, :number) WHERE id = :thread;
 
 -- name: drop_spans
--- Drop what was carried through turns that are all gone; what is still carried stays.
+-- Drop spans whose turns are all gone; spans that are still open stay.
 DELETE FROM carried_source
 WHERE thread = :thread AND (:whole OR (last IS NOT NULL AND NOT EXISTS (
     SELECT 1 FROM turn WHERE turn.thread = carried_source.thread AND serial BETWEEN carried_source.first AND carried_source.last
@@ -212,7 +212,7 @@ DELETE FROM state WHERE owner = :owner AND scope = 'thread' AND name = :name;
 DELETE FROM thread WHERE id = :thread;
 
 -- name: drop_sources
--- Drop the sources that nothing has any more.
+-- Drop unused sources.
 DELETE FROM source
 WHERE NOT EXISTS (SELECT 1 FROM turn_source WHERE turn_source.source = source.id)
     AND NOT EXISTS (SELECT 1 FROM carried_source WHERE carried_source.source = source.id)
@@ -238,15 +238,15 @@ SELECT id, length(body) FROM content;
 DELETE FROM content WHERE id = :content;
 
 -- name: drop_mentions
--- Drop that a text names notes.
+-- Delete the record that a text names notes.
 DELETE FROM mention WHERE content = :content;
 
 -- name: drop_mention_receipt
--- Drop that a text is a receipt.
+-- Delete the record that a text is a receipt.
 DELETE FROM mention_receipt WHERE content = :content;
 
 -- name: count_removal
--- Tell every process that a text was removed.
+-- Record for every process that a text was removed.
 UPDATE removal SET count = count + 1;
 
 -- name: texts_of_thread

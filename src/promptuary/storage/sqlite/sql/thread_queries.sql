@@ -1,13 +1,13 @@
 -- name: find_content
--- Where a text is kept, if it is.
+-- The number of a text, if it is stored.
 SELECT id FROM content WHERE sha256 = :sha256;
 
 -- name: add_content
--- Keep a text that is not there yet.
+-- Store a text that is not there yet.
 INSERT INTO content (sha256, packed, body) VALUES (:sha256, :packed, :body);
 
 -- name: get_content
--- A text that is kept.
+-- A stored text.
 SELECT sha256, packed, body FROM content WHERE id = :id;
 
 -- name: removals
@@ -15,15 +15,15 @@ SELECT sha256, packed, body FROM content WHERE id = :id;
 SELECT count FROM removal;
 
 -- name: add_mention
--- Note that a text names a note.
+-- Record that a text names a note.
 INSERT OR IGNORE INTO mention (note, content) VALUES (?, ?);
 
 -- name: add_mention_receipt
--- Note that a text that names notes is a receipt.
+-- Record that a text that names notes is a receipt.
 INSERT OR IGNORE INTO mention_receipt (content) VALUES (:content);
 
 -- name: add_mention_item
--- Note that a text that names notes is in an item.
+-- Record that a text that names notes is in an item.
 INSERT OR IGNORE INTO mention_item (content, item) SELECT content, number FROM item WHERE id = :id;
 
 -- name: add_owner
@@ -35,7 +35,7 @@ INSERT INTO owner (kind, name, agent) VALUES (:kind, :name, :agent) ON CONFLICT 
 SELECT id FROM owner WHERE kind = :kind AND name = :name AND agent = :agent;
 
 -- name: use_thread
--- Make a thread or note that it was used, and put it before all others.
+-- Create a thread or record that it was used, and put it before all others.
 INSERT INTO thread (owner, name, created, updated, used)
 VALUES (:owner, :name, :time, :time, 1 + coalesce((SELECT max(used) FROM thread), 0))
 ON CONFLICT (owner, name) DO UPDATE SET updated = excluded.updated, used = excluded.used;
@@ -45,11 +45,11 @@ ON CONFLICT (owner, name) DO UPDATE SET updated = excluded.updated, used = exclu
 SELECT id FROM thread WHERE owner = :owner AND name = :name;
 
 -- name: rename_thread
--- Give a thread another name.
+-- Rename a thread.
 UPDATE thread SET name = :name WHERE id = :thread;
 
 -- name: rename_states
--- Store the states of layers in a thread under another name of it.
+-- Move the states of layers to the new name of a thread.
 UPDATE state SET name = :name WHERE owner = :owner AND scope = 'thread' AND name = :thread;
 
 -- name: threads
@@ -69,7 +69,7 @@ ORDER BY used DESC;
 SELECT coalesce(max(place), 0) FROM item WHERE thread = :thread AND compacted = 0;
 
 -- name: add_item
--- Put an item into a thread.
+-- Add an item to a thread.
 INSERT INTO item (id, thread, place, pinned, role, kind, content, tool_calls, tool_call_id, stands_for, turn, attached, checksum)
 VALUES (:id, :thread, :place, :pinned, :role, :kind, :content, :tool_calls, :tool_call_id, :stands_for, :turn, :attached, :checksum);
 
@@ -78,15 +78,15 @@ VALUES (:id, :thread, :place, :pinned, :role, :kind, :content, :tool_calls, :too
 SELECT thread, place, compacted = 0 AND pinned = 0 AS may_leave FROM item WHERE id = :id;
 
 -- name: pin_item
--- Set or take away a pin.
+-- Set or remove a pin.
 UPDATE item SET pinned = :pinned WHERE id = :id;
 
 -- name: compact_item
--- Take an item out of the history, not out of the ledger.
+-- Remove an item from the history, not from the ledger.
 UPDATE item SET compacted = 1 WHERE id = :id;
 
 -- name: standing
--- Which items stand in the history of a thread, in order, and what alone can change of them.
+-- The items in the history of a thread, in order, with the only columns that can change.
 SELECT item.number, pinned, checksum
 FROM thread
 JOIN item ON item.thread = thread.id AND item.compacted = 0
@@ -94,7 +94,7 @@ WHERE thread.owner = :owner AND thread.name = :thread
 ORDER BY item.place;
 
 -- name: history_checksum
--- What the history of a thread must add up to, if that is known.
+-- The checksum of the history of a thread, if it is recorded.
 SELECT history FROM thread WHERE owner = :owner AND name = :thread;
 
 -- name: standing_of
@@ -102,11 +102,11 @@ SELECT history FROM thread WHERE owner = :owner AND name = :thread;
 SELECT number, pinned, checksum FROM item WHERE thread = :thread AND compacted = 0;
 
 -- name: seal_history
--- Note what the history of a thread adds up to.
+-- Record the checksum of the history of a thread.
 UPDATE thread SET history = :history WHERE id = :thread;
 
 -- name: history
--- What stands in the history of a thread, from the number of an item on.
+-- The history of a thread, from the number of an item on.
 SELECT
     item.number, item.id, role, pinned, kind, tool_calls, tool_call_id, stands_for, turn, attached, place, item.thread, checksum, sha256, packed, body
 FROM thread
@@ -134,7 +134,7 @@ WHERE thread.owner = :owner AND thread.name = :thread
 ORDER BY item.number;
 
 -- name: find_turn
--- The turn of an id.
+-- The turn with an id.
 SELECT thread, number, user, receipt, packed, serial FROM turn JOIN content ON content.id = receipt WHERE turn.id = :id;
 
 -- name: find_number
@@ -142,25 +142,25 @@ SELECT thread, number, user, receipt, packed, serial FROM turn JOIN content ON c
 SELECT id FROM turn WHERE thread = :thread AND number = :number;
 
 -- name: add_turn
--- Put a turn into the ledger.
+-- Add a turn to the ledger.
 INSERT INTO turn (number, id, thread, created, status, text, messages, receipt, user, tokens, reply_tokens, cost, checksum, indexed)
 VALUES (:number, :id, :thread, :created, :status, :text, :messages, :receipt, :user, :tokens, :reply_tokens, :cost, :checksum, 1);
 
 -- name: change_turn
--- Note what became of a turn.
+-- Update a turn.
 UPDATE turn SET
     status = :status, text = :text, messages = :messages, receipt = :receipt, tokens = :tokens,
     reply_tokens = :reply_tokens, cost = :cost, checksum = :checksum
 WHERE id = :id;
 
 -- name: pending_turn
--- What the checksum of a prepared turn is made of.
+-- What the checksum of a prepared turn covers.
 SELECT number, user, text, messages, receipt, reply_tokens, cost
 FROM turn
 WHERE id = :id AND thread = :thread AND status = :status;
 
 -- name: set_status
--- Note what became of a turn, and nothing else of it.
+-- Update the status of a turn, and nothing else.
 UPDATE turn SET status = :status, checksum = :checksum WHERE id = :id;
 
 -- name: turn
@@ -186,7 +186,7 @@ FROM thread
 WHERE thread.owner = :owner AND thread.name = :thread;
 
 -- name: turns
--- The turns of a thread, the first first.
+-- The turns of a thread, in order.
 SELECT turn.id, thread.name, number, turn.created, status, text, messages, receipt, user, turn.thread, reply_tokens, cost, checksum
 FROM thread
 JOIN turn ON turn.thread = thread.id
@@ -231,9 +231,9 @@ UNION ALL
 SELECT sha256, packed, body FROM note_text;
 
 -- name: integrity
--- What the database itself finds wrong, or "ok".
+-- The result of the database's own integrity check, or "ok".
 PRAGMA integrity_check;
 
 -- name: has_session
--- Whether a session says what a thread may see.
+-- Whether a thread has a session.
 SELECT EXISTS (SELECT 1 FROM session WHERE owner = :owner AND thread = :thread);

@@ -7,7 +7,7 @@ INSERT INTO embedder (name) VALUES (:name) ON CONFLICT (name) DO NOTHING;
 SELECT number FROM embedder WHERE name = :name;
 
 -- name: put_vector
--- Keep the vector of a text.
+-- Store the vector of a text.
 INSERT INTO vector (embedder, sha256, body) VALUES (?, ?, ?)
 ON CONFLICT (embedder, sha256) DO UPDATE SET body = excluded.body;
 
@@ -24,15 +24,15 @@ SELECT sha256, '' FROM vector WHERE embedder = ? AND sha256 IN (/* hashes */);
 SELECT count(*) FROM vector JOIN embedder ON embedder.number = vector.embedder WHERE embedder.name = :name;
 
 -- name: begin_wanted
--- What is to be kept, for as long as a transaction takes.
+-- The hashes to keep, for the duration of a transaction.
 CREATE TEMP TABLE wanted (sha256 BLOB NOT NULL PRIMARY KEY) WITHOUT ROWID;
 
 -- name: add_wanted
--- A text whose vector is to be kept.
+-- A hash to keep.
 INSERT OR IGNORE INTO temp.wanted (sha256) VALUES (?);
 
 -- name: forget_unwanted
--- Remove the vectors of an embedder that nobody wants.
+-- Remove the vectors of an embedder whose hashes are not kept.
 DELETE FROM vector WHERE embedder = :number AND sha256 NOT IN (SELECT sha256 FROM temp.wanted);
 
 -- name: remove_vector
@@ -40,5 +40,5 @@ DELETE FROM vector WHERE embedder = :number AND sha256 NOT IN (SELECT sha256 FRO
 DELETE FROM vector WHERE sha256 = ? AND embedder IN (SELECT number FROM embedder);
 
 -- name: end_wanted
--- Let go of what is to be kept.
+-- Clear the hashes to keep.
 DROP TABLE temp.wanted;
