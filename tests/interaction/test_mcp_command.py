@@ -197,6 +197,22 @@ def test_the_token_is_kept_for_the_person_alone_and_stays_the_same(project: Path
     assert "others may read" in done.stderr
 
 
+@pytest.mark.parametrize(("streams", "code", "said"), [("<&-", 2, "no client is here"), (">/dev/full", 0, "")])
+def test_a_client_that_closed_a_stream_ends_the_server_with_a_sentence(
+    project: Path, streams: str, code: int, said: str
+) -> None:
+    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    message = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
+    command = f"{' '.join(PROMPTUARY)} mcp {streams}"
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=project, input=f"{message}\n", capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stdout) == (code, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def roots(*folders: Path | str) -> Callable[[Any], Any]:
     async def named(_: Any) -> types.ListRootsResult:
         uris = [one if isinstance(one, str) else one.as_uri() for one in folders]

@@ -40,8 +40,10 @@ def main(options: argparse.Namespace) -> int:
     )
     signal.signal(signal.SIGTERM, _end)
     if options.http is None:
-        if sys.stdin is None or sys.stdin.isatty():
-            print(_NOBODY, file=sys.stderr)
+        if sys.stdin is None:
+            raise PromptuaryError(_NOBODY)
+        if sys.stdin.isatty():
+            print(f"promptuary: {_NOBODY}", file=sys.stderr)
         streams = StandardStreams(*own_streams(), EarlyAnswers())  # from now on a client is answered
         from promptuary.mcp.transports import stdio  # noqa: PLC0415  (the package of the protocol is an extra, and heavy)
 
@@ -51,7 +53,7 @@ def main(options: argparse.Namespace) -> int:
     return _over_http(options, folders, settings)
 
 
-_NOBODY = "promptuary: no client is here; an MCP client starts this. promptuary install writes it into its settings"
+_NOBODY = "no client is here; an MCP client starts this. promptuary install writes it into its settings"
 
 
 def _over_http(options: argparse.Namespace, folders: list[Path], settings: SettingsOptions) -> int:

@@ -31,6 +31,7 @@ class StandardStreams:
         self._answered: list[RequestId] = []
         self._waiting: queue.Queue[bytes | TooLarge | None] = queue.Queue(_MOST_WAITING)
         self._sending = threading.Lock()
+        self._is_read = True
         concurrency.start_daemon(self._read_all, name="promptuary-mcp-input")
 
     def no_longer_early(self) -> None:
@@ -39,11 +40,9 @@ class StandardStreams:
             self._early = None
 
     def next_message(self) -> bytes | TooLarge | None:
-        """Wait for the next message, and return it; ``None`` at the end, and from then on."""
+        """Wait for the next message, and return it; ``None`` at the end, and if nobody reads the answers."""
         message = self._waiting.get()
-        if message is None:
-            self._waiting.put(None)
-        return message
+        return message if self._is_read else None
 
     async def write(self, line: str) -> None:
         """Send an answer or a question of the server, unless it answers what has an answer."""
@@ -58,9 +57,11 @@ class StandardStreams:
                 self._send(line.encode("utf-8", "replace"))
 
     def _send(self, data: bytes) -> None:
-        with suppress(OSError):  # nobody reads any more: standard input ends, too
+        try:
             self._target.write(data)
             self._target.flush()
+        except OSError:
+            self._is_read = False
 
     def _is_answered(self, line: str) -> bool:
         """Tell whether a line is the second answer to a request."""
