@@ -124,7 +124,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A text that stands in the window; ``path`` and ``lines`` say which lines of which file it shows, if any."""
+    """A text in the window; ``path`` and ``lines`` say which lines of which file it shows, if any."""
 
     text: str
     path: str = ""
@@ -173,7 +173,7 @@ class Block:
         score: float | None = None,
         reason: str = "",
     ) -> "Block":
-        """Return ``text`` as a block of its own, to be sent as it is.
+        """Return ``text`` as a separate block, to be sent unchanged.
 
         This is how a layer makes its blocks; the runner counts their tokens. ``source`` says where the text came from
         (``file:docs/style.md``) and ``revision`` is the SHA-256 of that, by default of ``text``.

@@ -4,34 +4,34 @@
     ├── ConfigError                  a setting or an argument is wrong; nothing was done
     ├── SourceError                  one source could not be fetched; it has a Code and a reason
     ├── ServiceRefusedError          a service did not accept a request; it has the HTTP status
-    ├── ModelAnswerError             a model answered with something else than what it was asked for
+    ├── ModelAnswerError             a model's answer does not have the requested format
     ├── RunFailedError               a model did not complete its answer; it has what was recorded of the turn
-    ├── PlatformError                a chat platform did not do what it was asked for; trying again does not help
-    │   ├── PlatformUnreachableError  it could not be reached, or failed; it may be tried again
-    │   │   └── RateLimitedError     it wants to be left alone for some seconds
+    ├── PlatformError                a chat platform refused a request; a retry does not help
+    │   ├── PlatformUnreachableError  it could not be reached, or failed; a retry may help
+    │   │   └── RateLimitedError     it asks to wait for some seconds
     │   └── BadTokenError            it does not accept the token
     ├── LayerInitError               a layer that is required could not be started
     ├── ConflictError                a thread was changed by somebody else since it was read
     │   └── ThreadBusyError          a model is answering in a thread, so no other turn can begin in it
     ├── NoteConflictError            a note was changed by somebody else since it was read
-    ├── UnknownNoteError             there is no note of that name, or none that the principal may see
+    ├── UnknownNoteError             there is no note with that name, or none that the principal may see
     ├── NothingIndexedError          no folder is indexed, so nothing can be searched
-    ├── UnknownExperienceError       there is no experience of that id, or none of the principal
-    ├── UnknownSessionError          there is no session of that name
-    ├── SecretError                  what was to be remembered holds a secret
+    ├── UnknownExperienceError       there is no experience with that id, or none of the principal
+    ├── UnknownSessionError          there is no session with that name
+    ├── SecretError                  a text to be stored contains a secret
     ├── FrontMatterError             the front matter of a note cannot be read, or cannot be written
     └── StorageError                 something stored cannot be used
         ├── DatabaseDamagedError     a database cannot be read
-        ├── ForeignStateError        a database is not this person's; adopt or remove it
+        ├── ForeignStateError        a database belongs to somebody else; adopt or remove it
         ├── StateReplacedError       a database was removed or replaced while it was in use
-        ├── UnknownFormatError       a file is not ours, or is of a later version
+        ├── UnknownFormatError       a file is not Promptuary's, or of a later version
         ├── IndexDamagedError        a part of the index cannot be read; it is rebuilt from the files
         ├── IndexBusyError           another process is writing the index
         ├── LockTimeoutError         another process or thread holds a lock
-        └── NoteFileError            a file of the memory is not one that may be read or written
+        └── NoteFileError            a file of the memory cannot be read or written safely
 
-A ``PromptuaryError`` without a subclass says in its message what went wrong and what to do. A ``SourceError`` never
-loses the rest of a message: inside ``expand`` it becomes the outcome of its reference.
+The message of a plain ``PromptuaryError`` says what went wrong and what to do. A ``SourceError`` never loses the rest
+of a message: inside ``expand`` it becomes the outcome of its reference.
 """
 
 from enum import StrEnum
@@ -95,7 +95,7 @@ class Code(StrEnum):
 
 
 TRANSIENT_CODES: Final = frozenset({Code.READ_FAILED, Code.PERMISSION_DENIED, Code.NOT_FOUND, Code.TIMEOUT})
-"""Codes that say nothing about what a file holds: what is indexed of it is kept, and it is tried again."""
+"""Codes that say nothing about the content of a file: its entries in the index stay, and it is retried."""
 
 
 _MISSING = frozenset({Code.NOT_FOUND, Code.NO_MATCH, Code.NOT_INDEXED, Code.NOT_A_REPOSITORY})
@@ -114,7 +114,7 @@ _FAILED = frozenset(
 
 
 CLOSED: Final = "This Promptuary is closed; open the workspace again."
-"""What is said to who uses it after it was closed."""
+"""The error message for any use after it was closed."""
 
 
 class PromptuaryError(Exception):
@@ -147,14 +147,14 @@ class ServiceRefusedError(PromptuaryError):
 
 
 class ModelAnswerError(PromptuaryError):
-    """A model answered, but not in the form that it was asked for."""
+    """A model answered, but not in the requested format."""
 
 
 class RunFailedError(PromptuaryError):
     """The model did not complete its answer.
 
     ``result`` is the ``core.runs.RunResult`` of what was recorded of the turn; ``None`` if nothing had arrived: then
-    the turn counts as failed, and nothing of it is in the history.
+    the turn counts as failed and is not in the history.
     """
 
     def __init__(self, reason: str, result: Any = None) -> None:  # core.runs imports this module
@@ -163,13 +163,13 @@ class RunFailedError(PromptuaryError):
 
 
 class PlatformError(PromptuaryError):
-    """The platform did not do what it was asked for; trying again does not help."""
+    """The platform refused a request; a retry does not help."""
 
 
 class PlatformUnreachableError(PlatformError):
-    """The platform could not be reached, or failed; it may be tried again.
+    """The platform could not be reached, or failed; a retry may help.
 
-    ``may_have_arrived``: it did not say what became of a message.
+    ``may_have_arrived``: a message may have been delivered nevertheless.
     """
 
     def __init__(self, reason: str, *, may_have_arrived: bool = False) -> None:
@@ -178,7 +178,7 @@ class PlatformUnreachableError(PlatformError):
 
 
 class RateLimitedError(PlatformUnreachableError):
-    """The platform wants to be left alone for some seconds."""
+    """The platform asks to wait for some seconds."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"the platform asks to wait {seconds:g} s")
@@ -202,7 +202,7 @@ class ThreadBusyError(ConflictError):
 
 
 class NoteConflictError(PromptuaryError):
-    """The note is not what the writer has read: ``current`` is the ``Note`` that it is now, ``None`` if it is gone."""
+    """The note has changed since the writer read it; ``current`` is its current ``Note``, ``None`` if it is gone."""
 
     def __init__(self, message: str, current: Any = None) -> None:  # notes are defined above this module
         super().__init__(message)
@@ -214,19 +214,19 @@ class NothingIndexedError(PromptuaryError):
 
 
 class UnknownNoteError(PromptuaryError):
-    """There is no note of that id or path, or none that the principal may see."""
+    """There is no note with that id or path, or none that the principal may see."""
 
 
 class UnknownExperienceError(PromptuaryError):
-    """There is no experience of that id, or none that belongs to the principal."""
+    """There is no experience with that id, or none that belongs to the principal."""
 
 
 class UnknownSessionError(PromptuaryError):
-    """There is no session of that name."""
+    """There is no session with that name."""
 
 
 class SecretError(PromptuaryError):
-    """What was to be remembered holds a secret. Nothing was stored."""
+    """A text to be stored contains a secret. Nothing was stored."""
 
 
 class FrontMatterError(PromptuaryError):
@@ -242,15 +242,15 @@ class DatabaseDamagedError(StorageError):
 
 
 class ForeignStateError(StorageError):
-    """A database came with a clone, or belongs to somebody else. It is not used before the person adopts it."""
+    """A database came with a clone, or belongs to somebody else. It is not used until the person adopts it."""
 
 
 class StateReplacedError(StorageError):
-    """A database was removed or replaced while it was in use. What was to be written last is not stored."""
+    """A database was removed or replaced while it was in use. The last write is not stored."""
 
 
 class UnknownFormatError(StorageError):
-    """A database is not ours, or of a later version than this one. It was not changed."""
+    """A database is not Promptuary's, or was made by a later version. It was not changed."""
 
 
 class IndexDamagedError(StorageError):
@@ -270,7 +270,7 @@ class NoteFileError(StorageError):
 
 
 def how_to_install(extra: str, *, again: bool = False) -> str:
-    """Return the command that adds an extra to the installation that runs: with pipx if that made it, else with pip."""
+    """Return the command that adds an extra to the running installation: with pipx if that made it, else with pip."""
     import sys  # noqa: PLC0415  (only for hints)
 
     command = "pipx runpip promptuary install" if "pipx" in sys.prefix.replace("\\", "/").split("/") else "pip install"

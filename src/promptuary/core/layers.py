@@ -1,4 +1,4 @@
-"""What a layer is: something that stands in the window, turn after turn.
+"""The interface of a layer: content that is in the window turn after turn.
 
 A layer is a subclass of ``Layer`` that overrides the hooks it needs. It depends on this module alone. The runner calls
 each hook with a timeout and in isolation: a failure becomes an entry in the receipt and never loses the turn. State is
@@ -46,7 +46,7 @@ class Slot(IntEnum):
 
 
 Band = Literal["stable", "live"]
-"""``stable`` stands before the history and should rarely change; ``live`` follows it."""
+"""``stable`` comes before the history and should rarely change; ``live`` follows it."""
 
 Scope = Literal["thread", "user", "resource", "global", "execution"]
 """What state is stored for.
@@ -138,8 +138,8 @@ class Changed:
 class RecallRequest:
     """What is wanted: at most ``budget`` tokens that help with ``query``, the person's words.
 
-    ``in_view`` are the blocks that stand in the window already beside the ``history``: the message, what it attaches,
-    and what earlier layers said.
+    ``in_view`` are the blocks that are already in the window beside the ``history``: the message, its attachments, and
+    the output of earlier layers.
     """
 
     query: str
@@ -148,7 +148,7 @@ class RecallRequest:
     in_view: Sequence[Block] = ()
 
     def passages(self) -> Iterator[Passage]:
-        """Yield every text that stands in the window already."""
+        """Yield every text that is already in the window."""
         for block in self.in_view:
             yield block.passage
         for item in self.history:
@@ -215,7 +215,7 @@ Ending = Literal["finished", "failed", "abandoned"]
 
 
 class Layer:
-    """Something that stands in the window, turn after turn. Subclass it and override what you need.
+    """Content that is in the window turn after turn. Subclass it and override what you need.
 
     ``id`` must be unique. Raise ``state_version`` when the shape of the state changes: stored state of another version
     is refused with a clear error and not overwritten.
@@ -239,7 +239,7 @@ class Layer:
     async def refresh(self, context: LayerContext) -> None:
         """Look again at what tools may have changed.
 
-        A layer that has this hook is recalled for every request of a turn; what others said stands as it is.
+        A layer that has this hook is recalled for every request of a turn; the output of other layers is not changed.
         """
 
     async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | str | None:

@@ -12,7 +12,7 @@ from promptuary.core.messages import Item
 from promptuary.core.receipts import Receipt
 
 Way = Literal["direct", "history", "summary"]
-"""How a source got into a prompt: in a block of its own, in a message of the history, or in a summary of such."""
+"""How a source got into a prompt: in a separate block, in a message of the history, or in a summary of messages."""
 
 _SAID: Final = frozenset({"history", "message", "loop", "tools"})
 """Layers of a receipt that are what was said, not what was looked up."""
@@ -105,7 +105,7 @@ class ThreadSize:
 
 
 def shown(receipt: Receipt) -> list[Origin]:
-    """Return the sources that stand in a prompt by themselves, whole or in part, each once."""
+    """Return the sources with a block of their own in a prompt, whole or in part, each once."""
     found = (
         Origin(entry.source, "direct", entry.layer, entry.revision, entry.lines)
         for entry in receipt.entries
@@ -127,7 +127,7 @@ def carried(item: Item, behind: Iterable[Origin]) -> list[Origin]:
 
 
 def history_before(items: Sequence[Item], turn: str | None) -> list[Item]:
-    """Return the history as it stood before a turn was prepared.
+    """Return the history as it was before a turn was prepared.
 
     ``items`` is everything that was ever said in the thread, in the order in which it was added; ``turn`` is the turn,
     or the first one after it that added an item, ``None`` if none did. Items that were compacted only to prepare this

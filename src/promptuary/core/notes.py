@@ -115,7 +115,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class NoteDraft:
-    """What somebody wants to write. ``None`` keeps what the note has, or takes the default of a new one.
+    """The fields of a note to write. ``None`` keeps the value of an existing note, or uses the default of a new one.
 
     ``id`` names the note to update. ``title`` defaults to the first words of ``content``. ``created_at`` and
     ``updated_at`` are for what was written elsewhere; for all else they are now.
@@ -250,13 +250,13 @@ class NoteStamp(NamedTuple):
 
 
 PlaceKind = Literal["thread", "summary", "proposal", "queue", "experience"]
-"""Where a text also stands: said or shown in a thread, in a summary of one, in a proposal, in a turn that waits, or
+"""Where a text also occurs: said or shown in a thread, in a summary of one, in a proposal, in a turn that waits, or
 learnt as an experience."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """Where the text of a forgotten note also stands. ``name`` is the thread, or the id of a proposal or an experience.
+    """Where the text of a forgotten note also occurs. ``name`` is the thread, or the id of a proposal or an experience.
 
     ``turn`` is the number of the turn in its thread, 0 where there is none.
     """
@@ -270,9 +270,9 @@ class Place:
 class ForgetReport:
     """What forgetting a note did, or with a dry run would do.
 
-    ``prompts`` is how many stored prompts, receipts and states it was taken out of. ``places`` are where the same words
-    stand as somebody said them; ``redacted``: they were taken out there, too. ``in_git``: git tracks the file, so its
-    history still has it.
+    ``prompts`` is how many stored prompts, receipts and states it was taken out of. ``places`` are where somebody said
+    the same words; ``redacted``: they were removed there, too. ``in_git``: git tracks the file, so its history still
+    has it.
     """
 
     note: str

@@ -1,4 +1,4 @@
-"""Who acts: the one value that decides what belongs to whom.
+"""The principal: the one value that decides about ownership.
 
 Ownership is never taken from an argument, a file or a message: the code that opens the engine names the principal, and
 everything below asks that. This module knows nothing of storage or of authentication.

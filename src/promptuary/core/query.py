@@ -89,8 +89,8 @@ _DOUBLED = ("bb", "dd", "ff", "gg", "mm", "nn", "pp", "rr", "tt")
 class Reading(NamedTuple):
     """How a term or a phrase of a query can be found.
 
-    ``texts``: as it stands; ``parts``: what its names are made of; ``runs``: its runs of a script without spaces, each
-    as the pairs that follow one another in it.
+    ``texts``: as written; ``parts``: the words of its names; ``runs``: its runs of a script without spaces, each as the
+    pairs that follow one another in it.
     """
 
     texts: tuple[str, ...]
@@ -189,8 +189,8 @@ def reading(piece: str) -> Reading:
 def matched(words: Words, text: str) -> tuple[str, ...]:
     """Return those of ``words`` that are in ``text`` as whole words.
 
-    A word may stand there in another common form or as a part of a name, and names may be written otherwise. Runs of a
-    script without spaces stand anywhere. ``rolback ~ rollback`` is a word of ``words.respelled``.
+    A word may occur in another common form or as a part of a name, and names may be spelled differently. Runs of a
+    script without spaces may occur anywhere. ``rolback ~ rollback`` is a word of ``words.respelled``.
     """
     said = folded(text)
     # The empty word between them keeps a phrase from matching across both.
@@ -210,7 +210,7 @@ def _respelled(words: Words, spelled: Sequence[str]) -> Iterator[tuple[str, str]
     """Yield the words that are there in another spelling, each with the first such word of the text."""
     for typed, near in words.respelled:
         stem = _stem(near)
-        # An index may know no more than the beginning that the forms of a word share.
+        # An index may have only the common beginning of the forms of a word.
         is_long = len(stem) >= _LONG_STEM
         alike = (one for one in spelled if _stem(one) == stem or (is_long and one.startswith(stem)))
         if (there := next(alike, None)) is not None:

@@ -93,7 +93,7 @@ class Receipt:
 
     @property
     def rows(self) -> tuple[ReceiptEntry, ...]:
-        """The entries, and one for what stands around them: what is in these adds up to ``tokens``."""
+        """The entries, and one for the text around them: together they add up to ``tokens``."""
         around = self.tokens - sum(entry.tokens for entry in self.entries if entry.status != "out")
         if around <= 0:
             return tuple(self.entries)

@@ -131,8 +131,8 @@ def format_reference(kind: str, value: str = "", suffix: str = "") -> str:
 class MenuItem:
     """One line of a menu. ``insert`` replaces what is being typed; ``matches`` are offsets in ``label``.
 
-    ``path`` is the file that the line stands for, if it does. Its ``hint`` may be empty because measuring would have
-    delayed the menu.
+    ``path`` is the file that the line offers, if any. Its ``hint`` may be empty because measuring would have delayed
+    the menu.
     """
 
     insert: str
@@ -162,12 +162,12 @@ Span = tuple[int, int]
 Pasted = Sequence[Span | str]
 """Parts of a message that were pasted: nothing in them is a reference.
 
-They are spans, or texts, each of which is meant wherever it stands.
+They are spans, or texts, each of which is meant wherever it occurs.
 """
 
 
 def pasted_spans(text: str, pasted: Pasted) -> tuple[Span, ...]:
-    """Return where ``pasted`` stands in ``text``, in order. Raises ``ConfigError`` if it does not stand there."""
+    """Return where ``pasted`` occurs in ``text``, in order. Raises ``ConfigError`` if it does not occur there."""
     if isinstance(pasted, str):
         raise ConfigError("pasted is a list of texts or of spans; write [text] for a single one")
     return tuple(sorted({span for one in pasted for span in _spans(text, one)}))

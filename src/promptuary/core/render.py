@@ -1,9 +1,9 @@
 """How blocks look to a model: Markdown that no content can break out of.
 
 A block is a heading, one line of facts, and the body in a fence longer than any run of backticks inside it.
-What comes from outside the workspace stands between two tags that carry a boundary derived from the content itself:
-to forge it, a text would have to contain its own hash. The boundary changes only when the content does, so an
-unchanged block is byte-identical in the next prompt.
+Text from outside the workspace is between two tags that carry a boundary derived from the content itself: to forge it,
+a text would have to contain its own hash. The boundary changes only when the content does, so an unchanged block is
+byte-identical in the next prompt.
 
 Every block starts with ``#`` and ends with an empty line: tokenizers split there, and costs add up exactly.
 """
@@ -95,7 +95,7 @@ def without_gap(block: Block, counter: TokenCounter) -> Block:
 
 
 def _fence(source: Source, body: str, language: str) -> tuple[str, str]:
-    """Return what stands before and after ``body`` so that it cannot end its own block."""
+    """Return the frame before and after ``body``, which it cannot close."""
     longest = max(map(len, _TICKS.findall(body))) if "`" in body and "```" in body else 2
     fence = "`" * (longest + 1)
     opening, closing = f"{fence}{language}\n", fence if body.endswith("\n") or not body else f"\n{fence}"

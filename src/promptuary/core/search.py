@@ -250,7 +250,7 @@ class Hit:
 
     ``folder`` is the indexed folder and ``path`` the file in it; ``workspace`` is the root of the workspace that was
     searched. ``date`` is that of the chunk if it has one, else that of the file. ``said_at`` is when it was said, if it
-    is a part of a dated chat. ``copies`` are the places at which the same text stands, too.
+    is a part of a dated chat. ``copies`` are other places with the same text.
     """
 
     folder: str
@@ -484,7 +484,7 @@ class SyncReport:
     large is reported by every sync of its folder. ``held`` are folders whose files were not deleted from the index
     although they cannot be seen. ``rebuilt``: the index was damaged. ``unparsed`` files of code took too long to parse
     and were indexed by paragraphs. ``cut_rules`` are ignore files that have more rules than are applied. ``left_out``
-    counts files that tools hide or write, among those that were looked at.
+    counts files that tools hide or write, among those that were examined.
     """
 
     added: int = 0
@@ -575,7 +575,7 @@ class FilesSynced:
 
 @dataclass(frozen=True, slots=True)
 class ChunksEmbedded:
-    """Chunks got their vectors, in so many ``seconds``; ``left`` still lack one."""
+    """Chunks got their vectors, in ``seconds``; ``left`` still lack one."""
 
     count: int
     left: int = 0

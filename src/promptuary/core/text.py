@@ -118,7 +118,7 @@ _MASK: Final = "⟨masked: "
 
 
 def masked_as(what: str) -> str:
-    """Return what stands in the place of a secret."""
+    """Return the mask that replaces a secret."""
     return f"{_MASK}{what}⟩"
 
 

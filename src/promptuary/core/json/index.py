@@ -145,7 +145,7 @@ def sync_json(report: SyncReport, status: IndexStatus, *, seconds: float) -> dic
 
 
 def update_json(update: IndexUpdate) -> dict[str, Any]:
-    """Return the JSON object of something that a watched index reports; ``event`` tells what it is."""
+    """Return the JSON object of something that a watched index reports; ``event`` names it."""
     match update:
         case WatchModeChanged(mode, reason):
             return {"event": "mode", "mode": mode, "reason": reason}

@@ -132,7 +132,7 @@ class NoteView(Protocol):
         """Return the history of a note, the oldest change first; nothing if it is not visible.
 
         Changes from when a note was private are visible only to its owner, even after it was shared. A note whose file
-        is gone stays visible to whoever could see it last.
+        is gone stays visible to the owners who could see it last.
         """
         ...
 

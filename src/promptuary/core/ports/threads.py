@@ -217,7 +217,7 @@ class ThreadStore(Protocol):
         ...
 
     def sources(self, thread: str, number: int) -> Sequence[SourceUse]:
-        """Return every source that stands in the prompt of a turn, and how it got there; empty if there is no turn."""
+        """Return every source in the prompt of a turn, and how it got there; empty if there is no turn."""
         ...
 
     def addresses(self, limit: int = USES_AT_ONCE) -> Sequence[str]:
