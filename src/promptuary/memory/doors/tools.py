@@ -76,7 +76,7 @@ _SEED_NAMES: Final = {"memoryId": "memory_id", "relativePath": "relative_path", 
 
 
 def tool_schemas(form: ToolForm) -> list[dict[str, Any]]:
-    """Return the tools as a provider wants them."""
+    """Return the tools in a provider's format."""
     match form:
         case "openai":
             return [
@@ -136,7 +136,7 @@ class MemoryTools:
     def _content(self, note: Note) -> str:
         if not is_external(note.header):
             return note.body
-        # Somebody else's words stand inside a boundary that they cannot forge.
+        # Somebody else's text is inside a boundary that it cannot forge.
         return whole(note_source(note, self._memory.visible.clock()), self._counter).text
 
     def _write(self, given: Mapping[str, Any], said: TurnSnapshot | None) -> dict[str, object]:
@@ -157,7 +157,7 @@ class MemoryTools:
         nothing = TurnSnapshot("", "", self._memory.visible.clock(), (), external=True)
         turn = said or nothing
         about = known_for(decision, self._memory.exact, self._memory.similar, self._memory.history)
-        # Whether the words stem from elsewhere decides their label here, and not whether they are written.
+        # Whether the text comes from elsewhere decides its label here, not whether it is written.
         outcome = dispose(decision, replace(turn, external=False), about, has_secret=has_secret, new_id=new_note_id())
         match outcome:
             case Write(wanted, rev, _, reason):

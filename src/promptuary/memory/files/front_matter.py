@@ -274,7 +274,7 @@ class _Scanner:
         return text
 
     def _below(self) -> FieldValue | None:
-        """Read what stands below a key: a list, a mapping, a text, or nothing."""
+        """Read the value below a key: a list, a mapping, a text, or nothing."""
         at = self._meaningful()
         line = self._lines[at] if at < len(self._lines) else ""
         own = _indent(line)

@@ -1,7 +1,7 @@
 """Notes as blocks: a note with its path, its age and whose words it holds. Pure.
 
-Other people's text stands inside a boundary, and so does the title that they chose. A note that is too long is cut to
-the lines around those that match, and the block says so.
+Other people's text is inside a boundary, and so is the title that they chose. A note that is too long is cut to the
+lines around those that match, and the block says so.
 """
 
 from collections.abc import Sequence

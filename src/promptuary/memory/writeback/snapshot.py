@@ -56,8 +56,8 @@ NOTES: Final = "notes"
 class TurnSnapshot:
     """The last messages of a thread after a turn.
 
-    ``external``: the prompt held text that is neither the person's nor the model's, so whatever was said may stem from
-    it. ``purpose`` is what it waits for in the queue.
+    ``external``: the prompt held text that is neither the person's nor the model's, so anything that was said may come
+    from it. ``purpose`` is what it waits for in the queue.
     """
 
     turn: str
