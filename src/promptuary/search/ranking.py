@@ -222,8 +222,8 @@ def by_date(ranked: Sequence[Ranked], dates: Mapping[int, int], *, newest: bool)
 def spread(ranked: Sequence[Ranked], documents: Mapping[int, int], loss: float) -> list[Ranked]:
     """Reorder so that one document does not fill the first places.
 
-    Each chunk is placed as if its score were lower by ``loss`` for every better one of the same document. The first of
-    each document stand in the order they had.
+    Each chunk is placed as if its score were lower by ``loss`` for every better one of the same document. The first
+    chunks of all documents keep their order.
     """
     before: dict[int, int] = defaultdict(int)
     placed = []
@@ -239,7 +239,7 @@ def definitions_first(
 ) -> Sequence[Ranked]:
     """Return ``ranked`` with the first chunks of ``found`` before all of ``mentioning``; the scores stay in place.
 
-    ``None`` means that they stand before everything.
+    ``None`` puts them before everything.
     """
     if not found:
         return ranked

@@ -58,7 +58,7 @@ def _in_chat(chunk: Chunk, lines: Lines, chat: Transcript, named: tuple[str, ...
 def _in_conversations(chunks: list[Chunk]) -> list[Chunk]:
     """Return chunks of a chat, the first of each conversation with the own words of all of them.
 
-    A conversation is what stands below the same headings.
+    A conversation is the text below the same headings.
     """
     whole: list[Chunk] = []
     for _, same in groupby(chunks, key=lambda one: one.heading):
