@@ -1,7 +1,7 @@
 """The base: the tracked files as they were sent when the stable part of the prompt was last written. Pure.
 
 While files change, the base is repeated byte for byte, so that providers' caches hit, and the changes follow the
-history. The state has no copy of the text: it has its hash and where each file stands in it, and the text is taken from
+history. The state has no copy of the text: it has its hash and the position of each file in it, and the text comes from
 the ledger. If it was forgotten there, the lookup fails and the files are rewritten.
 """
 
