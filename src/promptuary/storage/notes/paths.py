@@ -10,7 +10,7 @@ LARGEST: Final = 1 << 20
 """Bytes of the largest file that is read or written. A note is a page, not a book."""
 
 FOLDERS: Final = (*KINDS, *LEGACY_KINDS)
-"""The folders of each audience in which notes lie."""
+"""The folders of each audience that hold notes."""
 
 _INDEX: Final = re.compile(rf"{INDEX_NAME.removesuffix('.md')}(-[0-9a-f]{{8}})?\.md")
 _LONGEST_NAME: Final = 255

@@ -34,7 +34,7 @@ Work = Callable[[sqlite3.Connection], Result]
 _Begin = Literal["BEGIN", "BEGIN IMMEDIATE"]
 
 _PAUSE: Final = 0.004
-"""The longest pause between two attempts. It does not grow: whoever waits longest must not try least often."""
+"""The longest pause between two attempts. It does not grow: the one that waits longest must not try least often."""
 
 _STUCK: Final = 1.0
 """Seconds after which a reader that blocks a purge may be this process itself."""
