@@ -156,7 +156,7 @@ def _pair(settings: Settings) -> Embedder:
 
 
 def _local_embedder(path: Path, name: str = "", hashes: Mapping[str, str] | None = None) -> Embedder:
-    from promptuary.models.onnx_folder import open_embedder  # noqa: PLC0415  (the default model is no folder)
+    from promptuary.models.onnx_folder import open_embedder  # noqa: PLC0415  (the default model is not a folder)
 
     return open_embedder(path, cache=_models_cache(), name=name, hashes=hashes)
 

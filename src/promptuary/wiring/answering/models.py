@@ -43,7 +43,7 @@ def fetched_model(settings: Settings, name: str) -> FetchedModel | None:
 def chat_model(settings: Settings, name: str) -> ChatModel | JsonChatModel:
     """Return the chat model called ``name``.
 
-    Raises ``ConfigError``, which says how to configure one, if there is none of this name.
+    Raises ``ConfigError``, which says how to configure one, if there is none with this name.
     """
     found = settings.chat(name)
     if found.given is not None:
@@ -60,7 +60,7 @@ def chat_model(settings: Settings, name: str) -> ChatModel | JsonChatModel:
 def streaming_model(settings: Settings, name: str) -> StreamingModel:
     """Return the chat model called ``name``, for streaming answers.
 
-    Raises ``ConfigError``, which says how to configure one, if there is none of this name.
+    Raises ``ConfigError``, which says how to configure one, if there is none with this name.
     """
     found = settings.chat(name)
     if found.given is not None:
