@@ -36,7 +36,7 @@ class ReadableNames:
 
     def __post_init__(self) -> None:
         backups = {f".{ending}" for ending in BACKUPS}
-        # The policy looks at what is before .txt: server.key.txt.
+        # The policy also checks the name before .txt: server.key.txt.
         self._harmless_endings = self.policy.allowed - SECRET_ENDINGS - backups - {".txt"}
 
     def allows(self, path: str) -> bool:

@@ -83,7 +83,7 @@ class Watcher:
         return next((watched.failure for watched in self._watched if watched.failure), "")
 
     def changed_since(self, generation: int) -> PossibleChanges:
-        """Return the paths that may have changed after ``generation``; each stands for everything below it, too."""
+        """Return the paths that may have changed after ``generation``; each includes everything below it."""
         return self._events.since(generation)
 
     def wait(self, generation: int, timeout: float | None = None) -> bool:

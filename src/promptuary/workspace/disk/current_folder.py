@@ -49,7 +49,7 @@ class CurrentFolder:
 
     @property
     def inside(self) -> str:
-        """The current folder as a path in the workspace; empty if it is the workspace, lies outside or is unknown."""
+        """The current folder as a path in the workspace; empty if it is the workspace, is outside or is unknown."""
         if self.folder is None or not self.folder.is_relative_to(self.roots[0]):
             return ""
         return "/".join(self.folder.relative_to(self.roots[0]).parts)

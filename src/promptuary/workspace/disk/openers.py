@@ -24,7 +24,7 @@ Opener = Callable[[int, str, int], int]
 PEEK: int = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
 """Flags to ``stat`` a path without reading it; never blocks, and on Linux needs no permission to read."""
 READ: int = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
-"""Flags to read a file: does not block on a pipe without a writer, nor take a terminal over."""
+"""Flags to read a file: does not block on a pipe without a writer, and does not take over a terminal."""
 LIST: int = os.O_RDONLY | os.O_DIRECTORY
 """Flags to list a folder."""
 

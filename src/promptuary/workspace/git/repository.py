@@ -131,7 +131,7 @@ class Repository:
     def diff(self, since: str = "", path: str = "") -> Patch:
         """Return the unstaged changes, or all since a commit, then the untracked files as added files.
 
-        ``path`` is in normal form; what lies elsewhere is left out. ``since`` may be a range: then two commits are
+        ``path`` is in normal form; changes elsewhere are left out. ``since`` may be a range: then two commits are
         compared, or with three dots the newer one with what both have in common, and the working tree does not count.
         """
         if ".." in since:

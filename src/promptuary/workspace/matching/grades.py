@@ -291,7 +291,7 @@ def _extended(wanted: str, word: str, begun: list[int]) -> Iterator[int]:
 
 
 def _name_slip(text: str, name: str) -> int | None:
-    """Return how far a name is from ``text`` but for one typing error, with and without the gaps between its words."""
+    """Return how well a name matches ``text`` with one typing error, with or without the gaps between its words."""
     slip = slip_of(text, name)
     if slip is not None:
         return slip
@@ -300,7 +300,7 @@ def _name_slip(text: str, name: str) -> int | None:
 
 
 def slip_of(text: str, name: str) -> int | None:
-    """Return 0 if ``name`` begins with ``text`` but for one typing error, 1 if that is inside of it, else ``None``."""
+    """Return 0 if ``name`` begins with ``text`` except for one typing error, 1 if it contains it so, else ``None``."""
     if len(text) >= SHORTEST_WITH_TYPO and not _half_is_in(text, name):
         return None
     if len(text) >= SHORTEST_BEGINNING and begins_with_one_typo(text, name):
@@ -309,7 +309,7 @@ def slip_of(text: str, name: str) -> int | None:
 
 
 def begins_with_one_typo(text: str, name: str) -> bool:
-    """Return whether ``name`` begins with ``text`` but for a swapped, surplus, missing or wrong letter."""
+    """Return whether ``name`` begins with ``text``, except for a swapped, surplus, missing or wrong letter."""
     at = _common(text, 0, name)
     rest = text[at:]
     return (
@@ -321,7 +321,7 @@ def begins_with_one_typo(text: str, name: str) -> bool:
 
 
 def has_one_typo(text: str, name: str) -> bool:
-    """Return whether ``text`` is in ``name`` but for one typing error: a swapped, surplus, missing or wrong letter."""
+    """Return whether ``text`` is in ``name`` with one typing error: a swapped, surplus, missing or wrong letter."""
     if len(text) < SHORTEST_WITH_TYPO:
         return False
     half = len(text) // 2
@@ -342,7 +342,7 @@ def has_one_typo(text: str, name: str) -> bool:
 
 
 def _half_is_in(text: str, name: str) -> bool:
-    """Return whether ``text`` may be in ``name`` but for one typing error.
+    """Return whether ``text`` may be in ``name`` with one typing error.
 
     It leaves one half correct, unless it swaps the letters where the halves meet.
     """

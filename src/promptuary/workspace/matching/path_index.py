@@ -275,7 +275,7 @@ class PathIndex:
         return any(fit is not None for fit in fits)
 
     def _respelled(self, part: str, *, exact_case: bool) -> list[str]:
-        """Return the names of folders that ``part`` may mean but for one typing error, the nearest first."""
+        """Return the names of folders that ``part`` may mean with one typing error, the nearest first."""
         if len(part) < SHORTEST_BEGINNING:
             return []
         found = self._segments.ask(MatchPattern((part,), "fuzzy", exact_case, typos=1), _SEGMENTS_GRADED)
