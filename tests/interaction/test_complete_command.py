@@ -105,8 +105,8 @@ def test_a_file_without_a_size_does_not_repeat_its_path() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("nothing here", "no reference is being typed at the end of the text; one begins with @ or # after a space"),
-        ("mail me@", "no reference is being typed at the end of the text; one begins with @ or # after a space"),
+        ("nothing here", "the text does not end with a reference; a reference starts with @ or # after a space"),
+        ("mail me@", "the text does not end with a reference; a reference starts with @ or # after a space"),
         ("@file:zzz\x1b", "nothing matches @file:zzz⟨U+001B⟩"),
         ("look at #qqqq", "nothing matches #qqqq"),
     ],
@@ -124,7 +124,7 @@ def test_an_empty_workspace_is_said_to_be_empty(workspace: Path, capsys: pytest.
 
 def test_where_there_are_no_notes_it_says_so(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["complete", "-w", str(workspace), "@memory:"]) == 1
-    assert capsys.readouterr().err == "there are no notes; promptuary remember writes one\n"
+    assert capsys.readouterr().err == "no notes yet: promptuary remember TEXT writes one\n"
     main(["remember", "-w", str(workspace), "I like tabs."])
     capsys.readouterr()
     assert main(["complete", "-w", str(workspace), "@memory:zebra"]) == 1

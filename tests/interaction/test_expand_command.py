@@ -378,7 +378,7 @@ def test_without_a_text_a_terminal_is_not_waited_for(project: Path) -> None:
     os.close(leader)
 
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr == b"promptuary: there is no text; pass it as an argument, or pipe it in\n"
+    assert done.stderr == b"promptuary: no text given; pass it as an argument or pipe it to stdin\n"
 
 
 @pytest.mark.parametrize(
@@ -568,7 +568,7 @@ def test_an_image_is_sent_to_a_provider_and_named_in_text(
     assert main(["expand", "--model", "gpt-4o", "See @file:shot.png"]) == 0
     out, err = capsys.readouterr()
     assert "image; PNG, 1,024 × 1,024 pixels" in out
-    assert "the image shot.png is named alone, since this is text; --for openai" in err
+    assert "only the name of the image shot.png is included, because the format is text; use --for openai" in err
 
     assert main(["expand", "--model", "gpt-4o", "--json", "See @file:shot.png"]) == 0
     (image,) = json.loads(capsys.readouterr().out)["messages"][0]["images"]

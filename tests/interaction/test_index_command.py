@@ -104,10 +104,10 @@ def test_the_home_folder_is_indexed_only_if_it_is_named_and_confirmed(
     assert main(["index"]) == 2
     assert f"this would index all of {home}" in capsys.readouterr().err
     assert main(["watch", "--once"]) == 2
-    assert "index the folders that you want first" in capsys.readouterr().err
+    assert "name the folders to index first" in capsys.readouterr().err
     for wide in (home, home.parent, Path("/")):
         assert main(["index", str(wide)]) == 1
-        assert "add --yes if that is what you want" in capsys.readouterr().err
+        assert "add --yes to confirm" in capsys.readouterr().err
     assert main(["index", "--list"]) == 1
     capsys.readouterr()
 
@@ -270,7 +270,7 @@ def test_folders_may_come_from_standard_input(project: Path) -> None:
 def test_a_folder_inside_an_indexed_one_and_one_around_others_are_told(run: Run, project: Path) -> None:
     run(str(project / "docs"), "--label", "ada")
     around = run(str(project))
-    assert f"note: {project}/docs is indexed with the folder around it now (its label was ada)" in around.err
+    assert f"note: {project}/docs is now indexed as part of a parent folder (its label was ada)" in around.err
     inside = run(str(project / "docs"))
     assert f"note: {project}/docs is inside {project}, which is indexed" in inside.err
     assert [one["path"] for one in run("--list", "--json").json["folders"]] == [str(project)]
@@ -288,8 +288,8 @@ def test_a_part_of_an_indexed_folder_gets_no_label_of_its_own_and_nothing_is_cha
     how = f"with the label {label}" if label else "without a label"
     assert (answer.code, answer.out) == (2, "")
     assert answer.err == (
-        f"promptuary: {project}/docs is inside {project}, which is indexed {how}: remove that one with "
-        "promptuary index --remove, and index its parts, each with its label\n"
+        f"promptuary: {project}/docs is inside {project}, which is indexed {how}; remove that folder with "
+        "promptuary index --remove, then index its subfolders with their labels\n"
     )
     assert run("--list", "--json").json == before
 
@@ -320,7 +320,7 @@ def test_a_folder_that_is_not_there_keeps_none_of_the_others_from_being_indexed(
         ("nowhere", "nowhere does not exist; name a folder"),
         ("src/app.py/more", "src/app.py/more does not exist; name a folder"),
         ("src/app.py", "src/app.py is a file; name the folder that contains it"),
-        ("", "an empty name is no folder"),
+        ("", "an empty name is not a folder"),
         ("/dev/null", "/dev/null is not a folder"),
         ("a" * 5_000, "cannot be read (File name too long)"),
         ("a\0b", "cannot be read (embedded null byte)"),
@@ -362,7 +362,7 @@ def test_a_folder_that_vanished_is_kept_until_told_otherwise(run: Run, project: 
     held = run()
     assert held.code == 0
     assert f"note: {project}/docs is missing; what is indexed of it was kept" in held.err
-    assert "(if it is gone for good: promptuary index --prune)" in held.err
+    assert "(promptuary index --prune removes its files)" in held.err
     value = run("--json").json
     assert (value["files"], value["removed"]) == (1, 0)
     text = f"{project}/docs is missing; what is indexed of it was kept"
@@ -377,7 +377,7 @@ def test_a_folder_without_files_is_kept_until_told_otherwise(run: Run, project: 
     run(str(project / "docs"))
     (project / "docs" / "deploy.md").unlink()
 
-    assert "(if it is gone for good: promptuary index --prune)" in run().err
+    assert "(promptuary index --prune removes its files)" in run().err
     assert run("--prune", "--json").json["removed"] == 1
 
 
@@ -454,7 +454,7 @@ def test_vectors_are_made_after_the_words(run: Run, endpoint: Loopback) -> None:
     assert re.fullmatch(
         r"indexed 2 files \(2 unchanged\) in .* s; 2 chunks to embed\nembedded 2 chunks in .* s\n", eager.out
     )
-    assert "search by words works now" in eager.err
+    assert "search by words is ready" in eager.err
     value = run("--json").json
     assert (value["unembedded"], value["embedder"]) == (0, f"letters at {endpoint.url('/v1')}")
     assert embedded(endpoint) == 1
@@ -494,7 +494,7 @@ def test_an_interrupt_while_embedding_leaves_everything_searchable(project: Path
     assert out.startswith(b"indexed 2 files (2 new)")
     assert b"Traceback" not in err
     told = err.decode().splitlines()[-1]
-    assert told.startswith("stopped: everything can be searched by words")
+    assert told.startswith("stopped: all files can be searched by words")
     assert told.endswith("2 chunks left for the next promptuary index or watch")
     found = subprocess.run([*PROMPTUARY, "search", "-q", "roll back"], cwd=project, capture_output=True, check=True)
     assert b"docs/deploy.md:1-3" in found.stdout
@@ -509,7 +509,7 @@ def test_an_interrupt_while_indexing_loses_nothing(files: Files) -> None:
     running = subprocess.Popen([*PROMPTUARY, "index"], cwd=project, stdout=follower, stderr=follower)
     os.close(follower)
     written = b""
-    while b"looking at the files" not in written:
+    while b"scanning files" not in written:
         written += os.read(leader, 65_536)
     running.send_signal(signal.SIGINT)
     while chunk := _read(leader):
@@ -547,7 +547,7 @@ def test_a_terminal_gets_no_control_sequence_of_a_name_and_no_trace_of_the_progr
     os.close(leader)
 
     assert running.wait() == 1
-    assert b"looking at the files" in written
+    assert b"scanning files" in written
     assert written.rstrip().split(b"\r")[-1].strip().startswith(b"indexed 1 file (1 new)")
     assert not set(written) & {*range(9), *range(11, 13), *range(14, 32), 127}
     assert "\u202e".encode() not in written

@@ -98,7 +98,7 @@ def test_a_note_of_what_is_not_text_would_lose_some_of_it_and_is_refused(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("Größe".encode("latin-1"))))
     code, _, told = run(*action)
-    assert (code, "is not UTF-8" in told) == (2, True)
+    assert (code, "is not valid UTF-8" in told) == (2, True)
     assert run("memory", "list")[0] == 1
 
 
@@ -181,7 +181,7 @@ def test_lists_are_filtered_and_cut_and_say_so(run: Run) -> None:
     assert run("memory", "list", "--status", "archived", "--json").json["total"] == 1
     assert run("memory", "list", "--status", "all", "--json").json["total"] == 5
     assert run("memory", "list", "--limit", "2").err == "2 of 4 notes; --limit N shows more\n"
-    assert run("memory", "list", "--tag", "nothing") == (1, "", "no note passes the filters; loosen them\n")
+    assert run("memory", "list", "--tag", "nothing") == (1, "", "no note matches the filters; relax them\n")
     assert run("memory", "list", "--as-of", "2000-01-01").code == 1
     assert run("memory", "list", "--as-of", "2099-01-01", "--json").json["total"] == 4
 
@@ -210,17 +210,17 @@ def test_a_name_that_no_note_has_gets_the_titles_that_are_near(run: Run, action:
     [
         (["show"], "needs the id of a note"),
         (["history", "a", "b"], "takes one note at a time"),
-        (["write", "--if-rev", "abc", "text"], "name it with --id"),
+        (["write", "--if-rev", "abc", "text"], "--if-rev and --unpin need --id"),
         (["write", "--id", "abcd"], "nothing to change"),
         (["write", "--valid-from", "soon", "text"], "valid_from is a day"),
         (["write", " "], "a note needs content"),
-        (["list", "--as-of", "soon"], "is no time"),
+        (["list", "--as-of", "soon"], "is not a time"),
         (["list", "--as-of", "2026-01-01", "--status", "all"], "leave out --status"),
         (["list", "word"], "unrecognized arguments"),
         (["adopt", "abcd", "--all"], "ids or --all"),
         (["accept"], "needs the id of a proposal, or --all"),
         (["accept", "abcd", "--all"], "ids or --all"),
-        (["search", " "], "nothing to search for"),
+        (["search", " "], "no search words given"),
         (["wriet"], "invalid choice"),
         (["list", "--memory-folder", "{usr}"], "knows {user} and {thread}, not '{usr}'"),
     ],
@@ -308,7 +308,7 @@ def test_the_notes_of_a_thread_are_reached_where_each_has_its_own(run: Run) -> N
     assert "undoes it" in run("remember", "the boat is red", *apart, "-t", "Tides").err
     assert len(run("memory", "list", *apart, "-t", "Tides", "--json").json["notes"]) == 2
     refused = run("memory", "list", "--thread", "Tides")
-    assert (refused.code, "all threads have the same notes" in refused.err) == (2, True)
+    assert (refused.code, "all threads share their notes" in refused.err) == (2, True)
     assert run("memory", "list", *apart, "--thread", "a/b").code == 2
 
 
@@ -321,7 +321,7 @@ def test_undo_goes_back_change_by_change_and_says_how_to_return(run: Run) -> Non
     run("memory", "write", "--id", note, "Third.")
     last = run("memory", "history", note, "--json").json[-1]["number"]
 
-    assert f"undo {note} --change {last} brings back what was undone" in run("memory", "undo", note).err
+    assert f"undo {note} --change {last} redoes it" in run("memory", "undo", note).err
     assert body() == "Second."
     run("memory", "undo", note)
     assert body() == "First."
@@ -341,8 +341,8 @@ def test_a_note_that_is_not_true_now_is_marked_in_the_list(run: Run) -> None:
     later = written(run, "We use Oracle.", "--title", "Database", "--valid-from", "2999-01-01")
     rows = {line.split()[0]: line for line in run("memory", "list").out.splitlines()}
 
-    assert rows[old].endswith("(not true any more) Database")
-    assert rows[later].endswith("(not true yet) Database")
+    assert rows[old].endswith("(expired) Database")
+    assert rows[later].endswith("(not valid yet) Database")
     assert rows[new].endswith("  Database")
     assert run("memory", "diff", old[:4], "--json").json["note"] == old
 
@@ -362,7 +362,7 @@ def test_a_note_whose_file_is_gone_can_be_had_back(run: Run, workspace: Path) ->
     for name in (note, note[:4]):
         gone = run("memory", "show", name)
         assert gone.code == 1
-        assert f"promptuary memory undo {note} brings it back" in gone.err
+        assert f"promptuary memory undo {note} restores it" in gone.err
     assert run("memory", "undo", note[:4]).code == 0
     assert run("memory", "show", note, "--json").json[0]["body"].strip() == "Precious."
 
@@ -396,7 +396,7 @@ def test_what_came_with_a_clone_is_listed_with_the_reason_and_adopted(run: Run, 
     assert run("memory", "adopt", "nothing").code == 2
     assert run("memory", "adopt", "cafe").out == "cafe0123beef  shared/project/deploy.md\n"
     assert run("memory", "show", "cafe0123beef", "--json").json[0]["external"] is False
-    assert run("memory", "adopt") == (0, "", "every note here is recorded; there is nothing to adopt\n")
+    assert run("memory", "adopt") == (0, "", "nothing to adopt\n")
 
 
 # forget
@@ -411,8 +411,8 @@ def test_a_note_is_forgotten_after_the_places_were_shown(run: Run, workspace: Pa
 
     assert (dry.code, dry.out) == (0, f"{note}  {path}\n")
     assert "would be forgotten" in dry.err
-    assert "it was also said in thread main, turn 1" in dry.err
-    assert "--everywhere takes it out there, too" in dry.err
+    assert "the same text is in thread main, turn 1" in dry.err
+    assert "--everywhere removes them too" in dry.err
     assert (refused.code, "--yes" in refused.err) == (2, True)
     assert run("memory", "show", note).code == 0
     (report,) = run("memory", "forget", note, "--yes", "--everywhere", "--json").json
@@ -429,8 +429,8 @@ def test_on_a_terminal_one_is_asked_before_a_note_is_forgotten(
     note = written(run, "First.")
     shown = on_a_terminal(["memory", "forget", note, "--workspace", str(workspace)], said=said)
 
-    assert f"forget {note} for good?" in shown
-    assert ("kept" in shown) is not forgotten
+    assert f"Forget {note} permanently?" in shown
+    assert ("was not removed" in shown) is not forgotten
     assert run("memory", "show", note).code == int(forgotten)
 
 
@@ -473,7 +473,7 @@ def test_a_proposal_is_edited_before_it_is_accepted(run: Run, workspace: Path, t
     edited = run("memory", "edit", waiting["id"], "--title", "Indentation", "--kind", "project", "--json").json
 
     assert "Always use spaces here." in shown
-    assert "still waits" in shown
+    assert "still pending" in shown
     assert (no_terminal.code, "--content TEXT" in no_terminal.err) == (2, True)
     assert (edited["id"], edited["note"]["title"]) == (waiting["id"], "Indentation")
     assert not run("memory", "list", "--json").json["notes"]
@@ -489,7 +489,7 @@ def test_options_of_a_proposal_are_not_for_notes(run: Run) -> None:
     note = written(run, "First.")
     told = run("memory", "edit", note, "--content", "Second.")
 
-    assert (told.code, f"promptuary memory write --id {note} changes a note" in told.err) == (2, True)
+    assert (told.code, f"promptuary memory write --id {note} to change a note" in told.err) == (2, True)
 
 
 # import and export
@@ -516,7 +516,7 @@ def test_a_memory_of_another_program_is_imported_once(run: Run, tmp_path: Path) 
     again = run("memory", "import", str(folder))
 
     assert dry.code == first.code == again.code == 0
-    assert "Claude Code: would import 1 note, 0 known already, 2 left out" in dry.err
+    assert "Claude Code: would import 1 note, 0 already known, 2 skipped" in dry.err
     (note,) = first.json["imported"]
     assert (note["title"], note["kind"], note["trust"], note["source"]) == (
         "Deploy window",
@@ -526,7 +526,7 @@ def test_a_memory_of_another_program_is_imported_once(run: Run, tmp_path: Path) 
     )
     assert first.json["skipped"]["outside.md"] == "it is a link or no regular file, which is not followed"
     assert again.out == ""
-    assert "imported 0 notes, 1 known already" in again.err
+    assert "imported 0 notes, 1 already known" in again.err
 
 
 def test_a_form_can_be_chosen_and_one_file_imported(run: Run, tmp_path: Path) -> None:
@@ -569,7 +569,7 @@ def test_an_export_needs_a_folder_and_is_not_printed(run: Run, workspace: Path) 
     told = run("memory", "export", "-")
 
     assert (told.code, told.out) == (2, "")
-    assert "name one" in told.err
+    assert "name a folder" in told.err
     assert not (workspace / "-").exists()
 
 

@@ -20,7 +20,7 @@ def test_the_next_turn_of_a_thread_has_what_was_asked_and_answered(run: Run) -> 
     run("expand", "-t", "t", "What is in @file:a.py?")
     code, out, _ = run("reply", "-t", "t", "A number.")
 
-    assert (code, out) == (0, "turn 1 of thread t is answered\n")
+    assert (code, out) == (0, "recorded the reply to turn 1 of thread t\n")
     first, second, third = messages(run, "-t", "t", "Sure?")
     assert "a = 1" in first["content"]
     assert second == {"role": "assistant", "content": "A number."}
@@ -68,7 +68,7 @@ def test_the_response_of_an_api_is_recorded_with_its_tool_calls(run: Run) -> Non
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ("nothing", "--response takes JSON"),
+        ("nothing", "--response needs the JSON response"),
         ("[" * 100_000, "nested too deeply"),
         ('{"text": "x"}', "a dict with 'text'"),
         ('{"choices": []}', "0 choices"),
@@ -104,7 +104,7 @@ def test_what_you_state_is_proposed_when_the_reply_is_recorded(run: Run) -> None
 
 def test_a_turn_can_be_ended_without_a_reply(run: Run) -> None:
     run("expand", "-t", "t", "Hello")
-    assert run("abandon", "-t", "t")[:2] == (0, "turn 1 of thread t is abandoned\n")
+    assert run("abandon", "-t", "t")[:2] == (0, "abandoned turn 1 of thread t\n")
     assert [one["content"] for one in messages(run, "-t", "t", "Again")] == ["Again"]
     code, out, _ = run("abandon", "-t", "t", "--json")
     assert (code, json.loads(out)) == (0, {"thread": "t", "turn": 2, "status": "abandoned"})
@@ -112,19 +112,22 @@ def test_a_turn_can_be_ended_without_a_reply(run: Run) -> None:
 
 @pytest.mark.parametrize("command", [("reply", "Hi."), ("abandon",)])
 def test_where_no_turn_waits_the_command_says_why(run: Run, command: tuple[str, ...]) -> None:
-    assert run(*command)[::2] == (1, "promptuary: there is no thread main; expand --thread NAME begins one\n")
+    assert run(*command)[::2] == (
+        1,
+        "promptuary: there is no thread main; promptuary expand --thread NAME TEXT starts one\n",
+    )
     run("expand", "-t", "t", "Hello")
-    assert "there is no thread x; there are: t" in run(*command, "-t", "x")[2]
+    assert "there is no thread x; existing threads: t" in run(*command, "-t", "x")[2]
     run("reply", "-t", "t", "Hi.")
     code, out, err = run(*command, "-t", "t")
     assert (code, out) == (1, "")
-    assert "no turn of thread t waits for a reply: turn 1 is finished already" in err
+    assert "thread t has no pending turn: turn 1 is finished" in err
 
 
 def test_expanding_again_abandons_the_turn_that_waited_and_says_so(run: Run) -> None:
     run("expand", "-t", "t", "First")
     _, _, err = run("expand", "-t", "t", "Second")
-    assert "note: turn 1 got no reply and is abandoned now" in err
+    assert "note: turn 1 got no reply and was abandoned" in err
     run("reply", "-t", "t", "Answered.")
 
     assert [one["content"] for one in messages(run, "-t", "t", "Third")] == ["Second", "Answered.", "Third"]
@@ -135,10 +138,10 @@ def test_a_thread_is_removed_for_good_and_the_others_stay(run: Run, tmp_path: Pa
         run("expand", "-t", name, f"Hello {name}, xyzzy-{name}")
         run("reply", "-t", name, "Hi.")
     code, _, err = run("thread", "rm", "-t", "t")
-    assert (code, "--yes removes it" in err) == (1, True)
+    assert (code, "add --yes to confirm" in err) == (1, True)
     code, out, _ = run("thread", "rm", "-t", "t", "--yes")
 
-    assert (code, out) == (0, "thread t is removed: 1 turns, 2 messages\n")
+    assert (code, out) == (0, "removed thread t: 1 turn, 2 messages\n")
     assert [one["id"] for one in json.loads(run("thread", "list", "--json")[1])] == ["other"]
     stored = b"".join(one.read_bytes() for one in (tmp_path / ".promptuary").glob("state.db*"))
     assert b"xyzzy-t" not in stored
@@ -147,7 +150,7 @@ def test_a_thread_is_removed_for_good_and_the_others_stay(run: Run, tmp_path: Pa
 
 
 def test_removing_needs_the_name_of_a_thread_that_is_there(run: Run) -> None:
-    assert "name the thread" in run("thread", "rm", "--yes")[2]
+    assert "thread rm needs a thread" in run("thread", "rm", "--yes")[2]
     code, _, err = run("thread", "rm", "-t", "x", "--yes")
     assert code != 0
     assert "there is no thread x" in err

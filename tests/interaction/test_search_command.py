@@ -133,7 +133,7 @@ def test_a_search_that_nothing_answers_says_so_and_shows_the_nearest(indexed: Ru
     asked = "which everything should the third gardener of the northern palace water tomorrow"
     answer = indexed(asked)
 
-    assert "nothing here seems to answer that" in answer.err
+    assert "no passage seems to answer this" in answer.err
     assert "journal/2024-05-06.md" in answer.out
     assert indexed(asked, "--json").json["confidence"] < 1
 
@@ -202,7 +202,7 @@ def test_what_changed_is_found_as_it_is_now(indexed: Run, files: Files, project:
     found = indexed("zebra")
 
     assert found.out.startswith("1. docs/new.md:1-1")
-    assert found.err == "search by words; synced what had changed first\n"
+    assert found.err == "search by words; synced changed files first\n"
     assert "limits.toml" not in paths(indexed("restart", "--json"))
 
 
@@ -250,10 +250,7 @@ def test_nothing_found_is_exit_code_1_and_told(indexed: Run) -> None:
     assert (missed.code, missed.out, filtered.code, filtered.out) == (1, "", 1, "")
     place = "promptuary index --list shows what is searched"
     assert missed.err == f"search by words\nnothing found for zebra: use other words; {place}\n"
-    assert filtered.err == (
-        "nothing found for restart: nothing passes the filters and matches; "
-        f"loosen the filters, or use other words; {place}\n"
-    )
+    assert filtered.err == f"nothing found for restart: relax the filters or use other words; {place}\n"
     assert indexed("zebra", "--json").json["hits"] == []
 
 
@@ -308,7 +305,7 @@ def test_what_cannot_be_read_or_printed_is_an_error_and_not_nothing_found(
         (("restart", "--limit", "0"), "not a positive whole number"),
         (("restart", "--kind", "poem"), "invalid choice"),
         (("restart", "--path", "{a,b}" * 20), "the path filter cannot be used"),
-        (("  ",), "there is nothing to search for"),
+        (("  ",), "no search words given"),
         (("restart", "--warn", "3"), "unrecognized arguments"),
         (("restart", "--recall", "3"), "unrecognized arguments"),
         (("restart", "--timeout", "3"), "unrecognized arguments"),
@@ -377,7 +374,7 @@ def test_meaning_takes_part_once_there_are_vectors(run: Run, files: Files, monke
     files({"docs/pets.md": "The kitten sleeps on the sofa.\n"})
     run("--no-embed", command="index")
     before = run("deploy")
-    assert re.match(r"search by words \(vectors: \d chunks still to be embedded: promptuary index\)\n", before.err)
+    assert re.match(r"search by words \(\d chunks not embedded yet: promptuary index\)\n", before.err)
 
     run(command="index")
     after = run("where does the young cat sleep", "--explain", "--limit", "1")

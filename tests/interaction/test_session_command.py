@@ -26,7 +26,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
 def test_where_there_is_no_session_the_way_to_make_one_is_told(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(capsys, "session", "list") == (1, "", "no session yet: promptuary session create NAME makes one\n")
+    assert run(capsys, "session", "list") == (1, "", "no sessions yet: promptuary session create NAME creates one\n")
     assert run(capsys, "session", "list", "--json")[:2] == (1, "[]\n")
     code, _, err = run(capsys, "session", "show", "release")
     assert (code, "there are none yet" in err) == (1, True)
@@ -64,7 +64,7 @@ def test_a_session_is_removed_with_its_thread_after_a_yes(project: Path, capsys:
     run(capsys, "expand", "--thread", "release", "look at @src/app.py")
 
     code, out, err = run(capsys, "session", "rm", "release")
-    assert (code, out, "--yes removes it" in err) == (1, "", True)
+    assert (code, out, "add --yes to confirm" in err) == (1, "", True)
     assert run(capsys, "session", "rm", "release", "--yes")[:2] == (
         0,
         "removed session release with 1 turn of thread release\n",
@@ -113,5 +113,5 @@ def test_a_command_that_is_suggested_can_be_pasted_whatever_the_session_is_calle
     assert f"session refresh '{name}'`" in run(capsys, "session", "create", name)[2]
     (project / "src/app.py").write_text("port = 81\n")
     assert f"session refresh '{name}' pins" in run(capsys, "session", "show", name)[2]
-    assert f"session restore '{name}' brings" in run(capsys, "session", "archive", name)[2]
+    assert f"session restore '{name}' restores" in run(capsys, "session", "archive", name)[2]
     assert f"session restore '{name}'` brings" in run(capsys, "expand", "--thread", name, "hi")[2]

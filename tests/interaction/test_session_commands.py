@@ -62,7 +62,7 @@ def test_a_slip_in_an_audit_names_what_comes_nearest(project: Path, capsys: pyte
     code, _, err = run(capsys, "session", "audit", "--turn", "9", "-t", "review")
     assert (code, "numbered from 1 to 3" in err) == (1, True)
     code, _, err = run(capsys, "session", "audit")
-    assert (code, "name a source, or a turn" in err) == (2, True)
+    assert (code, "session audit needs a source, or --turn N" in err) == (2, True)
 
 
 def test_a_replay_prints_what_was_sent_and_names_what_has_changed(
@@ -72,7 +72,7 @@ def test_a_replay_prints_what_was_sent_and_names_what_has_changed(
     (project / "src/app.py").write_text("y = 2\n")
     code, out, err = run(capsys, "session", "replay", "review", "2")
 
-    assert (code, err) == (0, "since then: src/app.py is changed\n")
+    assert (code, err) == (0, "since then: src/app.py has changed\n")
     assert all(message["content"] in out for message in sent)
     assert run(capsys, "session", "replay", "review", "7")[0] == 1
 
@@ -130,9 +130,9 @@ def test_old_turns_are_removed_from_every_byte_and_a_thread_in_use_goes_on(
         history = promptuary.threads.history(thread="review")
     assert "state.db" in holding(project, secret)
     size = (project / ".promptuary" / "state.db").stat().st_size
-    assert run(capsys, "session", "prune", "--older-than", "1y")[:2] == (1, "nothing is that old\n")
+    assert run(capsys, "session", "prune", "--older-than", "1y")[:2] == (1, "no turns are that old\n")
     code, out, _ = run(capsys, "session", "prune", "--older-than", "90d", "--dry-run")
-    assert (code, out.startswith("would remove 5 turns, 1 thread as a whole")) == (0, True)
+    assert (code, out.startswith("would remove 5 turns, 1 complete thread")) == (0, True)
     assert "state.db" in holding(project, secret)
     done = run_json(capsys, "session", "prune", "--older-than", "90d")
 
@@ -163,23 +163,23 @@ def test_a_file_is_forgotten_after_a_yes_and_a_replay_says_so(
     assert (code, "--yes" in err) == (2, True)
     turns = "review  turn 3\nreview  turn 2\nreview  turn 1\n"
     code, out, err = run(capsys, "session", "forget", "src/app.py", "--dry-run")
-    assert (code, out, "would be" in err) == (0, turns, True)
+    assert (code, out, "would remove" in err) == (0, turns, True)
     assert "x = 1" in run(capsys, "session", "replay", "review", "1")[1]
 
     code, out, err = run(capsys, "session", "forget", "src/app.py", "--yes")
-    assert (code, out, "is taken out" in err) == (0, turns, True)
+    assert (code, out, "removed file:src/app.py" in err) == (0, turns, True)
     _, out, err = run(capsys, "session", "replay", "review", "3")
     assert "x = 1" not in out
     assert out.count("[forgotten: file:src/app.py]") == 3
     assert "forgotten" in err
     assert run(capsys, "session", "forget", "src/other.py", "--yes")[0] == 1
-    assert "without an answer" not in err
+    assert "a pending turn" not in err
 
 
 def test_who_forgets_a_file_of_a_turn_without_an_answer_is_told_to_do_it_again(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "without an answer" not in run(capsys, "session", "forget", "src/app.py", "--dry-run")[2]
+    assert "a pending turn" not in run(capsys, "session", "forget", "src/app.py", "--dry-run")[2]
     run(capsys, "expand", "--thread", "review", "And @docs/style.md?")
 
-    assert "without an answer" in run(capsys, "session", "forget", "docs/style.md", "--yes")[2]
+    assert "a pending turn" in run(capsys, "session", "forget", "docs/style.md", "--yes")[2]

@@ -145,7 +145,7 @@ def test_files_are_kept_in_view_pinned_let_go_and_dropped(run: Run) -> None:
     assert run("context", "tokens", "--json").json["tracked"][0]["tokens"] > 0
     cleared = run("context", "clear")
     assert cleared.code == 0
-    assert cleared.out.startswith("nothing is kept in view of main")
+    assert cleared.out.startswith("nothing is attached to thread main")
 
 
 def test_a_reference_goes_with_the_next_message_and_no_other(run: Run) -> None:
@@ -255,7 +255,7 @@ def test_a_turn_is_replayed_exactly_with_what_changed_since(run: Run, project: P
     assert replayed.code == 0
     assert replayed.out == turn.render("text")
     assert replayed.err.splitlines() == [
-        "since then: docs/style.md is changed",
+        "since then: docs/style.md has changed",
         "since then: src/app.py is gone",
     ]
     value = run("thread", "replay", "1", "--json").json
@@ -295,12 +295,12 @@ def test_a_turn_that_is_not_there_is_exit_code_1(run: Run, project: Path, argume
 @pytest.mark.parametrize(
     ("command", "arguments", "told"),
     [
-        ("context", ("add",), "context add names what to add"),
-        ("context", ("drop",), "context drop names what to drop"),
-        ("context", ("pin",), "context pin names what to pin"),
-        ("context", ("find",), "context find names what to find"),
-        ("context", ("list", "src/app.py"), "context list takes no words"),
-        ("context", ("clear", "src/app.py"), "context clear takes no words"),
+        ("context", ("add",), "context add needs paths or references"),
+        ("context", ("drop",), "context drop needs paths or references"),
+        ("context", ("pin",), "context pin needs paths or references"),
+        ("context", ("find",), "context find needs words"),
+        ("context", ("list", "src/app.py"), "context list takes no arguments"),
+        ("context", ("clear", "src/app.py"), "context clear takes no arguments"),
         ("context", ("add", "src/app.py", "--thread", ""), "cannot name a thread"),
         ("context", ("list", "--thread", "two\nlines"), "cannot name a thread"),
         ("expand", ("--thread", "", "Hello"), "cannot name a thread"),

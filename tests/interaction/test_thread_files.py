@@ -40,14 +40,14 @@ def test_an_export_is_imported_as_a_new_thread_that_says_the_same(run: Run, tmp_
     run("reply", "-t", "t", "A number.")
     run("context", "add", "a.py", "-t", "t")
     code, out, err = run("thread", "export", "-t", "t", "t.json")
-    assert (code, out, err) == (0, "", "thread t is exported to t.json\n")
+    assert (code, out, err) == (0, "", "exported thread t to t.json\n")
     first = (tmp_path / "t.json").read_text(encoding="utf-8")
     value = json.loads(first)
     assert (value["tracked"], value["turns"][0]["receipt"]["thread"]) == (["a.py"], "t")
 
     code, out, err = run("thread", "import", "t.json", "--thread", "copy")
-    assert (code, out) == (0, "thread copy is imported: 2 messages\n")
-    assert "it tracked a.py" in err
+    assert (code, out) == (0, "imported thread copy: 2 messages\n")
+    assert "the thread tracked a.py" in err
     again = run("thread", "export", "-t", "copy")[1]
     assert without_ids(again) == without_ids(first)
     assert not {one["id"] for one in json.loads(again)["items"]} & {one["id"] for one in value["items"]}
@@ -115,7 +115,7 @@ def test_nothing_is_overwritten_and_no_thread_is_mixed_with_another(run: Run, tm
     assert "there is no thread" in run("thread", "export", "-t", "x", "x.json")[2]
     assert not (tmp_path / "x.json").exists()
     assert "cannot be read" in run("thread", "import", "missing.json")[2]
-    assert "name the file" in run("thread", "import")[2]
+    assert "thread import takes one file" in run("thread", "import")[2]
 
 
 @pytest.mark.parametrize(

@@ -19,14 +19,14 @@ def test_a_thread_keeps_its_history_turns_attachments_and_waiting_turn_under_ano
     run("expand", "-t", "old", "Second question")
     run("context", "add", "@status", "-t", "old")
 
-    assert run("thread", "rename", "old", "new") == (0, "thread old is now new\n", "")
+    assert run("thread", "rename", "old", "new") == (0, "renamed thread old to new\n", "")
     assert run("thread", "history", "-t", "new")[1] == history
     assert [one["id"] for one in json.loads(run("thread", "list", "--json")[1])] == ["new"]
     attached = json.loads(run("context", "list", "-t", "new", "--json")[1])
     assert [one["path"] for one in attached["tracked"]] == ["a.py"]
     assert attached["queued"] == ["@status"]
     assert json.loads(run("thread", "show", "1", "-t", "new", "--json")[1])["receipt"]["thread"] == "new"
-    assert run("reply", "-t", "new", "Answered.")[1] == "turn 2 of thread new is answered\n"
+    assert run("reply", "-t", "new", "Answered.")[1] == "recorded the reply to turn 2 of thread new\n"
     assert "new" in run("session", "audit", "a.py")[1]
 
 

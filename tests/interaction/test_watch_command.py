@@ -73,7 +73,7 @@ def test_the_workspace_is_indexed_first_and_then_kept_up_to_date(project: Path) 
     with watching(project) as running:
         told = until(running.stderr, "Ctrl-C")
         assert told == [
-            f"nothing is indexed yet, so {project} is indexed\n",
+            f"nothing is indexed yet; indexing {project}\n",
             f"watching {project}\n",
             "press Ctrl-C to stop\n",
         ]
@@ -123,7 +123,7 @@ def test_a_closed_pipe_ends_it(project: Path) -> None:
                 continue
         assert running.returncode == 0
         assert running.stderr
-        assert running.stderr.read() == f"nothing is indexed yet, so {project} is indexed\n"
+        assert running.stderr.read() == f"nothing is indexed yet; indexing {project}\n"
 
 
 def test_once_brings_everything_up_to_date_and_ends(
@@ -133,7 +133,7 @@ def test_once_brings_everything_up_to_date_and_ends(
     assert main(watch) == 0
     out, err = capsys.readouterr()
     assert out.startswith("indexed 1 file (1 new)")
-    assert err == f"nothing is indexed yet, so {project} is indexed\n"
+    assert err == f"nothing is indexed yet; indexing {project}\n"
     files({"b.md": "A zebra.\n"})
     assert main([*watch, "--json"]) == 0
     out, err = capsys.readouterr()
@@ -191,7 +191,7 @@ def test_how_changes_are_noticed_is_told_unless_it_is_to_be_quiet(capsys: pytest
     out, err = capsys.readouterr()
 
     noticing, *full = [line.partition(" ")[2] for line in err.splitlines()]
-    assert (noticing, full) == ("changes are noticed by events", ["the disk is full"] * 2)
+    assert (noticing, full) == ("detecting changes by events", ["the disk is full"] * 2)
     assert [json.loads(line)["event"] for line in out.splitlines()] == ["mode", "note"]
 
 

@@ -290,7 +290,7 @@ def add_restore(parser: argparse.ArgumentParser) -> None:
 def add_purge(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``purge``."""
     _add_where_kept(parser, "only this workspace", "every workspace that you have used, and your user")
-    parser.add_argument("--models", action="store_true", help="with --everywhere: also remove downloaded models")
+    parser.add_argument("--models", action="store_true", help="with --everywhere: also remove fetched models")
     parser.add_argument("--dry-run", action="store_true", help="only print what would be removed")
     parser.add_argument("--yes", action="store_true", help="do not ask")
 

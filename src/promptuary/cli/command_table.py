@@ -253,9 +253,9 @@ COMMANDS: Final = (
     Command(
         "model",
         "ACTION [NAME] [options]",
-        "download and manage models for semantic search",
-        "list prints the known models, add downloads one (or the repository OWNER/NAME) into your data folder, show "
-        "verifies the hashes of its files, remove deletes them. The first download pins the revision and the hash of "
+        "fetch and manage models for semantic search",
+        "list prints the known models, add fetches one (or the repository OWNER/NAME) into your data folder, show "
+        "verifies the hashes of its files, remove deletes them. The first fetch pins the revision and the hash of "
         "every file; add NAME@REVISION pins another revision. After Ctrl-C, the next add continues. Exit code 1 if "
         "show finds a missing or changed file, or if remove finds no files.",
         (

@@ -1,4 +1,4 @@
-"""What the commands share: reading the text, opening the workspace with the flags as settings, printing JSON."""
+"""Functions that the commands share: read the text, open the workspace with flags as settings, print JSON."""
 
 import argparse
 import logging
@@ -21,18 +21,18 @@ _OPTION = re.compile(r"^option (\w+)")
 def message(options: argparse.Namespace, *, kept: bool = False) -> str:
     """Return the text of the command line, or standard input if it is ``-`` or missing.
 
-    What is ``kept`` loses nothing: text that is not UTF-8 is refused. Raises ``PromptuaryError`` for that, and if the
-    text is missing and standard input is a terminal.
+    ``kept`` says that the text will be stored. Raises ``PromptuaryError`` if a text to be stored is not UTF-8, and if
+    the text is missing and standard input is a terminal.
     """
     if options.text and options.text != ["-"]:
         return " ".join(options.text)
     if not options.text and sys.stdin is not None and sys.stdin.isatty():
-        raise PromptuaryError("there is no text; pass it as an argument, or pipe it in")
+        raise PromptuaryError("no text given; pass it as an argument or pipe it to stdin")
     data = standard_input()
     try:
         return data.decode("utf-8", "strict" if kept else "replace")
     except UnicodeDecodeError as error:
-        raise PromptuaryError("standard input is not UTF-8, and some of it would be lost; convert it first") from error
+        raise PromptuaryError("standard input is not valid UTF-8; convert it first") from error
 
 
 def standard_input() -> bytes:
@@ -44,7 +44,7 @@ def standard_input() -> bytes:
 
 
 class _Facade(Protocol):
-    """A facade, with or without ``async``."""
+    """The synchronous or asynchronous facade."""
 
     @property
     def settings(self) -> Settings: ...
@@ -56,13 +56,13 @@ Facade = TypeVar("Facade", bound=_Facade)
 def opened(options: argparse.Namespace) -> Promptuary:
     """Open the workspace with the flags as settings, and print the notes on the settings.
 
-    Raises ``ConfigError``, which names the flag that is wrong.
+    Raises ``ConfigError`` with the name of the invalid flag.
     """
     return opened_by(Promptuary.open, options)
 
 
 def opened_by(open_: Callable[..., Facade], options: argparse.Namespace, *, counting: bool = True) -> Facade:
-    """Open the workspace with this way of opening it, and print notes on it; with ``counting``, how it counts, too."""
+    """Open the workspace with ``open_``, and print its notes; without ``counting``, omit those on token counting."""
     _set_up_logging(debug=options.debug)
     named = options.workspace is not None
     if named and not (options.workspace and Path(options.workspace).is_dir()):
@@ -81,16 +81,16 @@ def opened_by(open_: Callable[..., Facade], options: argparse.Namespace, *, coun
 
 
 def _set_up_logging(*, debug: bool) -> None:
-    """Let the log go to standard error with ``--debug``, and nowhere else, unless whoever runs this has handlers."""
+    """Log to standard error with ``--debug``, else nowhere, unless the caller has installed handlers."""
     if debug:
         logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
     elif not logging.root.handlers:
-        # Without any handler, warnings would be printed.
+        # Without a handler, logging prints warnings.
         logging.root.addHandler(logging.NullHandler())
 
 
 def current_folder() -> Path | None:
-    """Return where the person is, as their shell spells it; ``None`` if that folder is gone."""
+    """Return the current folder as the shell spells it; ``None`` if it does not exist any more."""
     try:
         real, spelled = Path.cwd(), Path(os.environ.get("PWD", ""))
         return spelled if spelled.is_absolute() and spelled.samefile(real) else real
@@ -99,14 +99,14 @@ def current_folder() -> Path | None:
 
 
 def copied(promptuary: Promptuary, rendered: object, options: argparse.Namespace) -> bool:
-    """Put a text, or anything else as JSON, into the clipboard, and say so; return whether that could be done."""
+    """Copy a text, or another value as JSON, to the clipboard and report it; return whether that succeeded."""
     import json  # noqa: PLC0415  (most output is text)
 
     text = rendered if isinstance(rendered, str) else json.dumps(rendered, ensure_ascii=False, indent=2)
     try:
         promptuary.copy(text)
     except SourceError as error:
-        print(f"promptuary: not copied: {error.reason}", file=sys.stderr)
+        print(f"promptuary: cannot copy: {error.reason}", file=sys.stderr)
         return False
     if not options.quiet:
         print(f"copied {len(text):,} characters to the clipboard", file=sys.stderr)
@@ -114,14 +114,14 @@ def copied(promptuary: Promptuary, rendered: object, options: argparse.Namespace
 
 
 def print_new_notes(promptuary: Promptuary, options: argparse.Namespace) -> None:
-    """Print the notes that came up since the workspace was opened."""
+    """Print the notes that were added after the workspace was opened."""
     if not options.quiet:
         for note in promptuary.notes[len(promptuary.settings.notes) :]:
             print(f"note: {one_line(note)}", file=sys.stderr)
 
 
 def confirmed(question: str, options: argparse.Namespace) -> bool:
-    """Return whether the person wants it: ``--yes``, or the answer at a terminal; without one, no."""
+    """Return whether the person confirms: by ``--yes``, or by an answer at a terminal; without a terminal, no."""
     if options.yes:
         return True
     if sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -131,7 +131,7 @@ def confirmed(question: str, options: argparse.Namespace) -> bool:
 
 
 def print_json(value: object) -> None:
-    """Print ``value`` as JSON. On a terminal every character beyond ASCII is escaped."""
+    """Print ``value`` as JSON. On a terminal, non-ASCII characters are escaped."""
     import json  # noqa: PLC0415  (most output is text)
 
     json.dump(value, sys.stdout, ensure_ascii=sys.stdout.isatty(), indent=2)

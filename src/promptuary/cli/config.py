@@ -1,4 +1,4 @@
-"""``promptuary config``: prints the settings in effect, and where each comes from."""
+"""``promptuary config``: prints the settings and where each one comes from."""
 
 import argparse
 import sys

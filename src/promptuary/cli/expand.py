@@ -1,4 +1,4 @@
-"""``promptuary expand``: prints the message as it would be sent, and what each reference costs."""
+"""``promptuary expand``: prints a message with its references expanded, and the tokens of each reference."""
 
 import argparse
 import sys
@@ -36,12 +36,12 @@ def main(options: argparse.Namespace) -> int:
 
 def _print_message(expansion: Expansion) -> None:
     content = expansion.messages[-1]["content"]
-    # A terminal gets no control characters, not even of the person's own text; a pipe gets the exact text.
+    # A terminal gets no control characters, not even those that the person typed; a pipe gets the exact text.
     print(visible(content)[0] if sys.stdout.isatty() else content)
 
 
 def _account(expansion: Expansion, options: argparse.Namespace) -> None:
-    """Print a table of the references, the warnings and the total, unless that is not wanted."""
+    """Print a table of the references, the warnings and the total, unless ``--quiet`` is given."""
     if options.quiet:
         return
     window = expansion.spend.window
@@ -56,7 +56,7 @@ def _account(expansion: Expansion, options: argparse.Namespace) -> None:
         for one in expansion.outcomes
     ]
     if rows:
-        from promptuary.cli.terminal import headed  # noqa: PLC0415  (most short messages refer to nothing)
+        from promptuary.cli.terminal import headed  # noqa: PLC0415  (most short messages have no references)
         from promptuary.core.table import Column, table  # noqa: PLC0415  (likewise)
 
         columns = (
@@ -69,8 +69,8 @@ def _account(expansion: Expansion, options: argparse.Namespace) -> None:
         print(headed(table(columns, rows), sys.stderr), file=sys.stderr)
     images = expansion.messages[-1].get("images", ()) if options.form in {None, "text"} else ()
     for image in images:
-        told = "is named alone, since this is text; --for openai, openai-responses or anthropic sends it"
-        print(f"note: the image {one_line(image['name'])} {told}", file=sys.stderr)
+        why = "is included, because the format is text; use --for openai, openai-responses or anthropic to send it"
+        print(f"note: only the name of the image {one_line(image['name'])} {why}", file=sys.stderr)
     if expansion.general_warnings or expansion.slips or expansion.blocked:
         _print_warnings(expansion)
     print(f"[@ context: {expansion.spend.injected:,} tokens injected]", file=sys.stderr)
@@ -79,8 +79,8 @@ def _account(expansion: Expansion, options: argparse.Namespace) -> None:
 def _print_warnings(expansion: Expansion) -> None:
     from promptuary.cli.terminal import styled  # noqa: PLC0415  (most messages have none)
 
-    for warning in (*expansion.general_warnings, *expansion.slips):  # the table has those of single references
+    for warning in (*expansion.general_warnings, *expansion.slips):  # the table shows those of single references
         print(f"{styled('warning:', 'yellow', sys.stderr)} {one_line(str(warning))}", file=sys.stderr)
     if expansion.blocked:
-        why = "not even the names of all references fit; attach less, or raise --limit"
+        why = "not even the names of all references fit; remove references or raise --limit"
         print(f"{styled('blocked:', 'red', sys.stderr)} {why}", file=sys.stderr)

@@ -139,7 +139,7 @@ INDEX_FLAGS: Final[Mapping[str, Flag]] = {
     "embed_key": ("--embed-key", {"metavar": "VARIABLE", "help": "environment variable with its API key"}),
 }
 MODEL_FLAGS: Final[Mapping[str, Flag]] = {
-    "model_url": ("--model-url", {"metavar": "URL", "help": "host to download models from, or a mirror of it"}),
+    "model_url": ("--model-url", {"metavar": "URL", "help": "host to fetch models from, or a mirror of it"}),
 }
 RERANK_FLAGS: Final[Mapping[str, Flag]] = {
     "reranker": (

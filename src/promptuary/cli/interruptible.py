@@ -1,4 +1,4 @@
-"""Long work that Ctrl-C stops in good order: it is asked to stop and gets a moment to do so."""
+"""Long work that Ctrl-C stops cleanly: it gets a signal and a few seconds to stop."""
 
 import threading
 from collections.abc import Callable
@@ -9,18 +9,18 @@ from promptuary import concurrency
 Result = TypeVar("Result")
 
 _GRACE: Final = 3.0
-"""Seconds that the work may go on after Ctrl-C. It runs in threads that do not keep the program from ending."""
+"""Seconds that the work may continue after Ctrl-C. It runs in daemon threads, which do not block the exit."""
 
 _TICK: Final = 0.2
-"""Seconds of one wait. A signal that comes just before a wait begins does not interrupt it."""
+"""Seconds of one wait. A signal that arrives just before a wait starts does not interrupt it."""
 
 
 class StoppedError(Exception):
-    """The work was asked to stop, and did."""
+    """The work stopped on request."""
 
 
 def run_interruptibly(work: Callable[[threading.Event], Result]) -> Result:
-    """Return what ``work`` returns. On Ctrl-C, set the event that ``work`` was given, wait for it, and raise.
+    """Return the result of ``work``. On Ctrl-C, set the event passed to ``work``, wait for it to end, and raise.
 
     Once the event is set, ``work`` may return or raise anything, such as ``StoppedError``.
     """
@@ -32,7 +32,7 @@ def run_interruptibly(work: Callable[[threading.Event], Result]) -> Result:
         finally:
             ended.set()
 
-    try:  # Ctrl-C may come before there is a task to wait for
+    try:  # Ctrl-C may arrive before the task exists
         task = concurrency.begin(attempt)
         while not ended.wait(_TICK):
             pass

@@ -1,8 +1,8 @@
 """``promptuary``: runs one command.
 
-Imports little: each command is a module of its own and is imported when it runs. A new command is a row of ``COMMANDS``
-in ``arguments`` and a module of its name, in the folder of its family if it has one, with a function ``main(options)``
-that returns the exit code.
+Imports as little as possible: each command is a module that is imported when it runs. To add a command, add a row to
+``COMMANDS`` in ``command_table`` and a module of its name, in the folder of its family if it has one, with a function
+``main(options)`` that returns the exit code.
 """
 
 import argparse
@@ -26,26 +26,26 @@ from promptuary.hooks.flags import of_hook
 DONE, NOT_ALL, WRONG_USAGE = 0, 1, 2
 INTERRUPTED = 130
 UNREAD = 141
-"""The reader of an answer went away before its end: what shells report of a program that a closed pipe ends."""
+"""The reader closed the pipe early: the exit code that shells report for SIGPIPE."""
 
 
 def run() -> None:
     """Run the program and exit: the entry point of the ``promptuary`` script."""
-    # A command makes many lasting objects at its start, and few cycles: looking for these often only takes time.
+    # A command creates many long-lived objects at its start and few cycles, so frequent collections waste time.
     gc.set_threshold(50_000, 20, 50)
     _outlive_readers()
     code = main()
     _flush_streams()
     if _may_exit_at_once():
-        # Taking the interpreter apart, and unloading libraries, takes longer than many a command.
-        atexit._run_exitfuncs()  # noqa: SLF001  (as the interpreter would do now)
+        # Finalising the interpreter and unloading libraries takes longer than many commands.
+        atexit._run_exitfuncs()  # noqa: SLF001  (the interpreter would call this now)
         _flush_streams()
         os._exit(code)
     sys.exit(code)
 
 
 def _may_exit_at_once() -> bool:
-    """Return whether nothing of others is left to run at exit: no plug-in, no thread, no profiler."""
+    """Return whether no foreign code must run at exit: no plug-in, no thread, no profiler."""
     monitoring = getattr(sys, "monitoring", None)  # from Python 3.12 on
     tools = [monitoring.get_tool(number) for number in range(6)] if monitoring else []
     watched = bool(sys.gettrace() or sys.getprofile() or any(tools))
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _prepare_streams()
     given = sys.argv[1:] if arguments is None else arguments
     if (of_agent := of_hook(given)) is not None:
-        # A hook reads its arguments itself: an exit code of the parser would block the agent that started it.
+        # A hook parses its own arguments: an exit code of argparse would block the agent that started it.
         hook = importlib.import_module("promptuary.cli.agents.hook")
         code: int = hook.main(argparse.Namespace(arguments=of_agent))
         return code
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Only a command that ends with its reader gets here, see _Output.
+        # Raised only for commands that stop when their reader is gone, see _Output.
         _flush_streams()
         return DONE if options.command == "watch" else UNREAD
     except OSError as error:
@@ -83,14 +83,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
-    """Parse the arguments. Flags may come before, between and after words; after ``--`` all are words."""
+    """Parse the arguments. Flags may stand before, between and after words; after ``--`` everything is a word."""
     given = list(arguments)
     if given[:1] == ["help"]:
         given = [*given[1:], "--help"]
     if given and given[0].startswith("-") and given[0] not in {"-h", "--help", "--help-all", "--version"}:
         given = in_order(make_parser(), given)
     if given and not given[0].startswith("-") and given[0] not in (names := [one.name for one in COMMANDS]):
-        advice = did_you_mean(given[0], names) or "; promptuary --help lists the commands"
+        advice = did_you_mean(given[0], names) or "; run promptuary --help for a list of commands"
         raise PromptuaryError(f"{given[0][:60]!r} is not a command{advice}")
     every_flag = "--help-all" in given
     given = ["--help" if one == "--help-all" else one for one in given] if every_flag else given
@@ -103,7 +103,7 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     words = [*others, *given[end + 1 :]]
     takes = next((name for name in ("text", "words") if hasattr(options, name)), None)
     if unknown and options.command is None and unknown[0].partition("=")[0] in flags_of(parser):
-        parser.error(f"{unknown[0]} is a flag of commands, and none is named; promptuary --help lists them")
+        parser.error(f"{unknown[0]} needs a command; run promptuary --help for a list of commands")
     if unknown or (words and takes is None):
         advice = did_you_mean(unknown[0].partition("=")[0], flags_of(parser)) if unknown else ""
         parser.error(f"unrecognized arguments: {' '.join(unknown or words)}{advice}")
@@ -117,13 +117,13 @@ def _start(options: argparse.Namespace) -> int:
         print(overview(), file=sys.stderr)
         return WRONG_USAGE
     if sys.stdout is None:
-        raise PromptuaryError("standard output is closed, so nothing can be printed")
+        raise PromptuaryError("standard output is closed")
     if options.command == "search" and not options.lexical:
         importlib.import_module("promptuary.wiring.preload").begin(options.workspace or os.curdir)
     # A turn of a thread needs a database and layers; a plain expansion does not import them.
     in_thread = options.command == "expand" and options.thread is not None
     module = "promptuary.cli.threads.expand_in_thread" if in_thread else options.module
-    # Who asks and reads no further wants no more of the answer, and pays for none.
+    # If the reader of an answer is gone, stop the request, because its tokens cost money.
     streams = options.command == "ask" and not options.json
     _Output.is_endless = streams or (options.command == "watch" and not options.once)
     code: int = importlib.import_module(module).main(options)
@@ -131,25 +131,25 @@ def _start(options: argparse.Namespace) -> int:
 
 
 class _Output(io.FileIO):
-    """A stream whose reader may go away early: the rest is written to nobody.
+    """A stream that discards output after its reader has closed the pipe.
 
-    The command goes on, does what it was asked to do, and ends with the exit code that it would have had. One that
-    never ends of itself is told instead.
+    The command continues its work and ends with its usual exit code. A command that would run on forever
+    (``is_endless``) gets a ``BrokenPipeError`` instead.
     """
 
     is_endless = False
 
     _unreported = b""
-    """What was written although Ctrl-C ended the call: the buffer was not told, and passes the same bytes again."""
+    """Bytes that were written before Ctrl-C interrupted the call; the buffer does not know, and passes them again."""
 
     def write(self, data: Any, /) -> int:
-        """Write, or drop what nobody reads."""
+        """Write, or discard the data if the reader is gone."""
         unreported, self._unreported = self._unreported, b""
         if unreported and bytes(data[: len(unreported)]) == unreported:
             return len(unreported)
         count: list[int] = []
         try:
-            # Writes and takes down the count in one step, which Ctrl-C comes before or after.
+            # Writes and stores the count in one C call, which Ctrl-C cannot interrupt in the middle.
             count.extend(map(super().write, (data,)))
         except BrokenPipeError:
             if _Output.is_endless:
@@ -162,7 +162,7 @@ class _Output(io.FileIO):
 
 
 def _outlive_readers() -> None:
-    """Let standard output and standard error survive their readers, unless they are a terminal's."""
+    """Let standard output and standard error survive a closed pipe, unless they are a terminal."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is not None and not stream.isatty():
@@ -171,7 +171,7 @@ def _outlive_readers() -> None:
 
 
 def _prepare_streams() -> None:
-    """Let output be UTF-8 on every terminal, and replace what cannot be encoded."""
+    """Encode output as UTF-8 everywhere, and replace what cannot be encoded."""
     if sys.stderr is None:
         # Otherwise print(file=None) would write to standard output.
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115  (light, and never closed)
@@ -191,7 +191,7 @@ def _ended(stop: SystemExit) -> int:
 
 
 def _failed(sentence: str, code: int, *, debug: bool) -> int:
-    """Print what went wrong, if standard error is open, and return ``code``."""
+    """Print the error, if standard error is open, and return ``code``."""
     with suppress(OSError):
         if debug:
             import traceback  # noqa: PLC0415  (rarely needed)
@@ -210,7 +210,7 @@ def _sentence(error: OSError) -> str:
 
 
 def _flush_streams() -> None:
-    """Flush the streams. A broken one is redirected to the null device, so that the flush at exit is silent, too."""
+    """Flush the streams. A broken one is redirected to the null device, so that the flush at exit is silent too."""
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None:

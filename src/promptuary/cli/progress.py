@@ -1,4 +1,4 @@
-"""Shows the progress of long work: one line of a terminal, erased at the end; elsewhere a line every few seconds."""
+"""Progress of long work: on a terminal one line that is erased at the end, elsewhere a line every few seconds."""
 
 import os
 import time
@@ -20,8 +20,8 @@ _ROOM_FOR_CELLS: Final = 72
 class ProgressLine:
     """A line such as ``[#####...]  1,204 of 5,310 files  812/s  5 s left``; call it with the numbers done and total.
 
-    ``shown=False`` switches it off. The rate is that of the last ``looks_back`` seconds: a quick start says little
-    about the rest. May be called from any thread, one at a time.
+    ``shown=False`` disables it. The rate is measured over the last ``looks_back`` seconds, because a fast start does
+    not predict the rest. May be called from any thread, one at a time.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class ProgressLine:
         self._drawn = 0
 
     def __call__(self, done: int, total: int) -> None:
-        """Show that ``done`` of ``total`` are done; fewer than before means that other work has begun."""
+        """Show that ``done`` of ``total`` are done; a lower number than before means that other work has started."""
         if not self._shown:
             return
         now = self._clock()
@@ -67,7 +67,7 @@ class ProgressLine:
         self._draw(self._line(done, total))
 
     def say(self, text: str) -> None:
-        """Show a text until the first numbers come."""
+        """Show a text until the first numbers arrive."""
         if self._shown and self._redrawn:
             self._draw(text)
 
@@ -94,14 +94,14 @@ class ProgressLine:
         return "  ".join(parts)
 
     def _draw(self, line: str) -> None:
-        # A full last column makes some terminals begin another line, which could not be erased.
+        # Some terminals wrap after a full last column, and the second line could not be erased.
         line = cut(line, columns(self._stream) - 1)
-        # Blanks instead of a control sequence: they work on every terminal.
+        # Overwrite with blanks, which works on every terminal; a control sequence does not.
         blanks = " " * (self._drawn - len(line))
         back = "\r" if blanks or not line else ""
-        # Before writing: an interrupted line must be erased, too.
+        # Set before writing, so that an interrupted line is erased too.
         self._drawn = len(line)
-        # A closed stream is no reason to stop the work.
+        # A closed stream must not stop the work.
         with suppress(OSError, ValueError):
             self._stream.write(f"\r{line}{blanks}{back}{line if blanks and line else ''}")
             self._stream.flush()

@@ -17,21 +17,21 @@ _CODES: Final[Mapping[Style, str]] = {"bold": "1", "red": "31", "yellow": "33"}
 
 
 def styled(text: str, style: Style, stream: TextIO) -> str:
-    """Return ``text`` in a style, if ``stream`` shows colour.
+    """Return ``text`` in a style if ``stream`` shows colour.
 
-    ``NO_COLOR`` switches it off and ``FORCE_COLOR`` on, everywhere; else only a terminal that is not dumb has it.
+    ``NO_COLOR`` disables colour and ``FORCE_COLOR`` enables it; by default only terminals that are not dumb show it.
     """
     return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if has_colour(stream) else text
 
 
 def headed(text: str, stream: TextIO) -> str:
-    """Return a table with its head in bold, if ``stream`` shows colour."""
+    """Return a table with a bold header if ``stream`` shows colour."""
     head, end, rows = text.partition("\n")
     return f"{styled(head, 'bold', stream)}{end}{rows}"
 
 
 def headed_table(columns: Sequence[Column], rows: Sequence[Sequence[str]], stream: TextIO) -> str:
-    """Return a table for ``stream``, with its head in bold where that shows colour."""
+    """Return a table for ``stream``, with a bold header if that shows colour."""
     return headed(table(columns, rows), stream)
 
 
@@ -43,10 +43,10 @@ def has_colour(stream: TextIO) -> bool:
 
 
 def columns(stream: TextIO) -> int:
-    """Return how many columns ``stream`` has."""
+    """Return the width of ``stream`` in columns."""
     try:
         return max(_LEAST, os.get_terminal_size(stream.fileno()).columns or WITHOUT_TERMINAL)
-    except (OSError, ValueError, AttributeError):  # no terminal, closed, or no file at all
+    except (OSError, ValueError, AttributeError):  # not a terminal, closed, or not a file
         return WITHOUT_TERMINAL
 
 

@@ -113,8 +113,8 @@ def test_without_a_command_there_is_a_line_for_each(capsys: pytest.CaptureFixtur
     ("typed", "meant"),
     [
         (["exapnd", "hello"], "did you mean expand?"),
-        (["xyzzy"], "promptuary --help lists the commands"),
-        (["--json"], "--json is a flag of commands, and none is named"),
+        (["xyzzy"], "run promptuary --help for a list of commands"),
+        (["--json"], "--json needs a command"),
         (["--jsno", "config"], "did you mean --json?"),
         (["thread", "lst"], "did you mean list?"),
         (["memory", "serach", "x"], "did you mean search?"),
@@ -122,7 +122,7 @@ def test_without_a_command_there_is_a_line_for_each(capsys: pytest.CaptureFixtur
         (["search", "--kind", "markdwon", "x"], "did you mean markdown?"),
     ],
 )
-def test_a_slip_is_told_with_what_was_probably_meant(
+def test_a_typing_mistake_is_answered_with_a_suggestion(
     typed: list[str], meant: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(typed) == 2

@@ -91,7 +91,7 @@ def test_a_failure_and_a_preference_are_said_in_one_go(run: Run) -> None:
     assert (failed["outcome"], failed["problem"], failed["success_score"]) == ("failure", "no space", 0.0)
     assert (liked["type"], liked["confidence"]) == ("user_preference", 0.4)
     assert "build the docs" not in run("list", "--outcome", "success")[1]
-    assert run("list", "--type", "tool_chain")[2].startswith("no experience passes the filters")
+    assert run("list", "--type", "tool_chain")[2].startswith("no experience matches the filters")
 
 
 def test_a_preference_says_when_it_is_shown_and_what_it_contradicts(run: Run) -> None:
@@ -99,9 +99,9 @@ def test_a_preference_says_when_it_is_shown_and_what_it_contradicts(run: Run) ->
     second = run("add", "--prefer", "indentation", "spaces")[2]
     again = run("add", "--prefer", "indentation", "spaces")[2]
 
-    assert "it is 0.40 sure, and turns are shown what is 0.5 sure: say it again" in first
+    assert "its confidence is 0.40, and turns include it from 0.5: add it again" in first
     assert "contrary" not in first
-    assert "Indentation: tabs is 0.20 sure now: it is the contrary" in second
+    assert "Indentation: tabs contradicts it, and now has confidence 0.20" in second
     assert "shown what is" not in again
     assert "0.52" in run("list")[1]
 
@@ -109,7 +109,7 @@ def test_a_preference_says_when_it_is_shown_and_what_it_contradicts(run: Run) ->
 def test_the_same_again_is_said(run: Run) -> None:
     stored(run, "build the docs")
 
-    assert "known before, now used 2 times" in run("add", "Build the docs!")[2]
+    assert "already known, now used 2 times" in run("add", "Build the docs!")[2]
 
 
 def test_feedback_changes_what_is_printed(run: Run) -> None:
@@ -125,7 +125,7 @@ def test_decay_and_pruning_say_what_they_did(run: Run) -> None:
     assert json.loads(run("decay", "--json", "--half-life", "10")[1]) == {"changed": 1, "half_life_days": 10.0}
     report = json.loads(run("prune", "--json", "--min-weight", "1", "--dry-run")[1])
     assert (report["done"], len(report["experiences"])) == (False, 1)
-    assert "1 weaker than 1 removed" in run("prune", "--min-weight", "1")[2]
+    assert "removed 1 experience weaker than 1" in run("prune", "--min-weight", "1")[2]
     assert run("list")[0] == 1
 
 
@@ -144,10 +144,13 @@ def test_forgetting_needs_a_yes(run: Run) -> None:
     [
         (["add", "--score", "2", "x"], "success_score is a number from 0 to 1"),
         (["add", "--type", "task", "x"], "is no type of experience"),
-        (["add", "--prefer", "a", "--type", "tool_chain", "x"], "leave out --solution and --type"),
+        (
+            ["add", "--prefer", "a", "--type", "tool_chain", "x"],
+            "--prefer cannot be combined with --solution or --type",
+        ),
         (["add", "-"], "intent is empty"),
-        (["find", "-"], "nothing to search for"),
-        (["show"], "needs the id of one"),
+        (["find", "-"], "no search words given"),
+        (["show"], "experience show needs an id"),
         (["decay", "--half-life", "0"], "number of days above 0"),
         (["prune", "--min-weight", "nan"], "min_weight is a number"),
     ],

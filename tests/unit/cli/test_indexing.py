@@ -9,7 +9,7 @@ from promptuary.core.search import FilesSkipped, FolderHeld, HeldReason, IndexRe
 
 @pytest.mark.parametrize("reason", ["missing", "empty"])
 def test_what_to_do_about_a_folder_that_is_gone_is_told(reason: HeldReason) -> None:
-    assert advice(FolderHeld("/notes", reason)) == " (if it is gone for good: promptuary index --prune)"
+    assert advice(FolderHeld("/notes", reason)) == " (promptuary index --prune removes its files)"
 
 
 @pytest.mark.parametrize(

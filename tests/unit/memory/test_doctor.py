@@ -151,10 +151,10 @@ def test_the_command_prints_what_is_left_to_do(p: Promptuary, capsys: pytest.Cap
     p.examine(fix=True)
     p.close()
     assert main(["doctor", "--workspace", str(p.path)]) == 0
-    assert ", 1 project note; all is well" in capsys.readouterr().err
+    assert ", 1 project note; no problems" in capsys.readouterr().err
     unreadable(notes(p))
 
     assert main(["doctor", "--workspace", str(p.path)]) == 1
     shown = capsys.readouterr()
     assert "UNREADABLE" in shown.out
-    assert "1 left to do" in shown.err
+    assert "1 problem left" in shown.err

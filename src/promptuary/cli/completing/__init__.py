@@ -1,1 +1,1 @@
-"""Completion: what the menus offer, and scripts for shells."""
+"""Completion of references, and completion scripts for shells."""

@@ -1,4 +1,4 @@
-"""``promptuary complete``: prints what the menus offer at the end of a text."""
+"""``promptuary complete``: prints the completions for the reference at the end of a text."""
 
 import argparse
 import sys
@@ -39,20 +39,20 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _details(item: MenuItem) -> str:
-    """Return what ``insert`` does not already say."""
+    """Return the label and the hint, without what ``insert`` repeats."""
     repeated = item.kind in {"file", "folder"} or item.label in item.insert
     return item.hint if repeated else " · ".join(filter(None, (item.label, item.hint)))
 
 
 def _why_nothing(completion: Completion, promptuary: Promptuary) -> str:
     if not completion.prefix:
-        return "no reference is being typed at the end of the text; one begins with @ or # after a space"
+        return "the text does not end with a reference; a reference starts with @ or # after a space"
     if completion.scanning:
-        return f"nothing matches {completion.prefix} so far; files are still being listed"
+        return f"nothing matches {completion.prefix} yet; files are still being listed"
     if completion.prefix.startswith(_NOTES):
         written = promptuary.complete(_NOTES).items
         return (
-            f"nothing matches {completion.prefix}" if written else "there are no notes; promptuary remember writes one"
+            f"nothing matches {completion.prefix}" if written else "no notes yet: promptuary remember TEXT writes one"
         )
     if not promptuary.complete("@file:").items:
         return f"there are no files in {promptuary.path}"

@@ -1,7 +1,7 @@
-"""``promptuary completion``: prints a script with which a shell completes commands, flags, threads and references.
+"""``promptuary completion``: prints a script that completes commands, flags, threads and references in a shell.
 
-Commands and flags stand in the script, so that completing them starts nothing. What begins with ``@`` or ``#`` is asked
-of ``promptuary complete``, and the names of threads of ``promptuary thread list``.
+The script contains commands and flags, so that it need not run a program to complete them. It runs ``promptuary
+complete`` for words that start with ``@`` or ``#``, and ``promptuary thread list`` for the names of threads.
 """
 
 import argparse
@@ -10,7 +10,7 @@ from typing import Final
 
 from promptuary.cli.command_table import make_parser
 
-_BASH: Final = r"""# promptuary: completion for bash. Put this into ~/.bashrc:  eval "$(promptuary completion bash)"
+_BASH: Final = r"""# promptuary: completion for bash. Add this to ~/.bashrc:  eval "$(promptuary completion bash)"
 _promptuary() {
     local line="${COMP_LINE:0:COMP_POINT}" verb="${COMP_WORDS[1]}" previous last head words
     local current="${line##*[[:space:]]}"
@@ -43,7 +43,7 @@ complete -o default -F _promptuary promptuary
 """
 
 _ZSH: Final = r"""#compdef promptuary
-# promptuary: completion for zsh. Put this into ~/.zshrc after compinit:  eval "$(promptuary completion zsh)"
+# promptuary: completion for zsh. Add this to ~/.zshrc after compinit:  eval "$(promptuary completion zsh)"
 _promptuary() {
     local current="${words[CURRENT]}" previous="${words[CURRENT-1]}" verb="${words[2]}"
     local -a offered
@@ -66,7 +66,7 @@ _promptuary_words() {
 compdef _promptuary promptuary
 """
 
-_FISH: Final = r"""# promptuary: completion for fish. Put this into ~/.config/fish/completions/promptuary.fish
+_FISH: Final = r"""# promptuary: completion for fish. Save this as ~/.config/fish/completions/promptuary.fish
 function __promptuary_offered
     set -l current (commandline -ct | string trim -c '"\'')
     set -l given (commandline -opc)
@@ -97,7 +97,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def script(shell: str) -> str:
-    """Return the script of ``shell``, with the commands, actions and flags that there are."""
+    """Return the script for ``shell``, with all commands, actions and flags."""
     offered = _offered(make_parser())
     text, case = (_FISH, _fish_case) if shell == "fish" else (_BASH if shell == "bash" else _ZSH, _posix_case)
     cases = "\n".join(case(verb, words) for verb, words in offered.items())
@@ -129,7 +129,7 @@ def _below(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentPar
 
 
 def _choices(parser: argparse.ArgumentParser) -> Sequence[str]:
-    """Return the words that may follow a command: its actions, and what else it chooses from."""
+    """Return the words that may follow a command: its actions and other choices."""
     positional = [one for one in parser._actions if not one.option_strings and one.choices]  # noqa: SLF001
     return [str(word) for one in positional for word in (one.choices or ())]
 

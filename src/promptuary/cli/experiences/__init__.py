@@ -1,1 +1,1 @@
-"""Experiences on the command line."""
+"""Commands about experiences."""

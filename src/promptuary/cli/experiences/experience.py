@@ -1,4 +1,4 @@
-"""``promptuary experience``: what worked before and what went wrong, stored, found, judged and forgotten."""
+"""``promptuary experience``: stores, finds, rates and deletes experiences."""
 
 import argparse
 import json
@@ -24,13 +24,13 @@ from promptuary.core.json import (
     prune_json,
 )
 from promptuary.core.search import note_text
-from promptuary.core.text import one_line
+from promptuary.core.text import counted, one_line
 
 _NONE_YET: Final = "no experiences yet: turns with tools record them, and promptuary experience add stores one"
 
 
 def main(options: argparse.Namespace) -> int:
-    """Do one thing with experiences."""
+    """Run one action on experiences."""
     with opened(options) as promptuary:
         try:
             code = _ACTIONS[options.action](promptuary, options)
@@ -48,14 +48,14 @@ def add(promptuary: Promptuary, options: argparse.Namespace) -> int:
     text, fields = message(options).strip(), _fields(options)
     if options.prefer is not None:
         if options.solution is not None or options.type is not None:
-            raise PromptuaryError("--prefer says what you like; leave out --solution and --type")
+            raise PromptuaryError("--prefer cannot be combined with --solution or --type")
         stored = promptuary.experiences.track_preference(options.prefer, text, **fields)
     else:
         stored = promptuary.experiences.add(
             options.type or "task_solution", text, _solution(options.solution), **fields
         )
     _print_changed([stored], options)
-    again = f"known before, now used {stored.use_count} times" if stored.use_count > 1 else "stored"
+    again = f"already known, now used {stored.use_count} times" if stored.use_count > 1 else "stored"
     say(f"{again}; promptuary experience forget {stored.id} removes it", quiet=options.quiet or options.json)
     if options.prefer is not None:
         for line in _about_preference(promptuary, stored):
@@ -64,15 +64,15 @@ def add(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
 
 def _about_preference(promptuary: Promptuary, stored: Experience) -> Iterator[str]:
-    """Yield what a person should know of a preference: which others are less sure now, and when turns are shown it."""
+    """Yield notes on a preference: which others lost confidence, and when turns will include it."""
     category = _category(stored)
     for one in promptuary.experiences.list(type=PREFERENCE).experiences:
         if one.id != stored.id and category and _category(one) == category:
-            yield f"{one_line(one.intent)} is {one.confidence:.2f} sure now: it is the contrary"
+            yield f"{one_line(one.intent)} contradicts it, and now has confidence {one.confidence:.2f}"
     if stored.confidence < LEAST_CONFIDENCE:
         yield (
-            f"it is {stored.confidence:.2f} sure, and turns are shown what is {LEAST_CONFIDENCE} sure: say it again, "
-            f"or promptuary experience feedback helped {stored.id}"
+            f"its confidence is {stored.confidence:.2f}, and turns include it from {LEAST_CONFIDENCE}: add it again, "
+            f"or run promptuary experience feedback helped {stored.id}"
         )
 
 
@@ -93,7 +93,7 @@ def _fields(options: argparse.Namespace) -> ExperienceFields:
 
 
 def _solution(given: str | None) -> Any:
-    """Return a solution: JSON if it is some, else the text."""
+    """Return a solution: the parsed JSON, or the text if it is not JSON."""
     text = standard_input().decode("utf-8", "replace").strip() if given == "-" else given
     try:
         return None if text is None else json.loads(text)
@@ -102,10 +102,10 @@ def _solution(given: str | None) -> Any:
 
 
 def find(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Print what is like something that is wanted."""
+    """Print the experiences most similar to a text."""
     query = message(options).strip()
     if not query:
-        raise PromptuaryError("there is nothing to search for; give some words, or pipe them in")
+        raise PromptuaryError("no search words given; pass them as arguments or pipe them to stdin")
     result = promptuary.experiences.find_similar(
         query,
         options.tag or (),
@@ -129,16 +129,16 @@ def _say_how(promptuary: Promptuary, query: str, result: ExperienceResult, optio
     for note in result.notes:
         say(f"note: {note_text(note)}", quiet=options.quiet)
     if result.hits and not result.answers:
-        say("nothing here seems to be like that; these are the nearest experiences", quiet=options.quiet)
+        say("no experience seems similar; showing the nearest ones", quiet=options.quiet)
     if not result.hits and promptuary.experiences.list(limit=0).total:
         asked = cut(one_line(query), 60)
-        say(f"no experience found for {asked}: use other words, or look at experience list", quiet=options.quiet)
+        say(f"no experience found for {asked}: use other words, or run promptuary experience list", quiet=options.quiet)
     elif not result.hits:
         say(_NONE_YET, quiet=options.quiet)
 
 
 def list_experiences(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Print which experiences there are, or draw them."""
+    """List experiences, or plot their strength."""
     wanted = promptuary.experiences.list(
         type=options.type, tags=options.tag or (), outcome=options.outcome, limit=options.limit
     )
@@ -156,12 +156,12 @@ def list_experiences(promptuary: Promptuary, options: argparse.Namespace) -> int
 
 def _why_none(promptuary: Promptuary) -> str:
     if promptuary.experiences.list(limit=0).total:
-        return "no experience passes the filters; loosen them"
+        return "no experience matches the filters; relax them"
     return _NONE_YET
 
 
 def show(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Print experiences whole."""
+    """Print experiences in full."""
     shown, all_there = each(_names(options), lambda name: _there(promptuary, name))
     if options.json:
         print_json([experience_json(one, now()) for one in shown])
@@ -171,7 +171,7 @@ def show(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
 
 def feedback(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Judge experiences."""
+    """Rate experiences."""
     changed, all_there = each(_names(options), lambda name: promptuary.experiences.feedback(name, options.feedback))
     _print_changed(changed, options)
     return DONE if all_there else NOTHING
@@ -183,27 +183,27 @@ def decay(promptuary: Promptuary, options: argparse.Namespace) -> int:
     if options.json:
         print_json(experiences_changed_json(changed, options.half_life))
     else:
-        print(f"{changed:,} weights changed; half is left after {options.half_life:g} days without use")
+        print(f"updated the strength of {counted(changed, 'experience')} (half-life: {options.half_life:g} days)")
     return DONE
 
 
 def prune(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Remove what is too weak."""
+    """Remove weak experiences."""
     report = promptuary.experiences.prune_expired(options.min_weight, dry_run=options.dry_run)
     if options.json:
         print_json(prune_json(report, now()))
     elif report.experiences:
         print(listed(report.experiences, now()))
-    count, what = len(report.experiences), "removed" if report.done else "would be removed"
-    say(f"{count:,} weaker than {report.min_weight:g} {what}", quiet=options.quiet)
+    count, what = len(report.experiences), "removed" if report.done else "would remove"
+    say(f"{what} {counted(count, 'experience')} weaker than {report.min_weight:g}", quiet=options.quiet)
     return DONE
 
 
 def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Forget experiences for good."""
+    """Remove experiences permanently."""
     given = _names(options)
     if not (options.yes or is_terminal(sys.stdin)):
-        raise PromptuaryError("forgetting cannot be undone; add --yes, or look first with experience show")
+        raise PromptuaryError("experience forget cannot be undone; add --yes to confirm")
     kept = []
 
     def forgotten(name: str) -> Experience:
@@ -223,14 +223,15 @@ def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
 
 def _is_wanted(one: Experience) -> bool:
-    print(f"forget {one.id} ({cut(one_line(one.intent), 60)}) for good? [y/N] ", end="", file=sys.stderr, flush=True)
+    asked = f"Forget {one.id} ({cut(one_line(one.intent), 60)}) permanently? [y/N] "
+    print(asked, end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def _there(promptuary: Promptuary, name: str) -> Experience:
     one = promptuary.experiences.get(name)
     if one is None:
-        raise UnknownExperienceError(f"there is no experience {name[:80]!r}: promptuary experience list has them")
+        raise UnknownExperienceError(f"there is no experience {name[:80]!r}; run promptuary experience list")
     return one
 
 
@@ -239,7 +240,7 @@ def _names(options: argparse.Namespace) -> Sequence[str]:
     given = [*(word for word in options.words if word != "-"), *piped]
     if not given:
         action = options.action
-        raise PromptuaryError(f"experience {action} needs the id of one: promptuary experience {action} --help")
+        raise PromptuaryError(f"experience {action} needs an id: promptuary experience {action} --help")
     return given
 
 

@@ -1,4 +1,4 @@
-"""Experiences as people see them: in a table, whole, found, and as curves of how they weaken."""
+"""Prints experiences: as a table, in full, as search results, and as plots of their strength."""
 
 import json
 import sys
@@ -21,13 +21,13 @@ _STEPS: Final = "▁▂▃▄▅▆▇█"
 _PLAIN_STEPS: Final = "123456789"
 """Tenths of full strength, for output that does not go to a terminal."""
 _HORIZON: Final = 130
-"""Days that a curve shows: after so many, nothing is left of an experience of full strength."""
+"""Days that a plot shows: after these, an experience of full strength is too weak to be found."""
 _LEAST_CURVE: Final = 10
 _WIDEST_CURVE: Final = 65
 
 
 def now() -> str:
-    """Return the time as experiences have it."""
+    """Return the current time in the format of experiences."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -55,7 +55,7 @@ def _about(one: Experience) -> str:
 
 
 def whole(one: Experience, at: str) -> str:
-    """Return an experience with all that is known of it."""
+    """Return an experience with its metadata."""
     said = json.dumps(one.solution, ensure_ascii=False, indent=2)
     uses = "once" if one.use_count == 1 else f"{one.use_count} times"
     lines = [
@@ -67,7 +67,7 @@ def whole(one: Experience, at: str) -> str:
         f"used        {uses}, last {one.last_used_at}, first {one.created_at}",
         *([f"tags        {', '.join(map(one_line, one.tags))}"] if one.tags else []),
         *([f"from        thread {one_line(one.thread)}, {one_line(one.turn)}"] if one.thread else []),
-        f"words of    {one.trust}",
+        f"trust       {one.trust}",
         *(["solution"] if one.solution is not None else []),
         *(f"  {line}" for line in visible(said)[0].splitlines() if one.solution is not None),
     ]
@@ -75,7 +75,7 @@ def whole(one: Experience, at: str) -> str:
 
 
 def found(number: int, hit: ExperienceHit, words: Sequence[str], *, explain: bool) -> str:
-    """Return a hit: what it is about, what was done, and with ``explain`` why it is there."""
+    """Return a hit: the goal, what was done, and with ``explain`` the reasons for its rank."""
     one, width = hit.experience, columns(sys.stdout)
     about = f"{one.id}  {one.type}, {one.outcome}, strength {hit.strength:.2f}"
     head = f"{number}. {cut(one_line(one.intent), max(24, width - len(about) - 8))}  {about}"
@@ -94,9 +94,9 @@ def _said(one: Experience) -> str:
 
 
 def curves(experiences: Sequence[Experience], at: str) -> str:
-    """Return how strong each will be in the coming days without use: a line each, as wide as the terminal.
+    """Return a plot of the strength of each in the coming days without use: one line each, as wide as the terminal.
 
-    On a terminal columns of a line, elsewhere a digit for the tenths; a dot is too weak to be found.
+    A terminal gets block characters, other output digits for tenths; a dot means too weak to be found.
     """
     width = columns(sys.stdout)
     labels = max(min(40, width // 3), 12)

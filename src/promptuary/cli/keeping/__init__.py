@@ -1,1 +1,1 @@
-"""All that is kept: backup, restore, purge."""
+"""Commands about stored data: backup, restore, purge and doctor."""

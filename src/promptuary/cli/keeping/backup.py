@@ -1,4 +1,4 @@
-"""``promptuary backup``: writes all that is kept to one file."""
+"""``promptuary backup``: writes threads, notes and configuration to one file."""
 
 import argparse
 import sys
@@ -12,7 +12,7 @@ DONE = 0
 
 
 def main(options: argparse.Namespace) -> int:
-    """Write the backup, and print what is in it."""
+    """Write the backup, and print its size."""
     with opened(options) as promptuary:
         report = promptuary.backup(options.file, everywhere=options.everywhere, force=options.force)
     if options.json:

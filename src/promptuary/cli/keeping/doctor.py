@@ -1,4 +1,4 @@
-"""``promptuary doctor``: compares what is on disk with every promise about it, and repairs what can be repaired."""
+"""``promptuary doctor``: checks the database and the notes for problems, and repairs them."""
 
 import argparse
 import sys
@@ -17,7 +17,7 @@ FOUND = 1
 
 
 def main(options: argparse.Namespace) -> int:
-    """Examine the workspace and the notes, and print what is found."""
+    """Check the workspace and the notes, and print the problems."""
     with opened(options) as promptuary:
         found = promptuary.examine(fix=options.fix)
     if options.json:
@@ -42,9 +42,10 @@ def main(options: argparse.Namespace) -> int:
             or "nothing is stored yet"
         )
         left = sum(not one.fixed for one in found.findings)
-        print(f"{looked}; {left:,} left to do" if found.findings else f"{looked}; all is well", file=sys.stderr)
+        remaining = f"{left:,} problem{'s' * (left != 1)} left" if found.findings else "no problems"
+        print(f"{looked}; {remaining}", file=sys.stderr)
         if any(one.fixable and not one.fixed for one in found.findings) and not options.fix:
-            print("`promptuary doctor --fix` repairs what is repairable; nothing is lost by it", file=sys.stderr)
+            print("promptuary doctor --fix makes the repairs, without losing data", file=sys.stderr)
     return WELL if found.is_well else FOUND
 
 

@@ -1,4 +1,4 @@
-"""How what is kept is printed: a table, and sizes as people read them."""
+"""Prints reports about stored data: a table of files, notes, and readable sizes."""
 
 import sys
 
@@ -20,13 +20,13 @@ def listed(report: KeptReport) -> str:
 
 
 def notes(report: KeptReport) -> None:
-    """Print what was left out."""
+    """Print what was not included."""
     for note in report.notes:
         print(f"note: {note}", file=sys.stderr)
 
 
 def amount(size: int) -> str:
-    """Return a number of bytes as people read it."""
+    """Return a readable size."""
     value = float(size)
     for unit in ("bytes", "kB", "MB"):
         if value < 1000:

@@ -1,4 +1,4 @@
-"""``promptuary purge``: removes all that is kept, after it has shown what that is."""
+"""``promptuary purge``: lists and removes all stored data."""
 
 import argparse
 import sys
@@ -12,22 +12,22 @@ DONE, NOT_DONE = 0, 1
 
 
 def main(options: argparse.Namespace) -> int:
-    """Show what would go, ask, and remove it."""
+    """List what would be removed, ask, and remove it."""
     if options.models and not options.everywhere:
-        raise PromptuaryError("models belong to no workspace; use --models with --everywhere")
+        raise PromptuaryError("--models needs --everywhere, because all workspaces share the models")
     with opened(options) as promptuary:
         report = promptuary.purge(everywhere=options.everywhere, models=options.models, dry_run=True)
         if not report.files:
-            print("nothing is kept", file=sys.stderr)
+            print("nothing is stored", file=sys.stderr)
             return DONE
         if not options.json:
             print(listed(report))
-        wanted = not options.dry_run and confirmed(f"remove all of it, {amount(report.bytes)}, for good?", options)
+        wanted = not options.dry_run and confirmed(f"Remove all of it ({amount(report.bytes)}) permanently?", options)
         if wanted:
             report = promptuary.purge(everywhere=options.everywhere, models=options.models)
     if options.json:
         print_json(kept_json(report))
     if report.done or options.dry_run:
         return DONE
-    print("promptuary: nothing was removed; add --yes to remove it, or back it up first", file=sys.stderr)
+    print("promptuary: nothing was removed; add --yes to confirm (promptuary backup FILE saves it)", file=sys.stderr)
     return NOT_DONE

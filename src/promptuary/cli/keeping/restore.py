@@ -1,4 +1,4 @@
-"""``promptuary restore``: brings back what a backup has."""
+"""``promptuary restore``: restores a backup."""
 
 import argparse
 import sys
@@ -11,7 +11,7 @@ DONE, NOT_DONE = 0, 1
 
 
 def main(options: argparse.Namespace) -> int:
-    """Restore, or tell what a restore would do."""
+    """Restore a backup, or print what a restore would do."""
     with opened(options) as promptuary:
         report = promptuary.restore(
             options.file, everywhere=options.everywhere, force=options.force, dry_run=options.dry_run
@@ -25,8 +25,8 @@ def main(options: argparse.Namespace) -> int:
     if report.done or options.dry_run:
         return DONE
     print(
-        f"promptuary: nothing was restored: {in_the_way:,} of these are there already and differ; add --force to "
-        "replace them",
+        f"promptuary: nothing was restored: {in_the_way:,} of these files exist and differ; add --force to overwrite "
+        "them",
         file=sys.stderr,
     )
     return NOT_DONE

@@ -1,4 +1,4 @@
-"""The actions of ``promptuary memory`` that exchange notes with other memories: import and export."""
+"""``promptuary memory import`` and ``export``: exchange notes with other tools."""
 
 import argparse
 
@@ -20,7 +20,7 @@ _MOST_SHOWN = 20
 
 
 def import_notes(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Take over the notes of another memory, and print which are new."""
+    """Import the notes of another tool, and print the new ones."""
     report = promptuary.memory.import_notes(
         _place(options), form=options.form, owner=options.owner, dry_run=options.dry_run
     )
@@ -30,13 +30,13 @@ def import_notes(promptuary: Promptuary, options: argparse.Namespace) -> int:
     elif report.imported:
         print(header_table(report.imported))
     for path, reason in list(skipped.items())[:_MOST_SHOWN]:
-        say(f"left out {path}: {reason}", quiet=options.quiet)
+        say(f"skipped {path}: {reason}", quiet=options.quiet)
     if len(skipped) > _MOST_SHOWN:
-        say(f"left out {len(skipped) - _MOST_SHOWN:,} more; --json lists them", quiet=options.quiet)
+        say(f"skipped {len(skipped) - _MOST_SHOWN:,} more; --json lists them", quiet=options.quiet)
     deed = "would import" if options.dry_run else "imported"
     say(
-        f"{_NAMES[report.form]}: {deed} {_counted(len(report.imported))}, {report.known:,} known already, "
-        f"{len(skipped):,} left out",
+        f"{_NAMES[report.form]}: {deed} {_counted(len(report.imported))}, {report.known:,} already known, "
+        f"{len(skipped):,} skipped",
         quiet=options.quiet,
     )
     return DONE if report.imported or report.known else NOTHING
@@ -46,13 +46,13 @@ def export(promptuary: Promptuary, options: argparse.Namespace) -> int:
     """Write every note to a folder."""
     place = _place(options)
     if place == "-":
-        raise PromptuaryError("an export is a folder of files; name one, or ./- if it is called so")
+        raise PromptuaryError("memory export writes a folder, not standard output; name a folder")
     headers = promptuary.memory.export(place)
     if options.json:
         print_json([note_header_json(header) for header in headers])
     private = sum(header.audience == "private" for header in headers)
-    mind = f", {private:,} of them private: mind who may read it" if private else ""
-    say(f"exported {_counted(len(headers))} to {place}{mind}", quiet=options.quiet)
+    warning = f"; {private:,} of them private, so limit who may read the folder" if private else ""
+    say(f"exported {_counted(len(headers))} to {place}{warning}", quiet=options.quiet)
     return DONE
 
 

@@ -1,4 +1,4 @@
-"""``promptuary memory forget``: removes notes for good, after the person has seen where they stand."""
+"""``promptuary memory forget``: removes notes permanently, and prints where else their text is stored."""
 
 import argparse
 import sys
@@ -18,12 +18,12 @@ _MOST_SHOWN = 20
 
 
 def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Forget notes, or show what that would do."""
+    """Forget notes, or print what would be removed."""
     given = names(options)
     if not (options.dry_run or options.yes or is_terminal(sys.stdin)):
         for name in given:
-            promptuary.memory.history(name)  # who names a note that is not there is told that first
-        raise PromptuaryError("forgetting cannot be undone; add --yes, or look first with --dry-run")
+            promptuary.memory.history(name)  # an unknown note is the first thing to report
+        raise PromptuaryError("memory forget cannot be undone; add --yes to confirm, or --dry-run to preview it")
 
     def forgotten(name: str) -> ForgetReport:
         if options.dry_run or not options.yes:
@@ -43,35 +43,35 @@ def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
 
 def _is_wanted(report: ForgetReport, options: argparse.Namespace) -> bool:
-    """Ask the person, who sees what would be forgotten."""
+    """Print what would be removed, and ask the person."""
     for line in _remarks(report, options):
         say(line)
-    print(f"forget {report.note} for good? [y/N] ", end="", file=sys.stderr, flush=True)
+    print(f"Forget {report.note} permanently? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def _print(report: ForgetReport, options: argparse.Namespace) -> None:
     print(f"{report.note}  {report.path}".rstrip())
     if not report.done and not options.dry_run:
-        say(f"{report.note} is kept", quiet=options.quiet)
+        say(f"{report.note} was not removed", quiet=options.quiet)
         return
-    stored = f"{counted(report.prompts, 'place')} among stored prompts and states"
-    copies = f", and taken out of {stored}" if report.prompts else ""
+    stored = f"{counted(report.prompts, 'place')} in stored prompts and states"
+    copies = f", and removed from {stored}" if report.prompts else ""
     say(f"{report.note} {'is' if report.done else 'would be'} forgotten{copies}", quiet=options.quiet)
-    if options.yes or options.dry_run:  # who was asked has seen it
+    if options.yes or options.dry_run:  # otherwise they were printed with the question
         for line in _remarks(report, options):
             say(line, quiet=options.quiet)
 
 
 def _remarks(report: ForgetReport, options: argparse.Namespace) -> Iterator[str]:
     places = list(_places(report.places))
-    yield from (f"it was also said in {place}" for place in places[:_MOST_SHOWN])
+    yield from (f"the same text is in {place}" for place in places[:_MOST_SHOWN])
     if len(places) > _MOST_SHOWN:
         yield f"and in {len(places) - _MOST_SHOWN:,} more places; --json lists them"
     if places and not options.everywhere:
-        yield "these keep what was said" + ("" if report.done else "; --everywhere takes it out there, too")
+        yield "these copies stay" + ("" if report.done else "; --everywhere removes them too")
     if report.in_git:
-        yield "git tracks the file: what was committed stays in the history of git"
+        yield "git tracks the file, so commits still contain it"
 
 
 def _places(places: Sequence[Place]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""``promptuary memory``: durable notes, written, found, changed and exchanged; each action is in a module below."""
+"""``promptuary memory``: writes, searches, changes and exchanges notes; the modules below run the actions."""
 
 import argparse
 from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ _ACTIONS: Final[Mapping[str, Callable[[Promptuary, argparse.Namespace], int]]] =
 
 
 def main(options: argparse.Namespace) -> int:
-    """Do one thing with the notes."""
+    """Run one action on the notes."""
     with opened_memory(options) as promptuary:
         try:
             code = _ACTIONS[options.action](promptuary, options)
@@ -51,7 +51,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _refused(error: NoteConflictError, options: argparse.Namespace) -> int:
-    """Say that a note is not what it was, and print what it is now."""
+    """Report that a note has changed meanwhile, and print its current state."""
     if options.json:
         print_json(note_conflict_json(str(error), error.current))
     elif error.current is not None:

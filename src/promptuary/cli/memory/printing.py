@@ -1,4 +1,4 @@
-"""Notes as people see them: in a table, whole, and as they are on disk."""
+"""Prints notes: as a table, in full, and as raw files."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ _COLOURS: Final = {"+": "32", "-": "31", "@": "36"}
 
 
 def header_table(headers: Sequence[NoteHeader], *, now: str = "") -> str:
-    """Return notes as a table, cut to the width of the terminal; ``now`` marks those that are not true at that time."""
+    """Return notes as a table, cut to the width of the terminal; ``now`` marks those not valid at that time."""
     rows = [
         (
             header.id,
@@ -32,7 +32,7 @@ def header_table(headers: Sequence[NoteHeader], *, now: str = "") -> str:
 
 
 def cut_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table whose last column is cut to what is left of the terminal."""
+    """Return a table whose last column is cut to the rest of the terminal's width."""
     widths = [max(display_width(row[at]) for row in [titles, *rows]) + 2 for at in range(len(titles) - 1)]
     room = max(_LEAST_TITLE, columns(sys.stdout) - sum(widths))
     listed = table([Column(title) for title in titles], [(*row[:-1], cut(row[-1], room)) for row in rows])
@@ -45,18 +45,18 @@ def _marks(header: NoteHeader, now: str) -> Iterator[str]:
     if header.status != "active":
         yield f"({header.status})"
     if now and not valid_at(header, now):
-        yield "(not true yet)" if header.valid_from > now else "(not true any more)"
+        yield "(not valid yet)" if header.valid_from > now else "(expired)"
     if header.external:
-        yield "(from elsewhere)"
+        yield "(external)"
 
 
 def whole(note: Note) -> str:
-    """Return a note with what is known of it."""
+    """Return a note with its metadata."""
     return "\n".join([*_described(note.header), "", shown(note.body).rstrip("\n")])
 
 
 def _described(header: NoteHeader) -> Iterator[str]:
-    place = "follows you" if header.scope == "user" else "in this project"
+    place = "in every workspace" if header.scope == "user" else "in this project"
     states = [header.kind, header.audience, place, header.status, *(["pinned"] if header.pinned else [])]
     yield one_line(header.title)
     yield f"id: {header.id} ({', '.join(states)})"
@@ -70,7 +70,7 @@ def _described(header: NoteHeader) -> Iterator[str]:
         "valid until": header.valid_until,
         "supersedes": header.supersedes,
         "source": f"{header.source} {header.source_ref}".strip() if header.source != "manual" else "",
-        "words of": "" if header.trust == "person" else header.trust,
+        "trust": "" if header.trust == "person" else header.trust,
         "problem": header.problem,
         "rev": header.rev,
     }
@@ -78,12 +78,12 @@ def _described(header: NoteHeader) -> Iterator[str]:
 
 
 def shown(text: str) -> str:
-    """Return a text for standard output: on a terminal, hidden characters are spelled out."""
+    """Return a text for standard output: on a terminal, hidden characters are escaped."""
     return visible(text)[0] if sys.stdout.isatty() else text
 
 
 def print_raw(text: str) -> None:
-    """Print the file of a note, byte for byte unless a terminal would obey it."""
+    """Print the file of a note byte for byte; on a terminal, with hidden characters escaped."""
     sys.stdout.flush()
     data = getattr(sys.stdout, "buffer", None)
     if sys.stdout.isatty() or data is None:
@@ -94,7 +94,7 @@ def print_raw(text: str) -> None:
 
 
 def coloured(patch: str) -> str:
-    """Return a patch with colours if standard output is a terminal that wants them."""
+    """Return a patch with colours if standard output shows them."""
     lines = shown(patch).splitlines()
     if not has_colour(sys.stdout):
         return "\n".join(lines)
@@ -102,12 +102,12 @@ def coloured(patch: str) -> str:
 
 
 def say(sentence: str, *, quiet: bool = False) -> None:
-    """Print a sentence for the person, which is no result."""
+    """Print a message to standard error, unless ``quiet``."""
     if not quiet:
         print(one_line(sentence), file=sys.stderr)
 
 
 def say_kept(error: Exception) -> None:
-    """Print where the text of a person is that could not be written."""
+    """Print where a text was saved that could not be written."""
     for note in getattr(error, "__notes__", ()):
         say(note)

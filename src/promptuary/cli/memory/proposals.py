@@ -1,4 +1,4 @@
-"""The actions of ``promptuary memory`` about what was learnt and waits for the person."""
+"""The actions of ``promptuary memory`` on proposals: list, edit, accept and reject them."""
 
 import argparse
 import sys
@@ -15,21 +15,19 @@ from promptuary.core.json import proposal_json
 from promptuary.core.ports.writeback import Proposal, ProposalFields
 from promptuary.core.text import one_line
 
-_NONE = (
-    "nothing waits for you: proposals come from what you state in a turn that got its reply, and from writeback.model"
-)
+_NONE = "no pending proposals: they come from what you state in a turn that got its reply, and from writeback.model"
 _SHORTEST = 4
 _HEAD = ("id", "would", "why", "note")
 
 
 def proposals(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Print what waits."""
+    """Print the pending proposals."""
     waiting = promptuary.memory.proposals()
     if options.json:
         print_json([proposal_json(one) for one in waiting])
     elif waiting:
         print(cut_table(_HEAD, list(map(_row, waiting))))
-        say("promptuary memory accept ID or reject ID decides; --json shows all of it", quiet=options.quiet)
+        say("use promptuary memory accept ID or reject ID; --json prints the full text", quiet=options.quiet)
     else:
         say(_NONE, quiet=options.quiet)
     return DONE if waiting else NOTHING
@@ -50,7 +48,7 @@ def _deed(proposal: Proposal) -> str:
 
 
 def _why(proposal: Proposal) -> str:
-    origin = "you said it" if proposal.origin == "extract" else "a model learnt it"
+    origin = "you said it" if proposal.origin == "extract" else "proposed by a model"
     return f"{origin}: {one_line(proposal.reason)[:60]}" if proposal.reason else origin
 
 
@@ -63,10 +61,10 @@ def _said(proposal: Proposal) -> str:
 
 
 def accept(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Accept proposals, one of them perhaps in other words."""
+    """Accept proposals; a single one may be changed first."""
     chosen, changes = _chosen(promptuary, options), _changes(options)
     if changes and len(chosen) != 1:
-        raise PromptuaryError("other words are for one proposal at a time; name it")
+        raise PromptuaryError("only one proposal can be changed at a time; pass its id")
     if changes:
         promptuary.memory.edit_proposal(chosen[0], **changes)
     notes, all_done = each(chosen, promptuary.memory.accept)
@@ -75,11 +73,11 @@ def accept(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
 
 def edit(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Edit a proposal before it is accepted, in an editor or by options; or the note of that name."""
+    """Edit a proposal, in an editor or by flags; or the note of that name."""
     name, changes = one_name(options), _changes(options)
     found = _named(name, [one.id for one in promptuary.memory.proposals()])
     if found is None and changes:
-        raise PromptuaryError(f"no proposal {name} waits; promptuary memory write --id {name} changes a note")
+        raise PromptuaryError(f"no pending proposal {name}; use promptuary memory write --id {name} to change a note")
     if found is None:
         return edit_note(promptuary, options)
     if not changes and not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
@@ -89,7 +87,7 @@ def edit(promptuary: Promptuary, options: argparse.Namespace) -> int:
         print_json(proposal_json(proposal))
     else:
         print(cut_table(_HEAD, [_row(proposal)]))
-        say(f"it still waits: promptuary memory accept {found} writes it", quiet=options.quiet)
+        say(f"still pending; promptuary memory accept {found} applies it", quiet=options.quiet)
     return DONE
 
 
@@ -109,7 +107,7 @@ def reject(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
 
 def _chosen(promptuary: Promptuary, options: argparse.Namespace) -> Sequence[str]:
-    """Return the ids of the proposals that are meant."""
+    """Return the ids of the selected proposals."""
     if options.words and options.all:
         raise PromptuaryError(f"memory {options.action} takes ids or --all, not both")
     waiting = [one.id for one in promptuary.memory.proposals()]
@@ -121,7 +119,7 @@ def _chosen(promptuary: Promptuary, options: argparse.Namespace) -> Sequence[str
 
 
 def _named(name: str, waiting: Sequence[str]) -> str | None:
-    """Return the proposal that ``name`` is the beginning of, if it is that of one alone."""
+    """Return the proposal with the prefix ``name``, if there is exactly one."""
     found = [one for one in waiting if len(name) >= _SHORTEST and one.startswith(name)]
     return found[0] if len(found) == 1 else None
 

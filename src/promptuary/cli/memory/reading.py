@@ -52,17 +52,17 @@ def show(promptuary: Promptuary, options: argparse.Namespace) -> int:
 def _there(promptuary: Promptuary, name: str) -> Note:
     note = promptuary.memory.get(name)
     if note is None:
-        changes = promptuary.memory.history(name)  # raises an error that names what is near
+        changes = promptuary.memory.history(name)  # raises an error that suggests a similar name
         raise UnknownNoteError(
-            f"the file of the note {name} is gone; promptuary memory undo {changes[-1].note} brings it back"
+            f"the file of the note {name} is missing; promptuary memory undo {changes[-1].note} restores it"
         )
     return note
 
 
 def list_notes(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Print which notes there are."""
+    """List notes."""
     if options.as_of is not None and options.status:
-        raise PromptuaryError("--as-of lists what was active then; leave out --status")
+        raise PromptuaryError("--as-of lists the notes active at that time; leave out --status")
     wanted = selection(options)
     listed = promptuary.memory.list(limit=options.limit, as_of=options.as_of, **wanted)
     if options.json:
@@ -79,19 +79,19 @@ def list_notes(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
 def _why_none(promptuary: Promptuary, *, is_filtered: bool) -> str:
     if is_filtered and promptuary.memory.list(limit=1).headers:
-        return "no note passes the filters; loosen them"
+        return "no note matches the filters; relax them"
     if waiting := promptuary.memory.unadopted():
-        return f"no notes of yours; {len(waiting):,} that came from elsewhere: promptuary memory adopt"
+        return f"no notes yet, but {len(waiting):,} unadopted: promptuary memory adopt lists them"
     if "{thread}" in promptuary.settings.memory_folder:
-        return "no notes of thread main: here each thread has its own; --thread NAME is for those of another"
+        return "no notes in thread main: each thread has its own notes here; --thread NAME selects another thread"
     return "no notes yet: promptuary remember TEXT writes one"
 
 
 def search(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Print the notes that answer a question."""
+    """Print the notes that match a query."""
     query = message(options).strip()
     if not query:
-        raise PromptuaryError("there is nothing to search for; give some words, or pipe them in")
+        raise PromptuaryError("no search words given; pass them as arguments or pipe them to stdin")
     result = promptuary.memory.find(
         query, limit=options.limit, as_of=options.as_of, lexical_only=options.lexical, **selection(options)
     )
@@ -119,16 +119,16 @@ def _say_how(query: str, result: MemoryResult, options: argparse.Namespace) -> N
     for note in result.notes:
         say(f"note: {note_text(note)}", quiet=options.quiet)
     if result.hits and not result.answers:
-        say("nothing here seems to answer that; these are the nearest notes", quiet=options.quiet)
+        say("no note seems to answer this; showing the nearest ones", quiet=options.quiet)
     if not result.hits:
         say(
-            f"no note found for {cut(one_line(query), 60)}: use other words, or look at promptuary memory list",
+            f"no note found for {cut(one_line(query), 60)}: use other words, or run promptuary memory list",
             quiet=options.quiet,
         )
 
 
 def history(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Print what happened to a note."""
+    """Print the changes of a note."""
     changes = promptuary.memory.history(one_name(options))
     if options.json:
         print_json([note_change_json(change) for change in changes])
@@ -145,12 +145,15 @@ def history(promptuary: Promptuary, options: argparse.Namespace) -> int:
     ]
     print(cut_table(("change", "when", "what", "by", "why"), rows))
     note = changes[-1].note
-    say(f"promptuary memory diff {note} --change N shows one, undo {note} --change N goes back", quiet=options.quiet)
+    say(
+        f"promptuary memory diff {note} --change N shows a change, undo {note} --change N returns to it",
+        quiet=options.quiet,
+    )
     return DONE
 
 
 def diff(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Print what a change did to a note."""
+    """Print a change of a note as a patch."""
     name = one_name(options)
     patch = promptuary.memory.diff(name, number=options.change)
     if options.json:
@@ -158,5 +161,5 @@ def diff(promptuary: Promptuary, options: argparse.Namespace) -> int:
     elif patch:
         print(coloured(patch))
     else:
-        say("the change left the text as it was", quiet=options.quiet)
+        say("this change did not modify the file", quiet=options.quiet)
     return DONE

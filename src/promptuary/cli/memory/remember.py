@@ -1,4 +1,4 @@
-"""``promptuary remember``: a note in one go."""
+"""``promptuary remember``: writes a note and detects its kind from the text."""
 
 import argparse
 
@@ -9,7 +9,7 @@ from promptuary.cli.memory.writing import count_notes, print_new
 
 
 def main(options: argparse.Namespace) -> int:
-    """Write a note whose kind is guessed where the text says it plainly."""
+    """Write a note."""
     text = message(options, kept=True)
     with opened_memory(options) as promptuary:
         before = count_notes(promptuary)

@@ -1,4 +1,4 @@
-"""What is given on the command line of an action: which notes, which fields, and text from standard input."""
+"""Reads the arguments of an action: ids of notes, fields, filters, and text from standard input."""
 
 import argparse
 import os
@@ -17,30 +17,30 @@ Result = TypeVar("Result")
 
 _THREAD = "{thread}"
 _FIELDS = {"tag": "tags"}
-"""Arguments that are called otherwise than the field."""
+"""Arguments whose name differs from that of the field."""
 _NOTE_DEPTH = 3
-"""The names in the path of a note: audience, kind and file."""
+"""The number of parts in the path of a note: audience, kind and file."""
 _OF_A_NOTE = ("title", "id", "kind", "audience", "scope", "status", "summary", "tag", "valid_from", "valid_until")
 
 
 def opened_memory(options: argparse.Namespace) -> Promptuary:
-    """Open the workspace with the notes of the thread that ``--thread`` names, if threads have notes of their own."""
+    """Open the workspace with the notes of ``--thread``, if each thread has its own notes."""
     promptuary = opened(options)
     thread, template = options.thread, promptuary.settings.memory_folder
     if thread is None:
         return promptuary
     promptuary.close()
     if _THREAD not in template:
-        raise PromptuaryError("--thread: all threads have the same notes here; the memory folder has no {thread}")
+        raise PromptuaryError("--thread: all threads share their notes here; memory_folder does not contain {thread}")
     if not thread.strip() or set(thread) & set("/{}"):
-        raise PromptuaryError(f"--thread {thread[:80]!r} cannot be the name of a folder of notes")
+        raise PromptuaryError(f"--thread {thread[:80]!r} cannot be the name of a folder")
     options.memory_folder = template.replace(_THREAD, thread)
     # The notes on the settings were printed already.
     return opened(argparse.Namespace(**{**vars(options), "quiet": True}))
 
 
 def names(options: argparse.Namespace, *, what: str = "note") -> Sequence[str]:
-    """Return the ids or paths that were given. Raises ``PromptuaryError`` if there are none."""
+    """Return the given ids or paths. Raises ``PromptuaryError`` if there are none."""
     given = _read(options.words)
     if not given:
         action = options.action
@@ -49,14 +49,14 @@ def names(options: argparse.Namespace, *, what: str = "note") -> Sequence[str]:
 
 
 def _as_note(typed: str) -> str:
-    """Return the path of a note as memory knows it, where a file of it is named as a shell would name it."""
+    """Return the path of a note inside its notebook, if ``typed`` is the path of an existing file."""
     if not typed.endswith(".md") or not os.path.lexists(typed):
         return typed
-    return "/".join(Path(os.path.abspath(typed)).parts[-_NOTE_DEPTH:])  # noqa: PTH100  (links are no matter)
+    return "/".join(Path(os.path.abspath(typed)).parts[-_NOTE_DEPTH:])  # noqa: PTH100  (links do not matter)
 
 
 def one_name(options: argparse.Namespace) -> str:
-    """Return the one id or path that was given."""
+    """Return the only id or path. Raises ``PromptuaryError`` if there are several."""
     given = names(options)
     if len(given) > 1:
         raise PromptuaryError(f"memory {options.action} takes one note at a time, not {len(given)}")
@@ -71,7 +71,7 @@ def _read(words: Sequence[str]) -> Sequence[str]:
 
 
 def fields(options: argparse.Namespace) -> NoteFields:
-    """Return what was said of a note beside its text."""
+    """Return the fields of a note, without its text."""
     found: NoteFields = {}
     for name in (*_OF_A_NOTE, "supersedes", "pinned"):
         value = getattr(options, name, None)
@@ -81,7 +81,7 @@ def fields(options: argparse.Namespace) -> NoteFields:
 
 
 def selection(options: argparse.Namespace) -> NoteSelection:
-    """Return which notes are wanted."""
+    """Return the filters."""
     found: NoteSelection = {}
     if options.kind:
         found["kinds"] = options.kind
@@ -97,9 +97,9 @@ def selection(options: argparse.Namespace) -> NoteSelection:
 
 
 def each(given: Sequence[str], work: Callable[[str], Result]) -> tuple[list[Result], bool]:
-    """Do something with each name; one that fails keeps none of the others from being done.
+    """Call ``work`` with each name, also after one has failed.
 
-    Return the results, and whether all went well.
+    Return the results, and whether all calls succeeded.
     """
     done: list[Result] = []
     failed = 0

@@ -21,11 +21,11 @@ def write(promptuary: Promptuary, options: argparse.Namespace) -> int:
     """Write a note, or change one."""
     about = fields(options)
     if options.id is None and (options.if_rev is not None or options.pinned is False):
-        raise PromptuaryError("--if-rev and --unpin are for a note that is there; name it with --id")
-    # With an id the text is optional, and in a script standard input is seldom a terminal.
+        raise PromptuaryError("--if-rev and --unpin need --id")
+    # With an id the text is optional, and in a script standard input is rarely a terminal.
     content = None if options.id is not None and not options.text else message(options, kept=True)
     if content is None and len(about) == 1:
-        raise PromptuaryError("there is nothing to change: give a text (- reads standard input), or flags")
+        raise PromptuaryError("nothing to change; pass a text (- reads stdin) or flags")
     before = count_notes(promptuary)
     note = promptuary.memory.write(content, if_rev=_revision(promptuary, options), reason=options.reason, **about)
     print_new([note], options, is_new=options.id is not None or count_notes(promptuary) > before)
@@ -33,22 +33,22 @@ def write(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
 
 def count_notes(promptuary: Promptuary) -> int:
-    """Return how many notes there are: one that says the same is not written again."""
+    """Return the number of notes, which shows whether a write created one."""
     return promptuary.memory.list(limit=0, statuses=STATUSES).total
 
 
 def print_new(notes: Sequence[Note], options: argparse.Namespace, *, is_new: bool) -> None:
-    """Print a note that was written, or the one that says it already, which must not be undone."""
+    """Print a new note; or, without advice to undo it, the existing note with the same text."""
     if is_new or options.json:
         print_written(notes, options)
         return
     for note in notes:
         print(f"{note.header.id}  {note.header.path}")
-    say("a note says that already; nothing was written", quiet=options.quiet)
+    say("a note with this text exists; nothing was written", quiet=options.quiet)
 
 
 def _revision(promptuary: Promptuary, options: argparse.Namespace) -> str | None:
-    """Return the revision that is expected; its first characters will do."""
+    """Return the expected revision; a prefix is completed."""
     rev: str | None = options.if_rev
     if rev is None or len(rev) < _SHORTEST_REV:
         return rev
@@ -57,7 +57,7 @@ def _revision(promptuary: Promptuary, options: argparse.Namespace) -> str | None
 
 
 def edit(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Open a note in the person's editor."""
+    """Open a note in the editor."""
     name = one_name(options)
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         raise PromptuaryError(f"memory edit needs a terminal; use promptuary memory write --id {name} TEXT")
@@ -76,7 +76,7 @@ def undo(promptuary: Promptuary, options: argparse.Namespace) -> int:
     before = [one.number for one in promptuary.memory.history(name)]
     note = promptuary.memory.undo(name, number=options.change, reason=options.reason)
     back = f" --change {before[-1]}" if before else ""
-    print_written([note], options, undo=f"undo {note.header.id}{back} brings back what was undone")
+    print_written([note], options, undo=f"undo {note.header.id}{back} redoes it")
     return DONE
 
 
@@ -88,27 +88,27 @@ def archive(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
 
 def restore(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Bring back notes."""
+    """Restore archived notes."""
     notes, all_done = each(names(options), lambda name: promptuary.memory.restore(name, reason=options.reason))
     print_written(notes, options)
     return DONE if all_done else NOTHING
 
 
 def print_written(notes: Sequence[Note], options: argparse.Namespace, *, undo: str = "") -> None:
-    """Print which notes were written, and how to undo that: with ``undo``, if it is told in other words."""
+    """Print the notes that were written, and how to undo that; ``undo`` replaces the default advice."""
     if options.json:
         print_json([memory_note_json(note) for note in notes])
         return
     for note in notes:
         header = note.header
         print(f"{header.id}  {header.path}")
-        place = "follows you into every workspace" if header.scope == "user" else "in this project"
+        place = "in every workspace" if header.scope == "user" else "in this project"
         about = f"{header.kind} note, {header.audience}, {place}, {header.status}: {one_line(header.title)}"
         say(f"{about}; promptuary memory {undo or f'undo {header.id} undoes it'}", quiet=options.quiet)
 
 
 def adopt(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """List the notes that nobody recorded here, or take them over."""
+    """List the unadopted notes, or adopt them."""
     if options.words and options.all:
         raise PromptuaryError("memory adopt takes ids or --all, not both")
     if not options.words and not options.all:
@@ -124,7 +124,7 @@ def adopt(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
 
 def _full_names(promptuary: Promptuary, given: Sequence[str]) -> Sequence[str]:
-    """Return ids for the beginnings of ids that are there once."""
+    """Return full ids for unique prefixes of ids."""
     waiting = promptuary.memory.unadopted()
 
     def full(name: str) -> str:
@@ -140,22 +140,22 @@ def _list_unadopted(promptuary: Promptuary, options: argparse.Namespace) -> int:
         print_json([note_header_json(header) for header in waiting])
     elif waiting:
         rows = [(one.id, one_line(one.path), _why_unadopted(one), one_line(one.title)) for one in waiting]
-        print(cut_table(("id", "path", "why it waits", "title"), rows))
-        say("promptuary memory show reads a shared one; adopt ID takes one over, adopt --all all", quiet=options.quiet)
+        print(cut_table(("id", "path", "why", "title"), rows))
+        say("use promptuary memory adopt ID or adopt --all; memory show ID prints a shared note", quiet=options.quiet)
     else:
-        say("every note here is recorded; there is nothing to adopt", quiet=options.quiet)
+        say("nothing to adopt", quiet=options.quiet)
     return DONE
 
 
 def _why_unadopted(header: NoteHeader) -> str:
-    """Return why a note is not simply used."""
+    """Return why a note is not adopted."""
     if header.problem:
         return one_line(header.problem)
     if header.audience == "shared":
         return "not written here; models see it as external text"
-    return "not written here; nobody sees it"
+    return "not written here; not used"
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Return whether a person is at the other end."""
+    """Return whether ``stream`` is a terminal."""
     return stream is not None and stream.isatty()

@@ -1,1 +1,1 @@
-"""Commands about the file index: ``index``, ``search``, ``watch``, and ``model`` for what it embeds with."""
+"""Commands about the file index: ``index``, ``search``, ``watch``, and ``model`` for its embedding models."""

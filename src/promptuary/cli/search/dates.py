@@ -1,9 +1,9 @@
-"""Parses dates as people type them: a date, a date with a time, or how long ago. Pure."""
+"""Parses dates: a day, a day with a time, or a time ago such as ``2w``. Pure."""
 
 import re
 from datetime import UTC, date, datetime, timedelta
 
-# Eight digits at most: no duration needs more, and Python refuses to parse thousands.
+# At most eight digits: no duration needs more, and Python refuses to parse numbers with thousands of digits.
 _AGO = re.compile(r"(\d{1,8})([dwmy])", re.ASCII)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
@@ -11,7 +11,7 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 def moment(text: str, now: datetime, *, after: bool = False) -> int:
     """Return ``text`` as seconds since 1970; with ``after``, a day means its end.
 
-    Days are days in UTC, as the dates of files are. Raises ``ValueError`` with a sentence about the accepted forms.
+    Days are in UTC, like the dates of files. Raises ``ValueError`` with a sentence about the accepted formats.
     """
     spelled = text.strip()
     try:
@@ -34,5 +34,5 @@ def _before(now: datetime, count: int, unit: str) -> datetime:
     months = now.year * 12 + now.month - 1 - count * (12 if unit == "y" else 1)
     year, month = divmod(months, 12)
     following = date(year + (month == 11), (month + 1) % 12 + 1, 1)
-    # The 31st of a month that has none is its last day.
+    # The 31st of a shorter month is its last day.
     return now.replace(year=year, month=month + 1, day=min(now.day, (following - timedelta(days=1)).day))

@@ -1,4 +1,4 @@
-"""The excerpt of a hit: the few lines with most of the words, cut to the width of the terminal. Pure."""
+"""The excerpt of a hit: the lines with the most words of the query, cut to the width of the terminal. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ _BETWEEN: Final = re.compile(r"[\W_]+")
 
 
 def excerpt(text: str, words: Sequence[str], width: int, *, heading: str = "", opening: bool = False) -> list[str]:
-    """Return at most three lines of ``text``, none of them blank: the one with most of ``words`` and its neighbours.
+    """Return at most three lines of ``text``, none of them blank: the one with the most ``words`` and its neighbours.
 
-    They contain no control characters. A line that is too long is cut to where the first of the words is. The line of
-    the ``heading``, which is printed already, is left out if there are others. If ``text`` is the ``opening`` of a file
-    of prose, its front matter is left out unless it has more of the words than any line after it.
+    They contain no control characters. A long line is cut around the first of the words. The line of the ``heading``,
+    which the caller prints, is omitted if there are others. If ``text`` is the ``opening`` of a file of prose, its
+    front matter is omitted unless it contains more of the words than any line after it.
     """
     wanted = _Wanted(words)
     front, body = _divided(text.split("\n")) if opening else ([], text.split("\n"))
@@ -47,7 +47,7 @@ class _Wanted:
         self._names = [parts for word in words if len(parts := _parts(word)) > 1]
 
     def count(self, line: str) -> float:
-        """Return how many of the words are in ``line``; parts of a name count less than one, adjacent parts more."""
+        """Return how many of the words ``line`` contains; parts of a name count less than one, adjacent parts more."""
         plain = _plain(line)
         joined = _BETWEEN.sub("", plain) if self._names else ""
         found = float(sum(word in plain for word in self._words))
@@ -75,7 +75,7 @@ def _plain(text: str) -> str:
 
 
 def _parts(word: str) -> list[str]:
-    """Return the words of a name, without single letters: those are in every line."""
+    """Return the words of a name, without single letters, which every line contains."""
     pieces = (piece for part in _BETWEEN.split(word) for piece in reading(part).parts or (part,))
     return [part for piece in pieces if len(part := _plain(piece)) > 1]
 

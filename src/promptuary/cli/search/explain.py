@@ -1,4 +1,4 @@
-"""Why something was found, in words: for passages of files and for notes."""
+"""Explains the rank of a hit: for passages of files, notes and experiences."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,7 +8,7 @@ from promptuary.core.text import one_line
 
 
 def query_words(text: str) -> Sequence[str]:
-    """Return the words of a query, which choose the lines of an excerpt."""
+    """Return the words of a query, which select the lines of an excerpt."""
     parsed = parse(text)
     return [*parsed.terms, *parsed.prefixes, *(word for phrase in parsed.phrases for word in phrase.split())]
 

@@ -28,7 +28,7 @@ def main(options: argparse.Namespace) -> int:
     _refuse_idle_flags(options)
     named = _named(options.words)
     if options.list and named:
-        raise PromptuaryError("index --list takes no folders: it shows all of them")
+        raise PromptuaryError("index --list takes no folders; it lists all of them")
     if options.remove and not named:
         raise PromptuaryError("index --remove needs the folders to remove: promptuary index --list shows them")
     with opened(options) as promptuary:
@@ -41,7 +41,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _refuse_idle_flags(options: argparse.Namespace) -> None:
-    """Refuse flags that would have no effect."""
+    """Reject flags that would have no effect."""
     action = "--list" if options.list else "--remove" if options.remove else None
     given = {"--prune": options.prune, "--label": options.label is not None, "--no-embed": options.no_embed}
     idle = [flag for flag, is_given in given.items() if is_given]
@@ -50,7 +50,7 @@ def _refuse_idle_flags(options: argparse.Namespace) -> None:
 
 
 def _named(words: Sequence[str]) -> Sequence[str]:
-    """Return the folders to index; ``-`` alone reads a list of them from standard input, one a line."""
+    """Return the folders to index; ``-`` reads them from standard input, one per line."""
     if list(words) != ["-"]:
         return words
     named = [line for line in os.fsdecode(standard_input()).split("\n") if line.strip()]
@@ -60,7 +60,7 @@ def _named(words: Sequence[str]) -> Sequence[str]:
 
 
 def _from_here(named: str, workspace: Path) -> str:
-    """Return the folder that ``named`` means: from the current folder, else, if there is none, from the workspace."""
+    """Return the folder ``named``, relative to the current folder or, if there is none, to the workspace."""
     here = not named or os.path.lexists(named)
     return named if here or not os.path.isdir(workspace / named) else str(workspace / named)  # noqa: PTH112
 
@@ -97,7 +97,7 @@ def _index(promptuary: Promptuary, named: Sequence[str], options: argparse.Names
         if not options.no_embed:
             code = embed(job, outcome)
     finally:
-        # Also after Ctrl-C: what was done is done.
+        # Also after Ctrl-C, because the work so far is stored.
         if options.json:
             print_json(sync_json(outcome.report, outcome.status, seconds=outcome.seconds))
         else:
@@ -111,44 +111,43 @@ def _few(folders: Sequence[str]) -> str:
 
 
 def _refuse_wide(folder: str) -> None:
-    """Refuse to index a home folder that nobody named."""
+    """Reject a home folder that was not named explicitly."""
     if is_wide(folder):
         raise PromptuaryError(
-            f"this would index all of {folder}; go into a project, name the folders to index, or, if that is what you "
-            f"want, name it: promptuary index {folder}"
+            f"this would index all of {folder}; change to a project folder, or name the folders to index: promptuary "
+            "index FOLDER"
         )
 
 
 def _wanted(folder: str, options: argparse.Namespace) -> bool:
-    """Return whether the person really wants to index ``folder``, which contains their home."""
-    if confirmed(f"index all of {folder}, with everything in your home folder that is no secret by name?", options):
+    """Return whether the person confirms to index ``folder``, which contains their home folder."""
+    if confirmed(f"Index all of {folder}, including your home folder?", options):
         return True
     print(
-        f"promptuary: {one_line(folder)} is not indexed: it contains your home folder; add --yes if that is what you "
-        "want",
+        f"promptuary: {one_line(folder)} was not indexed, because it contains your home folder; add --yes to confirm",
         file=sys.stderr,
     )
     return False
 
 
 def _refuse_parts_of_others(there: Sequence[str], known: Sequence[FolderStatus], label: str) -> None:
-    """Refuse to label a part of a folder that is indexed as a whole: only whole folders have labels."""
-    # A folder that is named too gets this label itself, and so do the folders that it replaces.
+    """Reject a label for a part of an indexed folder: only whole folders have labels."""
+    # Folders that are named too get this label, and so do the folders that they replace.
     stay = [one for one in known if one.label != label and not any(Path(one.path).is_relative_to(it) for it in there)]
     for one in there:
         for around in stay:
             if Path(one).is_relative_to(around.path):
                 how = f"with the label {around.label}" if around.label else "without a label"
                 raise ConfigError(
-                    f"{one} is inside {around.path}, which is indexed {how}: remove that one with "
-                    "promptuary index --remove, and index its parts, each with its label"
+                    f"{one} is inside {around.path}, which is indexed {how}; remove that folder with promptuary index "
+                    "--remove, then index its subfolders with their labels"
                 )
 
 
 def _why_no_folder(named: str) -> str:
     """Return why ``named`` cannot be indexed; empty if it is a folder."""
     if not named:
-        return "an empty name is no folder"
+        return "an empty name is not a folder"
     try:
         mode = Path(named).stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -163,7 +162,7 @@ def _why_no_folder(named: str) -> str:
 
 
 def _print_places(there: Sequence[str], before: Sequence[FolderStatus], after: Sequence[FolderStatus]) -> None:
-    """Print which folders are indexed as a part of another one, now or from now on."""
+    """Print which folders are indexed as a part of another folder."""
     now = {folder.path for folder in after}
     for one in there:
         around = next((path for path in now if one != path and Path(one).is_relative_to(path)), None)
@@ -172,7 +171,7 @@ def _print_places(there: Sequence[str], before: Sequence[FolderStatus], after: S
     for folder in before:
         if folder.path not in now:
             labelled = f" (its label was {folder.label})" if folder.label else ""
-            note = f"{folder.path} is indexed with the folder around it now{labelled}"
+            note = f"{folder.path} is now indexed as part of a parent folder{labelled}"
             print(f"note: {one_line(note)}", file=sys.stderr)
 
 
@@ -207,7 +206,7 @@ def _remove(promptuary: Promptuary, named: Sequence[str], options: argparse.Name
         elif not options.json:
             print(f"removed {one_line(path)} from the index ({many(known[path], 'file')})")
     for one in unknown:
-        print(f"promptuary: {one_line(one)} is not indexed; promptuary index --list shows what is", file=sys.stderr)
+        print(f"promptuary: {one_line(one)} is not indexed; run promptuary index --list", file=sys.stderr)
     if len(unknown) == len(named):
         return NOTHING
     if options.json:

@@ -1,6 +1,6 @@
-"""Brings the index up to date for a person at a terminal: progress, what was done, and what is left to do.
+"""Updates the index for a person at a terminal, and prints the progress and the result.
 
-What ``promptuary index`` and ``promptuary watch --once`` have in common. Ctrl-C stops it cleanly at any point.
+``promptuary index`` and ``promptuary watch --once`` share it. Ctrl-C stops it cleanly at any point.
 """
 
 import os
@@ -22,25 +22,25 @@ from promptuary.core.text import one_line
 
 DONE, NOT_ALL = 0, 1
 _LOOKS_BACK: Final = 30.0
-"""Seconds that the rate of embedding is measured over: long texts come before short ones, a few hundred at a time."""
+"""Seconds over which the rate of embedding is measured: batches of some hundred chunks vary in length."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexJob:
-    """The workspace to index; ``quiet``: only errors are printed."""
+    """The workspace to index; with ``quiet``, only errors are printed."""
 
     promptuary: Promptuary
     quiet: bool = False
 
     def note(self, text: str) -> None:
-        """Print something that is no result."""
+        """Print a message to standard error."""
         if not self.quiet:
             print(one_line(text), file=sys.stderr)
 
 
 @dataclass(slots=True)
 class IndexOutcome:
-    """What was done, what is in the index now, and how many chunks were embedded. Times are seconds."""
+    """What was done, the state of the index, and how many chunks were embedded. Times are in seconds."""
 
     report: SyncReport
     status: IndexStatus
@@ -50,12 +50,12 @@ class IndexOutcome:
 
     @property
     def seconds(self) -> float:
-        """How long it all took."""
+        """The total time."""
         return self.sync_seconds + self.embed_seconds
 
 
 def is_wide(folder: str) -> bool:
-    """Tell whether ``folder`` is the person's home or a folder around it: nobody means that by saying nothing."""
+    """Return whether ``folder`` is the home folder or contains it, which is never indexed by default."""
     home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111  (no error for a user without a home)
     return Path(home).is_relative_to(os.path.realpath(folder))
 
@@ -63,12 +63,12 @@ def is_wide(folder: str) -> bool:
 def sync(
     job: IndexJob, paths: Sequence[str], *, label: str = "", rebuild: bool = False, prune: bool = False
 ) -> IndexOutcome:
-    """Index ``paths`` and bring all indexed folders up to date; print what a person should know."""
+    """Index ``paths``, update all indexed folders, and print the notes."""
     began = time.monotonic()
     index = job.promptuary.search.index
     with ProgressLine(sys.stderr, "files", shown=not job.quiet) as progress:
         try:
-            progress.say("looking at the files")
+            progress.say("scanning files")
             report = run_interruptibly(
                 lambda stop: index(paths, label=label, rebuild=rebuild, prune=prune, progress=_until(stop, progress))
             )
@@ -84,9 +84,9 @@ def sync(
 
 
 def advice(note: SearchNote) -> str:
-    """Return what to do about a folder that may be gone; nothing for one that exists and cannot be listed."""
+    """Return what to do about a missing folder; empty for one that exists and cannot be listed."""
     gone = isinstance(note, FolderHeld) and note.reason in {"missing", "empty"}
-    return " (if it is gone for good: promptuary index --prune)" if gone else ""
+    return " (promptuary index --prune removes its files)" if gone else ""
 
 
 def _until(stop: threading.Event, progress: ProgressLine) -> Callable[[int, int], None]:
@@ -101,7 +101,7 @@ def _until(stop: threading.Event, progress: ProgressLine) -> Callable[[int, int]
 
 
 def embed(job: IndexJob, outcome: IndexOutcome) -> int:
-    """Embed the chunks that have no vector, and return the exit code; ``outcome`` is brought up to date."""
+    """Embed the chunks without a vector, update ``outcome``, and return the exit code."""
     status = outcome.status
     if not status.embedder:
         if job.promptuary.settings.embedder == "auto":
@@ -111,7 +111,7 @@ def embed(job: IndexJob, outcome: IndexOutcome) -> int:
         return DONE
     began = time.monotonic()
     if status.counts.unembedded:
-        job.note("search by words works now, by meaning for what is embedded; Ctrl-C loses nothing")
+        job.note("search by words is ready; embedding for search by meaning (Ctrl-C is safe)")
     try:
         with ProgressLine(sys.stderr, "chunks embedded", shown=not job.quiet, looks_back=_LOOKS_BACK) as progress:
             progress.say("loading the model")
@@ -119,7 +119,7 @@ def embed(job: IndexJob, outcome: IndexOutcome) -> int:
     except KeyboardInterrupt:
         outcome.status = job.promptuary.search.status()
         left = f"{many(outcome.status.counts.unembedded, 'chunk')} left for the next promptuary index or watch"
-        job.note(f"stopped: everything can be searched by words, and what is embedded by meaning; {left}")
+        job.note(f"stopped: all files can be searched by words, embedded ones also by meaning; {left}")
         raise
     except ConfigError:
         raise
@@ -142,7 +142,7 @@ def _embed(job: IndexJob, total: int, progress: ProgressLine, stop: threading.Ev
 
 
 def print_synced(outcome: IndexOutcome) -> None:
-    """Print what the sync did."""
+    """Print the result of the sync."""
     counts, report = outcome.status.counts, outcome.report
     skipped = ", ".join(f"{count:,} {code}" for code, count in sorted(Counter(report.skipped.values()).items()))
     figures = {

@@ -1,4 +1,4 @@
-"""``promptuary model``: lists the models that have a name, fetches them, shows their files, and removes them."""
+"""``promptuary model``: lists, fetches, verifies and removes models for search."""
 
 import argparse
 import sys

@@ -1,4 +1,4 @@
-"""``promptuary search``: the best passages in the indexed files for a question."""
+"""``promptuary search``: prints the best passages of the indexed files for a query."""
 
 import argparse
 import os
@@ -22,7 +22,7 @@ _INDENT = "   "
 
 
 def main(options: argparse.Namespace) -> int:
-    """Answer one question. Exit code 1 means that nothing was found, and nothing else: every error is raised."""
+    """Run one query. Exit code 1 means only that nothing was found: every error is raised."""
     try:
         code = _answer(_query(options), options)
         sys.stdout.flush()
@@ -37,7 +37,7 @@ def _answer(query: SearchQuery, options: argparse.Namespace) -> int:
         result = promptuary.search.find(query)
         summary = "" if options.quiet else _summary(result, promptuary, query)
     if options.json:
-        from promptuary.core.json.index import search_json  # noqa: PLC0415  (people need none of the JSON shapes)
+        from promptuary.core.json.index import search_json  # noqa: PLC0415  (text output needs no JSON shapes)
 
         print_json(search_json(query.text, result, explain=options.explain))
     elif result.hits and (options.files or options.lines):
@@ -53,10 +53,10 @@ def _answer(query: SearchQuery, options: argparse.Namespace) -> int:
 def _query(options: argparse.Namespace) -> SearchQuery:
     text = message(options).strip()
     if not text:
-        raise PromptuaryError("there is nothing to search for; give some words, or pipe them in")
+        raise PromptuaryError("no search words given; pass them as arguments or pipe them to stdin")
     since, until = _moment("--since", options.since), _moment("--until", options.until, after=True)
     if since is not None and until is not None and since >= until:
-        raise PromptuaryError("--since is after --until, so nothing can be found")
+        raise PromptuaryError("--since is after --until, so no file can match")
     filters = Filters(
         paths=tuple(options.path or ()),
         kinds=tuple(options.kind or ()),
@@ -77,17 +77,17 @@ def _moment(flag: str, text: str | None, *, after: bool = False) -> int | None:
 
 
 def _summary(result: SearchResult, promptuary: Promptuary, query: SearchQuery) -> str:
-    """Return how the files were searched, as far as that is known, and what would improve it."""
+    """Return how the files were searched, and what would improve the result."""
     parts = ["hybrid search" if result.mode == "hybrid" else "search by words"]
     if result.partially_embedded and not query.lexical_only:
         missing = promptuary.search.status().counts.unembedded
-        parts[0] += f" (vectors: {missing:,} chunk{'s' * (missing != 1)} still to be embedded: promptuary index)"
+        parts[0] += f" ({missing:,} chunk{'s' * (missing != 1)} not embedded yet: promptuary index)"
     elif result.mode != "hybrid" and not (result.hits or query.lexical_only) and promptuary.search.status().embedder:
-        # There was nothing to compare the meaning with.
+        # There were no vectors to compare.
         parts = []
     if query.filters and not result.hits:
         parts = []
-    return "; ".join([*parts, *(["synced what had changed first"] if result.auto_synced else [])])
+    return "; ".join([*parts, *(["synced changed files first"] if result.auto_synced else [])])
 
 
 def _print_notes(query: SearchQuery, result: SearchResult, summary: str) -> None:
@@ -96,16 +96,15 @@ def _print_notes(query: SearchQuery, result: SearchResult, summary: str) -> None
     for note in result.notes:
         print(f"note: {one_line(note_text(note))}", file=sys.stderr)
     if result.hits and not result.answers:
-        print("nothing here seems to answer that; these are the nearest passages", file=sys.stderr)
+        print("no passage seems to answer this; showing the nearest ones", file=sys.stderr)
     if not result.hits:
-        loosen = "nothing passes the filters and matches; loosen the filters, or "
-        advice = f"{loosen if query.filters else ''}use other words"
+        advice = f"{'relax the filters or ' if query.filters else ''}use other words"
         where = "; promptuary index --list shows what is searched"
         print(f"nothing found for {cut(one_line(query.text), 60)}: {advice}{where}", file=sys.stderr)
 
 
 def _lines(hits: Sequence[Hit], options: argparse.Namespace) -> Sequence[str]:
-    """Return a line each for programs: the paths, or ``path:line: text``."""
+    """Return one line per hit for other programs: the path, or ``path:line: text``."""
     if options.files:
         return list(dict.fromkeys(map(_openable, hits)))
     near = query_words(" ".join(options.text))
@@ -113,13 +112,13 @@ def _lines(hits: Sequence[Hit], options: argparse.Namespace) -> Sequence[str]:
 
 
 def _openable(hit: Hit) -> str:
-    """Return the path of a hit as a program takes it: from the current folder, or absolute outside of it."""
+    """Return the path of a hit for other programs: relative to the current folder, or absolute outside of it."""
     whole = f"{hit.folder.rstrip('/')}/{hit.path}"
-    return one_line(whole.removeprefix(f"{os.getcwd().rstrip('/')}/"))  # noqa: PTH109  (a text is all that is needed)
+    return one_line(whole.removeprefix(f"{os.getcwd().rstrip('/')}/"))  # noqa: PTH109  (a string is enough)
 
 
 def _best_line(hit: Hit, words: Sequence[str]) -> tuple[int, str]:
-    """Return the line of a hit with most of the words, the first of several, and its number."""
+    """Return the first line of a hit with the most words, and its number."""
     lines = hit.text.split("\n")
     found = [sum(word.lower() in line.lower() for word in words) for line in lines]
     best = found.index(max(found))
@@ -127,7 +126,7 @@ def _best_line(hit: Hit, words: Sequence[str]) -> tuple[int, str]:
 
 
 def _shown(number: int, hit: Hit, words: Sequence[str], options: argparse.Namespace) -> str:
-    """Return a hit for people: its place and heading, and some of its lines."""
+    """Return a hit as text: its place, its heading and some of its lines."""
     width = columns(sys.stdout)
     head = f"{number}. {one_line(hit.place)}"
     place = styled(head, "bold", sys.stdout)

@@ -1,4 +1,4 @@
-"""``promptuary watch``: keeps the index up to date for as long as it runs, and prints everything it does."""
+"""``promptuary watch``: keeps the index up to date while it runs, and prints each step."""
 
 import argparse
 import queue
@@ -24,10 +24,10 @@ from promptuary.core.search import (
 from promptuary.core.text import one_line
 
 _GATHER: Final = 2.0
-"""Seconds for which embedded chunks are counted before a line reports them: a batch takes only a moment."""
+"""Seconds for which embedded chunks are counted before a line reports them, because a batch takes less."""
 
 _REMIND: Final = 600.0
-"""Seconds after which a note that still holds is printed again."""
+"""Seconds after which a note that still applies is printed again."""
 
 
 def main(options: argparse.Namespace) -> int:
@@ -42,9 +42,9 @@ def _folders(promptuary: Promptuary, job: IndexJob) -> list[str]:
         return []
     if is_wide(str(promptuary.path)):
         raise PromptuaryError(
-            f"this would index all of {promptuary.path}; index the folders that you want first: promptuary index FOLDER"
+            f"this would index all of {promptuary.path}; name the folders to index first: promptuary index FOLDER"
         )
-    job.note(f"nothing is indexed yet, so {promptuary.path} is indexed")
+    job.note(f"nothing is indexed yet; indexing {promptuary.path}")
     return [str(promptuary.path)]
 
 
@@ -74,7 +74,7 @@ def _watch(promptuary: Promptuary, options: argparse.Namespace) -> int:
     promptuary.search.watch(updates.put)
     _print_folders(folders, job, options)
     printer = UpdatePrinter(as_json=options.json, quiet=options.quiet)
-    # Printed in this thread: a closed pipe ends it, and not the thread that works.
+    # Printed in this thread, so that a closed pipe does not end the worker thread.
     while True:
         try:
             printer.show(updates.get(timeout=printer.timeout()))
@@ -92,7 +92,7 @@ def _print_folders(folders: list[str], job: IndexJob, options: argparse.Namespac
 
 
 class UpdatePrinter:
-    """Prints updates, a line each; chunks that are embedded without a pause share one line."""
+    """Prints one line per update; chunks that are embedded without a pause share one line."""
 
     def __init__(self, *, as_json: bool, quiet: bool) -> None:
         self._as_json = as_json
@@ -102,11 +102,11 @@ class UpdatePrinter:
         self._noted: dict[str, float] = {}
 
     def timeout(self) -> float | None:
-        """Return how many seconds may pass before ``flush`` is due; ``None`` is any number."""
+        """Return the seconds until ``flush`` is due; ``None`` if it is not."""
         return max(0.0, self._since + _GATHER - time.monotonic()) if self._embedded.count else None
 
     def show(self, update: IndexUpdate) -> None:
-        """Print one update, now or with others soon."""
+        """Print one update, now or together with the next ones."""
         match update:
             case ChunksEmbedded(count, left, seconds):
                 if not self._embedded.count:
@@ -115,7 +115,7 @@ class UpdatePrinter:
                 self._embedded = ChunksEmbedded(so_far.count + count, left, so_far.seconds + seconds)
             case WatchModeChanged(mode, reason):
                 if not self._quiet:
-                    self._print(update, f"changes are noticed by {mode}{f' ({reason})' if reason else ''}")
+                    self._print(update, f"detecting changes by {mode}{f' ({reason})' if reason else ''}")
             case FilesSynced(report):
                 self._print(update, f"synced: {_counts(report)}", result=True)
             case UpdateFailed(reason):
@@ -146,7 +146,7 @@ class UpdatePrinter:
 
 
 def _time_left(embedded: ChunksEmbedded) -> str:
-    """Return how fast chunks are embedded, how many are left, and how long those take at that rate."""
+    """Return the rate of embedding, the number of chunks left, and the time that they take."""
     if not embedded.left or embedded.seconds <= 0:
         return ""
     rate = embedded.count / embedded.seconds

@@ -1,1 +1,1 @@
-"""Sessions: what a conversation may see, and what its answers were based on."""
+"""Commands about sessions: what a thread may see, and what its answers were based on."""

@@ -1,4 +1,4 @@
-"""``promptuary session audit`` and ``replay``: what answers were based on, and what was sent for them."""
+"""``promptuary session audit`` and ``replay``: the sources and the prompts of past turns."""
 
 import argparse
 import sys
@@ -25,7 +25,7 @@ _REVISION: Final = 12
 def audit(promptuary: Promptuary, options: argparse.Namespace) -> int:
     """Print the turns of a source, or the sources of a turn."""
     if (options.source is None) == (options.turn is None):
-        raise PromptuaryError("name a source, or a turn with --turn N and -t THREAD")
+        raise PromptuaryError("session audit needs a source, or --turn N with -t THREAD")
     if options.turn is not None:
         return _turn(promptuary, options)
     found = promptuary.threads.audit(options.source, finished_only=options.finished, limit=options.limit)
@@ -47,24 +47,24 @@ def audit(promptuary: Promptuary, options: argparse.Namespace) -> int:
             )
         )
     if found.more and not options.quiet:
-        print(f"there are more; these are the last {options.limit:,} (--limit)", file=sys.stderr)
+        print(f"showing the last {options.limit:,} rows; --limit N shows more", file=sys.stderr)
     if not found.rows:
-        print("no turn with it got an answer", file=sys.stderr)
+        print("no finished turn contained it", file=sys.stderr)
     return DONE if found.rows else NOTHING
 
 
 def take(options: argparse.Namespace) -> None:
-    """Keep what to run a turn again with from being taken for settings."""
+    """Keep the window and the model of a second run from being read as settings."""
     options.again = again(options) if options.action == "replay" else None
 
 
 def replay(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Print a past turn of a session as it was sent, or run it again."""
+    """Print the prompt of a past turn of a session, or run the turn again."""
     return replaying.replay(promptuary, _thread(promptuary, options.name), options, options.again)
 
 
 def _thread(promptuary: Promptuary, name: str) -> str:
-    """Return the thread of a session by its name or id; a thread that no session has is meant as such."""
+    """Return the thread of the session ``name`` (name or id); without such a session, ``name`` is a thread."""
     return next((one.thread for one in promptuary.sessions.list() if name in {one.name, one.id}), name)
 
 
@@ -76,7 +76,7 @@ def _turn(promptuary: Promptuary, options: argparse.Namespace) -> int:
         listed = [(one_line(row.source), *_told(row)) for row in rows]
         print(headed_table((Column("source"), *_COLUMNS), listed, sys.stdout))
     if not rows:
-        print("this turn was based on nothing but what was said", file=sys.stderr)
+        print("this turn has no sources besides the conversation", file=sys.stderr)
     return DONE if rows else NOTHING
 
 

@@ -1,4 +1,4 @@
-"""The actions of ``promptuary session`` that change one: create, refresh, archive and restore."""
+"""The actions of ``promptuary session`` that change a session: create, refresh, archive and restore."""
 
 import argparse
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from promptuary.core.sessions import Session
 
 
 def create(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Make a session."""
+    """Create a session."""
     session = promptuary.sessions.create(
         options.name,
         thread=options.thread,
@@ -27,7 +27,7 @@ def create(promptuary: Promptuary, options: argparse.Namespace) -> int:
         print_json(session_json(session))
     else:
         print("\n".join(described(session)))
-    say(f"promptuary expand --thread {quote(session.thread)} TEXT shows what a turn of it sees", quiet=options.quiet)
+    say(f"promptuary expand --thread {quote(session.thread)} TEXT prepares a turn in it", quiet=options.quiet)
     return DONE
 
 
@@ -36,7 +36,7 @@ def _wanted(chosen: list[str] | None, *, without: bool) -> Literal["all", "none"
 
 
 def refresh(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Pin a session again."""
+    """Pin the current revisions."""
     report = promptuary.sessions.refresh(options.name)
     if options.json:
         print_json(session_report_json(report))
@@ -51,12 +51,12 @@ def archive(promptuary: Promptuary, options: argparse.Namespace) -> int:
     """Archive a session."""
     session = promptuary.sessions.archive(options.name)
     _print(session, options)
-    say(f"promptuary session restore {quote(session.name)} brings it back", quiet=options.quiet)
+    say(f"promptuary session restore {quote(session.name)} restores it", quiet=options.quiet)
     return DONE
 
 
 def restore(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Bring a session back."""
+    """Restore an archived session."""
     _print(promptuary.sessions.restore(options.name), options)
     return DONE
 

@@ -1,4 +1,4 @@
-"""Pictures for a terminal: the window as a bar, and numbers as a line of small columns. Plain text without colours."""
+"""Charts for a terminal: the window as a bar, and numbers as a sparkline. Plain text if there are no colours."""
 
 import string
 from collections.abc import Mapping, Sequence
@@ -17,16 +17,16 @@ _REPLY: Final = "_"
 
 
 def sparkline(values: Sequence[int]) -> str:
-    """Return numbers as columns, the largest as high as a line."""
+    """Return numbers as columns; the largest has full height."""
     most = max(values, default=0)
     top = len(_STEPS) - 1
     return "".join(_STEPS[round(value / most * top)] if most else _STEPS[0] for value in values)
 
 
 def window_picture(receipt: Receipt, *, width: int, colours: bool) -> list[str]:
-    """Return the window of a turn as lines at most ``width`` wide: a bar of all of it, one of the prompt, and a legend.
+    """Return the window of a turn as lines at most ``width`` wide: a bar of the window, one of the prompt, a legend.
 
-    Each layer has a letter, or a colour. Most prompts fill little of a window, so the prompt has a bar of its own.
+    Each layer has a letter or a colour. Most prompts use little of the window, so the prompt has its own bar.
     """
     layers = receipt.by_layer()
     letters = _letters(layers)
@@ -49,12 +49,12 @@ def _legend(layers: Mapping[str, int], used: int, letters: Mapping[str, str], *,
     ]
     heads = [Column(" "), Column("layer"), Column("tokens", right=True), Column("share", right=True)]
     first, *others = table(heads, rows).splitlines()
-    # Painted at the end: a table would count the codes of colours as columns.
+    # Coloured at the end, because a table would count the colour codes as columns.
     return [first, *(_painted(" ", place) + line[1:] if colours else line for place, line in enumerate(others))]
 
 
 def _letters(names: Mapping[str, int]) -> dict[str, str]:
-    """Return a letter for each name, its first one if no other has it."""
+    """Return a unique letter for each name, its first one if possible."""
     taken: dict[str, str] = {}
     for name in names:
         own = [one for one in (*name, *name.upper(), *string.ascii_letters) if one.isascii() and one.isalpha()]
@@ -75,14 +75,14 @@ def _bar(parts: Mapping[str, int], letters: Mapping[str, str], width: int, *, co
 
 
 def _cells(values: Sequence[int], width: int) -> list[int]:
-    """Return how many cells each value has of ``width``: in proportion, but one at least if it is there at all."""
+    """Return the number of cells of each value: proportional, but at least one for a value above zero."""
     total = sum(values)
     if not total:
         return [0 for _ in values]
     cells = [max(round(value / total * width), 1) if value else 0 for value in values]
     while sum(cells) != width:
         step = 1 if sum(cells) < width else -1
-        # The largest is changed: there it shows least.
+        # Adjust the largest, where the error is least visible.
         largest = max(range(len(cells)), key=lambda place: cells[place])
         if cells[largest] + step < 1:
             break

@@ -31,7 +31,7 @@ def list_sessions(promptuary: Promptuary, options: argparse.Namespace) -> int:
     elif sessions:
         print(_table([_row(*one) for one in sessions], [totals.recent for _, totals in sessions]))
     else:
-        say("no session yet: promptuary session create NAME makes one", quiet=options.quiet)
+        say("no sessions yet: promptuary session create NAME creates one", quiet=options.quiet)
     return DONE if sessions else NOTHING
 
 
@@ -49,7 +49,7 @@ def _row(session: Session, totals: Totals) -> tuple[str, ...]:
 
 
 def _table(rows: list[tuple[str, ...]], recent: list[tuple[int, ...]]) -> str:
-    """Return the sessions as a table with a picture of their last turns, as wide as the terminal allows."""
+    """Return the sessions as a table with a sparkline of their last turns, as wide as the terminal allows."""
     heads = (
         Column("session"),
         Column("thread"),
@@ -79,7 +79,7 @@ def show(promptuary: Promptuary, options: argparse.Namespace) -> int:
         width, colours = columns(sys.stdout), has_colour(sys.stdout)
         print("\n".join(window_picture(turn.receipt, width=width, colours=colours)))
     if not report.is_current:
-        say(f"promptuary session refresh {quote(report.session.name)} pins it as it is now", quiet=options.quiet)
+        say(f"promptuary session refresh {quote(report.session.name)} pins the current revisions", quiet=options.quiet)
     return DONE
 
 
@@ -93,7 +93,7 @@ def _last_turn(promptuary: Promptuary, thread: str) -> TurnRecord | None:
 def described(session: Session) -> Iterator[str]:
     """Yield what a session may see, line by line."""
     yield f"session {one_line(session.name)} ({session.status}), thread {one_line(session.thread)}"
-    yield f"pinned {session.pinned}" + (f", made {session.created}" if session.pinned != session.created else "")
+    yield f"pinned {session.pinned}" + (f", created {session.created}" if session.pinned != session.created else "")
     yield f"files: {session.files_pinned:,} in {named(session.roots) or 'the whole workspace'}"
     if not session.memory:
         yield "memory: none"
@@ -103,11 +103,11 @@ def described(session: Session) -> Iterator[str]:
 
 
 def _how_many(choice: Choice, count: int) -> str:
-    return "none" if choice == "none" else f"{count:,} {'chosen' if choice == 'chosen' else '(all that there were)'}"
+    return "none" if choice == "none" else f"{count:,} {'chosen' if choice == 'chosen' else '(all)'}"
 
 
 def used(totals: Totals) -> Iterator[str]:
-    """Yield what the thread of a session has used."""
+    """Yield the usage of a session's thread."""
     cost = "" if totals.cost is None else f", cost {totals.cost:,.4g}"
     yield (
         f"used: {totals.turns:,} turn{'s' * (totals.turns != 1)}, {totals.messages:,} messages, "
@@ -116,12 +116,12 @@ def used(totals: Totals) -> Iterator[str]:
 
 
 def changes(report: SessionReport, when: str) -> Iterator[str]:
-    """Yield what differs from what was pinned."""
+    """Yield the differences from the pinned revisions."""
     for name, one in (("files", report.files), ("notes", report.notes), ("experiences", report.experiences)):
         for what, names in _parts(one):
             yield f"{when}: {len(names):,} {name if len(names) != 1 else name[:-1]} {what}: {named(names)}"
     if report.is_current:
-        yield f"{when}: nothing has changed" if when.startswith("since") else f"{when}: the same"
+        yield f"{when}: nothing has changed" if when.startswith("since") else f"{when}: no differences"
 
 
 def _parts(one: Difference) -> Iterator[tuple[str, list[str]]]:

@@ -1,4 +1,4 @@
-"""``promptuary session rm``, ``prune`` and ``forget``: remove a session, old turns, or a file or page from all."""
+"""``promptuary session rm``, ``prune`` and ``forget``: remove a session, old turns, or a source from all prompts."""
 
 import argparse
 import re
@@ -24,8 +24,8 @@ def remove(promptuary: Promptuary, options: argparse.Namespace) -> int:
     session = promptuary.sessions.show(options.name).session
     name, turns = one_line(session.name), promptuary.threads.totals(thread=session.thread).turns
     what = f"session {name} with {_counted(turns, 'turn')} of thread {one_line(session.thread)}"
-    if not confirmed(f"Remove {what} for good?", options):
-        say("promptuary: nothing was removed; --yes removes it without asking")
+    if not confirmed(f"Remove {what} permanently?", options):
+        say("promptuary: nothing was removed; add --yes to confirm")
         return NOTHING
     if session.thread in {one.id for one in promptuary.threads.list()}:
         promptuary.threads.remove(thread=session.thread)
@@ -38,39 +38,39 @@ def remove(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
 
 def prune(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Remove old turns, or say what that would do."""
+    """Remove old turns, or print what would be removed."""
     days = age(options.older_than)
     done = promptuary.threads.prune(days, thread=options.thread, dry_run=options.dry_run)
     if options.json:
         print_json(pruned_json(done, dry_run=options.dry_run))
     elif done == Pruned():
-        print("nothing is that old")
+        print("no turns are that old")
     else:
         turns = ", ".join(
             (
                 _counted(done.turns, "turn"),
-                f"{_counted(done.threads, 'thread')} as a whole",
+                _counted(done.threads, "complete thread"),
                 _counted(done.messages, "message"),
             )
         )
-        print(f"{'would remove' if options.dry_run else 'removed'} {turns}: {done.bytes / 1000:,.1f} kB of texts")
+        print(f"{'would remove' if options.dry_run else 'removed'} {turns}: {done.bytes / 1000:,.1f} kB")
     return NOTHING if done == Pruned() else DONE
 
 
 def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Take a file or a page out of every stored prompt, or say which turns had it."""
+    """Remove a file or a web page from all stored prompts, or print which turns contain it."""
     if not options.yes and not options.dry_run:
-        raise PromptuaryError("forgetting cannot be undone; add --yes, or look first with --dry-run")
+        raise PromptuaryError("session forget cannot be undone; add --yes to confirm, or --dry-run to preview it")
     found = promptuary.threads.forget(options.source, dry_run=options.dry_run)
     if options.json:
         print_json(audit_json(found))
     else:
         for thread, number in dict.fromkeys((row.thread, row.number) for row in found.rows):
             print(f"{one_line(thread)}  turn {number}")
-    done = "would be" if options.dry_run else "is"
-    say(f"{', '.join(found.sources)} {done} taken out of these turns; the original stays", quiet=options.quiet)
+    done = "would remove" if options.dry_run else "removed"
+    say(f"{done} {', '.join(found.sources)} from these turns; the original stays", quiet=options.quiet)
     if any(row.status == "prepared" for row in found.rows):
-        say("a turn without an answer stores it again when it gets one; forget it again then", quiet=options.quiet)
+        say("a pending turn stores it again when it is answered; run session forget again then", quiet=options.quiet)
     return DONE
 
 
@@ -79,7 +79,7 @@ def _counted(number: int, what: str) -> str:
 
 
 def age(text: str) -> int:
-    """Return an age in days. Raises ``PromptuaryError`` if it is none."""
+    """Return an age in days. Raises ``PromptuaryError`` if ``text`` is not an age."""
     found = _AGE.fullmatch(text.strip().lower())
     if found is None:
         raise PromptuaryError(f"--older-than {text[:60]!r} is not an age; write 90d, 12w, 6m or 1y")

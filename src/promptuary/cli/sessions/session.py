@@ -1,4 +1,4 @@
-"""``promptuary session``: what conversations may see and what they were based on; each action is in a module below."""
+"""``promptuary session``: limits what threads may see and audits their turns; the modules below run the actions."""
 
 import argparse
 import sys
@@ -29,7 +29,7 @@ _ACTIONS: Final[Mapping[str, Callable[[Promptuary, argparse.Namespace], int]]] =
 
 
 def main(options: argparse.Namespace) -> int:
-    """Do one thing with sessions."""
+    """Run one action on sessions."""
     looking_back.take(options)
     with opened(options) as promptuary:
         try:

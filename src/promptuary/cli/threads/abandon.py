@@ -1,4 +1,4 @@
-"""``promptuary abandon``: end the turn that waits in a thread without a reply."""
+"""``promptuary abandon``: ends the pending turn of a thread without a reply."""
 
 import argparse
 
@@ -9,7 +9,7 @@ from promptuary.core.text import one_line
 
 
 def main(options: argparse.Namespace) -> int:
-    """End the last turn of a thread; nothing of it enters the history."""
+    """End the pending turn of a thread; it does not become part of the history."""
     with opened(options) as promptuary:
         turn = waiting(promptuary, named(options))
         if turn is None:
@@ -19,5 +19,5 @@ def main(options: argparse.Namespace) -> int:
     if options.json:
         print_json(abandoned_json(turn.thread, turn.number))
     else:
-        print(f"turn {turn.number} of thread {one_line(turn.thread)} is abandoned")
+        print(f"abandoned turn {turn.number} of thread {one_line(turn.thread)}")
     return DONE

@@ -1,4 +1,4 @@
-"""``promptuary adopt``: take over a database that came with the folder."""
+"""``promptuary adopt``: trusts the database of a folder that was moved or copied."""
 
 import argparse
 import sys
@@ -10,7 +10,7 @@ DONE = 0
 
 
 def main(options: argparse.Namespace) -> int:
-    """Adopt the database, and show which threads are in it."""
+    """Adopt the database, and print how many threads it contains."""
     with opened(options) as promptuary:
         promptuary.adopt()
         threads = promptuary.threads.list()
@@ -18,7 +18,7 @@ def main(options: argparse.Namespace) -> int:
         print_json(threads_json(threads))
     else:
         print(
-            f"the database of this folder is yours: {len(threads):,} thread{'' if len(threads) == 1 else 's'}",
+            f"adopted the database of this folder: {len(threads):,} thread{'' if len(threads) == 1 else 's'}",
             file=sys.stderr,
         )
     return DONE

@@ -1,4 +1,4 @@
-"""``promptuary context``: what is kept in view of a thread, managed by hand."""
+"""``promptuary context``: manages the files and references attached to a thread."""
 
 import argparse
 import sys
@@ -16,10 +16,11 @@ _TAKES_WORDS = frozenset({"add", "drop", "pin", "unpin", "find"})
 
 
 def main(options: argparse.Namespace) -> int:
-    """Do one thing with what is in view, then show it."""
+    """Run one action on the attachments, then print them."""
     if bool(options.words) != (options.action in _TAKES_WORDS):
-        told = "names what to" if options.action in _TAKES_WORDS else "takes no words to"
-        raise PromptuaryError(f"context {options.action} {told} {options.action}: promptuary context --help")
+        needs = "needs words" if options.action == "find" else "needs paths or references"
+        wrong = needs if options.action in _TAKES_WORDS else "takes no arguments"
+        raise PromptuaryError(f"context {options.action} {wrong}: promptuary context --help")
     thread = "main" if options.thread is None else options.thread
     with opened(options) as promptuary:
         if options.action == "find":
@@ -39,7 +40,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _changed(promptuary: Promptuary, action: str, word: str, thread: str) -> SourceError | None:
-    """Do one thing with one word; what is refused keeps none of the others from being done."""
+    """Run the action on one word, and return its error, so that the other words are still processed."""
     try:
         if action == "add":
             promptuary.threads.attach(word, thread=thread)
@@ -86,7 +87,7 @@ def _show(promptuary: Promptuary, thread: str, *, as_json: bool) -> None:
     ]
     rows += [(one_line(word), "with the next message, and counted then", "", "", "") for word in waiting.uncounted]
     if not rows:
-        print(f"nothing is kept in view of {one_line(thread)}: promptuary context add PATH, or #path in a message")
+        print(f"nothing is attached to thread {one_line(thread)}: promptuary context add PATH, or #path in a message")
     else:
         total = sum(line.tokens for line in view.tracked) + sum(tokens for _, tokens in waiting.waiting)
         rows.append(("total", "", "", f"{total:,}", f"{total / window:.1%}"))

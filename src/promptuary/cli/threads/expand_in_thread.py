@@ -1,4 +1,4 @@
-"""``promptuary expand --thread``: the whole prompt of a turn, with what stands in the window of its thread."""
+"""``promptuary expand --thread``: prepares a turn and prints its whole prompt."""
 
 import argparse
 import sys
@@ -12,18 +12,18 @@ DONE, NOT_ALL = 0, 1
 
 
 def main(options: argparse.Namespace) -> int:
-    """Prepare a turn of a thread and print its prompt; the account goes to stderr."""
+    """Prepare a turn of a thread and print its prompt; the receipt goes to stderr."""
     text = message(options)
     with opened(options) as promptuary:
         thread = named(options)
         earlier = promptuary.threads.pending(thread=thread)
-        if earlier is not None:  # before the next one is prepared: layers take note of it
+        if earlier is not None:  # before the next one is prepared, because layers react to it
             promptuary.threads.abandon(earlier)
         turn = promptuary.threads.prepare(text, thread=thread)
         print_new_notes(promptuary, options)
         done = options.copy and copied(promptuary, turn.render(options.form or "text"), options)
     if earlier is not None and not options.quiet:
-        print(f"note: turn {earlier.number} got no reply and is abandoned now", file=sys.stderr)
+        print(f"note: turn {earlier.number} got no reply and was abandoned", file=sys.stderr)
     failed = (options.copy and not done) or turn.receipt.blocked or turn.expansion.incomplete
     if options.json:
         print_json(turn_json(turn.expansion, turn.messages, turn.receipt))

@@ -1,4 +1,4 @@
-"""Past turns on the terminal: exactly what was sent, what became of its sources, and the turn run again."""
+"""Replay of past turns: the exact prompt, the changes of its sources, and a second run of the turn."""
 
 import argparse
 import sys
@@ -18,6 +18,7 @@ from promptuary.core.threads import DriftKind, Replay, Rerun
 DONE: Final = 0
 
 _SINCE: Final[dict[DriftKind, str]] = {
+    "changed": "has changed",
     "forgotten": "was forgotten",
     "not fetched again": "was not fetched again (--fetch)",
     "not compared": "was not compared",
@@ -25,7 +26,7 @@ _SINCE: Final[dict[DriftKind, str]] = {
 
 
 class Again(NamedTuple):
-    """What to run a turn again with."""
+    """The window or the model for a second run of a turn."""
 
     window: int | None
     model: str | None
@@ -36,7 +37,7 @@ class Again(NamedTuple):
 
 
 def again(options: argparse.Namespace) -> Again:
-    """Take what to run a turn again with out of ``options``, where the same flags are settings."""
+    """Remove the window and the model of a second run from ``options``, where the same flags are settings."""
     given = None if options.window is None else converted("window", options.window, "--window", 0)
     window, model = given if isinstance(given, int) else None, options.model
     options.window = options.model = None
@@ -44,7 +45,7 @@ def again(options: argparse.Namespace) -> Again:
 
 
 def replay(promptuary: Promptuary, thread: str, options: argparse.Namespace, wanted: Again) -> int:
-    """Print a past turn as it was sent, or run it again."""
+    """Print the prompt of a past turn, or run the turn again."""
     if wanted:
         done = promptuary.threads.rerun(thread=thread, number=options.number, window=wanted.window, model=wanted.model)
         _print_rerun(done, options)
@@ -59,11 +60,11 @@ def replay(promptuary: Promptuary, thread: str, options: argparse.Namespace, wan
 
 
 def print_drift(found: Replay | Rerun) -> None:
-    """Print what became of the sources of a turn."""
+    """Print which sources of a turn have changed."""
     for one in found.drift:
         print(f"since then: {one_line(one.path)} {_SINCE.get(one.kind, f'is {one.kind}')}", file=sys.stderr)
     for address in found.turn.forgotten:
-        print(f"since then: {one_line(address)} was forgotten, and is not shown", file=sys.stderr)
+        print(f"since then: {one_line(address)} was forgotten and is not shown", file=sys.stderr)
 
 
 def _print_rerun(done: Rerun, options: argparse.Namespace) -> None:
@@ -80,7 +81,7 @@ def _print_rerun(done: Rerun, options: argparse.Namespace) -> None:
             for one in done.differences
         ]
         columns = (Column("layer"), Column("what"), Column("then"), Column("now"), Column("why"))
-        print(headed_table(columns, rows, sys.stdout) if rows else "the same is in the window")
+        print(headed_table(columns, rows, sys.stdout) if rows else "no differences")
     if done.answer is not None:
         print(_shown(done.answer))
     print_drift(done)

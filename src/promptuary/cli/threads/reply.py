@@ -1,4 +1,4 @@
-"""``promptuary reply``: record what the model answered, which ends the turn that waits in a thread."""
+"""``promptuary reply``: records the answer of a model, which ends the pending turn of a thread."""
 
 import argparse
 import json
@@ -16,16 +16,16 @@ from promptuary.core.ports.writeback import Proposal
 from promptuary.core.text import one_line
 
 _MOST_EXPERIENCES: Final = 50
-_NOT_JSON: Final = "--response takes JSON, as the provider's API returned it"
+_NOT_JSON: Final = "--response needs the JSON response of the provider's API"
 
 
 def main(options: argparse.Namespace) -> int:
-    """Record the answer to the last turn of a thread, and print what came of it."""
+    """Record the answer to the pending turn of a thread, and print the proposals and experiences from it."""
     text = message(options, kept=True)
     answer = _parsed(text) if options.response else text
     if not text.strip():
         raise PromptuaryError(
-            "the reply is empty, and nothing was recorded; promptuary abandon ends a turn without one"
+            "the reply is empty; nothing was recorded (promptuary abandon ends a turn without a reply)"
         )
     with opened(options) as promptuary:
         turn = waiting(promptuary, named(options))
@@ -39,7 +39,7 @@ def main(options: argparse.Namespace) -> int:
     if options.json:
         print_json(reply_json(turn.number, receipt, proposed, learnt))
         return DONE
-    print(f"turn {turn.number} of thread {one_line(turn.thread)} is answered")
+    print(f"recorded the reply to turn {turn.number} of thread {one_line(turn.thread)}")
     for failure in receipt.failures:
         print(f"promptuary: {one_line(f'{failure.layer} {failure.hook}: {failure.reason}')}", file=sys.stderr)
     if not options.quiet:
@@ -53,7 +53,7 @@ def _parsed(text: str) -> Any:
     except ValueError as error:
         raise PromptuaryError(f"{_NOT_JSON}: {one_line(str(error))[:200]}") from error
     except RecursionError as error:
-        raise PromptuaryError(f"{_NOT_JSON}, and this is nested too deeply") from error
+        raise PromptuaryError(f"{_NOT_JSON}: nested too deeply") from error
 
 
 def _learnt(promptuary: Promptuary, turn: str) -> Sequence[Experience]:
@@ -67,4 +67,4 @@ def _say_what_came(proposed: Sequence[Proposal], learnt: Sequence[Experience]) -
         said = one_line(one.draft.title or one.draft.content or "")[:100]
         print(f"proposed: {said} (promptuary memory accept {one.id})", file=sys.stderr)
     for each in learnt:
-        print(f"learnt: {one_line(each.intent)[:100]} (promptuary experience show {each.id})", file=sys.stderr)
+        print(f"experience: {one_line(each.intent)[:100]} (promptuary experience show {each.id})", file=sys.stderr)

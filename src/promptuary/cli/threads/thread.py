@@ -1,4 +1,4 @@
-"""``promptuary thread``: the threads, what was said in them, and what each turn was made of."""
+"""``promptuary thread``: lists, shows, replays, renames, exports, imports and removes threads."""
 
 import argparse
 import sys
@@ -12,24 +12,24 @@ from promptuary.cli.threads.replaying import Again, again, print_drift, replay
 from promptuary.core.errors import ConflictError, PromptuaryError, SourceError
 from promptuary.core.json import history_json, pruned_json, renamed_json, replay_json, threads_json
 from promptuary.core.table import Column, table
-from promptuary.core.text import one_line, visible
+from promptuary.core.text import counted, one_line, visible
 
 DONE, NOTHING = 0, 1
 _WITHOUT_WORDS: Final = frozenset({"list", "history", "rm"})
 
 
 def main(options: argparse.Namespace) -> int:
-    """Show threads, a receipt, or a prompt."""
+    """Run one action on threads."""
     wanted = again(options) if options.action == "replay" else Again(None, None)
     if options.words and options.action in _WITHOUT_WORDS:
-        raise PromptuaryError(f"thread {options.action} takes no words; use --thread NAME for the thread")
+        raise PromptuaryError(f"thread {options.action} takes no arguments; use --thread NAME for the thread")
     with opened(options) as promptuary:
         try:
             code = _shown(promptuary, options, wanted)
         except SourceError as error:
             print(f"promptuary: {one_line(error.reason)}", file=sys.stderr)
             code = NOTHING
-        except ConflictError as error:  # there is no such thread, or a name is taken
+        except ConflictError as error:  # no such thread, or the name is taken
             print(f"promptuary: {one_line(str(error))}", file=sys.stderr)
             code = NOTHING
         print_new_notes(promptuary, options)
@@ -69,7 +69,7 @@ def _threads(promptuary: Promptuary, *, as_json: bool) -> int:
         columns = (Column("thread"), Column("turns", right=True), Column("messages", right=True), Column("last used"))
         print(headed(table(columns, rows), sys.stdout))
     else:
-        print("no thread yet: promptuary expand --thread NAME TEXT begins one", file=sys.stderr)
+        print("no threads yet: promptuary expand --thread NAME TEXT starts one", file=sys.stderr)
     return DONE if threads else NOTHING
 
 
@@ -81,40 +81,40 @@ def _history(promptuary: Promptuary, options: argparse.Namespace) -> int:
         said = f"[{one.role}]\n{one.content}\n"
         print(visible(said)[0] if sys.stdout.isatty() else said)
     if not items:
-        print("nothing was said in this thread yet", file=sys.stderr)
+        print("this thread has no messages yet", file=sys.stderr)
     return DONE if items else NOTHING
 
 
 def _rename(promptuary: Promptuary, options: argparse.Namespace) -> int:
     names = options.words if options.thread is None else [options.thread, *options.words]
     if len(names) != 2:
-        raise PromptuaryError("name the thread and its new name: promptuary thread rename OLD NEW")
+        raise PromptuaryError("thread rename needs two names: promptuary thread rename OLD NEW")
     before, after = names
     promptuary.threads.rename(thread=before, name=after)
     if options.json:
         print_json(renamed_json(before, after))
     else:
-        print(f"thread {one_line(before)} is now {one_line(after)}")
+        print(f"renamed thread {one_line(before)} to {one_line(after)}")
     return DONE
 
 
 def _remove(promptuary: Promptuary, options: argparse.Namespace) -> int:
     if options.thread is None:
-        raise PromptuaryError("name the thread to remove: promptuary thread rm --thread NAME")
+        raise PromptuaryError("thread rm needs a thread: promptuary thread rm --thread NAME")
     name = one_line(options.thread)
     if options.thread not in {one.id for one in promptuary.threads.list()}:
-        raise PromptuaryError(f"there is no thread {name}; promptuary thread list names those that there are")
+        raise PromptuaryError(f"there is no thread {name}; promptuary thread list prints all threads")
     over = [one_line(one.name) for one in promptuary.sessions.list() if one.thread == options.thread]
-    if not confirmed(f"Remove thread {name} with all its turns for good?", options):
-        print("promptuary: nothing was removed; --yes removes it without asking", file=sys.stderr)
+    if not confirmed(f"Remove thread {name} with all its turns permanently?", options):
+        print("promptuary: nothing was removed; add --yes to confirm", file=sys.stderr)
         return NOTHING
     gone = promptuary.threads.remove(thread=options.thread)
     if options.json:
         print_json(pruned_json(gone, dry_run=False))
     else:
-        print(f"thread {name} is removed: {gone.turns:,} turns, {gone.messages:,} messages")
+        print(f"removed thread {name}: {counted(gone.turns, 'turn')}, {counted(gone.messages, 'message')}")
     if over and not options.quiet:
-        print(f"note: session {', '.join(over)} is still there, and begins anew", file=sys.stderr)
+        print(f"note: session {', '.join(over)} still exists and starts with an empty thread", file=sys.stderr)
     return DONE
 
 

@@ -1,4 +1,4 @@
-"""The turn of a thread that waits for its reply, for the commands that end it."""
+"""The pending turn of a thread, for the commands that end it."""
 
 import argparse
 import sys
@@ -15,12 +15,12 @@ NOTHING: Final = 1
 
 
 def named(options: argparse.Namespace) -> str:
-    """Return the thread that is meant."""
+    """Return the name of the thread."""
     return "main" if options.thread is None else str(options.thread)
 
 
 def waiting(promptuary: Promptuary, thread: str) -> "Turn | None":
-    """Return the turn that waits; if there is none, say why, and return ``None``."""
+    """Return the pending turn; if there is none, print why and return ``None``."""
     turn = promptuary.threads.pending(thread=thread)
     if turn is None:
         print(f"promptuary: {_why_none(promptuary, thread)}", file=sys.stderr)
@@ -31,7 +31,8 @@ def _why_none(promptuary: Promptuary, thread: str) -> str:
     name, every = one_line(thread), promptuary.threads.list()
     if thread not in {one.id for one in every}:
         known = ", ".join(one_line(one.id) for one in every[:5])
-        return f"there is no thread {name}; " + (f"there are: {known}" if known else "expand --thread NAME begins one")
+        start = "promptuary expand --thread NAME TEXT starts one"
+        return f"there is no thread {name}; {f'existing threads: {known}' if known else start}"
     last = promptuary.threads.turns(thread=thread)
-    became = f"turn {last[-1].number} is {last[-1].status} already" if last else "none was prepared yet"
-    return f"no turn of thread {name} waits for a reply: {became}; promptuary expand --thread {name} TEXT prepares one"
+    became = f"turn {last[-1].number} is {last[-1].status}" if last else "it has no turns yet"
+    return f"thread {name} has no pending turn: {became}; promptuary expand --thread {name} TEXT prepares one"
