@@ -59,7 +59,7 @@ def test_ten_lines_lead_from_a_token_to_an_answer(platform: str, steps: str) -> 
     assert len(steps.splitlines()) == 10
     install, _, rest = steps.partition("\n")
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert install == f"pip install 'promptuary[{platform}]'"
+    assert install == f"pipx install 'promptuary[{platform}] @ git+URL'"
     assert platform in extras
     for name in re.findall(r"(\w+)=\S+", rest.split("export ")[1].splitlines()[0]):
         rest = re.sub(rf"{name}=\S+", f"{name}={TOKENS.get(name, 'sk-any')}", rest)
