@@ -465,7 +465,7 @@ def settings_toml(text: str) -> None:
 def agent_transcript(text: str) -> None:
     """Read what coding agents write down of a conversation."""
     line = json.dumps({"type": "user", "message": {"role": "user", "content": text}, "uuid": "1"})
-    for agent in ("claude-code", "codex"):
+    for agent in ("claude-code", "codex", "gemini"):
         transcript_turns(f"{text}\n{line}\n{line}".encode(), agent)
 
 

@@ -59,10 +59,13 @@ def moment(agent: Agent, event: str) -> Moment | None:
 
 def typed(agent: Agent, prompt: str) -> str:
     """Return a prompt as the person typed it, without the context that the agent puts before it."""
-    begin, end = f"<{agent.context_tag}>", f"</{agent.context_tag}>"
-    while agent.context_tag and prompt.startswith(begin) and end in prompt:
-        prompt = prompt.partition(end)[2].lstrip("\n")  # what is in the tag cannot hold its end: it is escaped
-    return prompt
+    begin, end, place = f"<{agent.context_tag}>", f"</{agent.context_tag}>", 0
+    # What is in the tag cannot hold its end: it is escaped.
+    while agent.context_tag and prompt.startswith(begin, place) and (found := prompt.find(end, place)) >= 0:
+        place = found + len(end)
+        while prompt.startswith("\n", place):
+            place += 1
+    return prompt[place:]
 
 
 def answer(agent: Agent, when: Moment, context: str) -> dict[str, Any]:

@@ -34,9 +34,9 @@ def _standing(entries: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, An
             case {"$set": {"messages": list() as messages}}:
                 found = {str(one.get("id")): one for one in messages if isinstance(one, dict)}
             case {"$rewindTo": str() as first}:
-                ids = list(found)
-                for one in ids[ids.index(first) if first in ids else 0 :]:
-                    del found[one]
+                last = first if first in found else next(iter(found), "")
+                while found and found.popitem()[0] != last:
+                    pass
             case {"id": str() as identifier, "type": "user" | "gemini"}:
                 found[identifier] = entry
             case _:
