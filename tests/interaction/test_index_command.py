@@ -338,6 +338,16 @@ def test_if_none_of_the_named_folders_is_one_nothing_is_done_and_the_exit_code_i
     assert not (project / ".promptuary").exists()
 
 
+def test_a_part_of_an_indexed_folder_is_not_called_unindexed(run: Run, project: Path) -> None:
+    run(str(project))
+    refused = run("--remove", str(project / "docs"))
+
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err == (
+        f"promptuary: {project}/docs is inside {project}, which is indexed; only whole folders can be removed\n"
+    )
+
+
 def test_folders_are_taken_out_again(run: Run, project: Path) -> None:
     run(str(project / "docs"), str(project / "src"))
     removed = run("--remove", str(project / "docs"))

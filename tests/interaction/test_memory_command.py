@@ -190,8 +190,15 @@ def test_an_empty_memory_says_what_to_do(run: Run, workspace: Path) -> None:
     assert run("memory", "list") == (1, "", "no notes yet: promptuary remember TEXT writes one\n")
     assert run("memory", "list", "--json").json == {"total": 0, "notes": []}
     assert run("memory", "proposals").code == 1
-    assert "promptuary memory list" in run("memory", "search", "deploy").err
+    assert run("memory", "search", "deploy").err == "no notes yet: promptuary remember TEXT writes one\n"
     assert list(workspace.iterdir()) == []
+
+
+def test_a_search_that_finds_no_note_says_what_to_try(run: Run) -> None:
+    written(run, "We deploy on Fridays.")
+
+    found = run("memory", "search", "--tag", "none", "deploy")
+    assert (found.code, "use other words, or run promptuary memory list" in found.err) == (1, True)
 
 
 @pytest.mark.parametrize("action", ["show", "history", "diff", "undo", "archive", "restore"])

@@ -45,7 +45,7 @@ def test_an_audit_prints_the_turns_of_a_file_and_the_files_of_a_turn(
     lines = [line.split()[:2] + line.split()[4:6] for line in out.splitlines()[1:] if line.startswith("review")]
     assert code == 0
     assert lines[:2] == [["review", "3", "direct", "references"], ["review", "3", "history", "references"]]
-    assert "the same" in out
+    assert "unchanged" in out
 
     found = run_json(capsys, "session", "audit", "src/app.py", "--limit", "1")
     assert (found["sources"], found["more"], len(found["turns"])) == (["file:src/app.py"], True, 1)

@@ -200,7 +200,7 @@ COMMANDS: Final = (
     Command(
         "session",
         "ACTION [options] ...",
-        "limit what a thread may see, and audit what answers were based on",
+        "limit what a thread may see, and audit its answers",
         "A session limits which files, notes and experiences the turns of a thread may see, and pins their revisions. "
         "audit SOURCE prints which answers a file, note, commit or web page influenced, in all threads. Run promptuary "
         "session ACTION --help for details.",
@@ -295,7 +295,7 @@ COMMANDS: Final = (
     Command(
         "experience",
         "ACTION [options] ...",
-        "store, find, rate and delete records of what worked and what failed",
+        "store, find, rate and delete experiences of past work",
         "Manage experiences: records of a goal, what was done and how it ended. Turns that call tools record them, or "
         "you add them. Turns include the ones similar to their message. Unused experiences lose strength. Identify an "
         "experience by its id or a unique prefix of it. Run promptuary experience ACTION --help for details.",
@@ -310,7 +310,7 @@ COMMANDS: Final = (
     Command(
         "mcp",
         "[options]",
-        "run an MCP server for Claude Code, Codex, Cursor, Zed and other clients",
+        "run an MCP server for Claude Code, Codex, Cursor, Zed …",
         "Offer references, search, memory and experiences to MCP clients as tools, resources and prompts. By default, "
         "a client starts the server and uses standard input and output. With --http, the server listens on 127.0.0.1 "
         "and requires a token, which it creates on the first start. Clients may use this workspace and their roots in "
@@ -325,11 +325,11 @@ COMMANDS: Final = (
     Command(
         "gateway",
         "[check] [NAME ...]",
-        "run the bots for Telegram, Discord and Slack that [gateways.NAME] configures",
-        "Run one or several gateways until Ctrl-C. Each chat sees the workspace configured for it, or none; only "
-        "allowed people get answers. Messages that are unanswered when it stops are answered at the next start. "
-        "gateway check NAME tries the token and prints what the bot may do. See docs/gateways.md for the setup of each "
-        "platform.",
+        "run bots for Telegram, Discord and Slack",
+        "Run the bots of [gateways.NAME] in your configuration until Ctrl-C. Each chat sees the workspace configured "
+        "for it, or none; only allowed people get answers. Messages that are unanswered when it stops are answered at "
+        "the next start. gateway check NAME tries the token and prints what the bot may do. See docs/gateways.md for "
+        "the setup of each platform.",
         ("promptuary gateway check telegram", "promptuary gateway telegram slack"),
         (add_gateways, add_common),
         "agents",
@@ -348,7 +348,7 @@ COMMANDS: Final = (
     Command(
         "install",
         "AGENT [options]",
-        "add the MCP server and the hooks to the settings of a coding agent",
+        "add the MCP server and hooks to a coding agent's settings",
         "Print the change to the settings, ask, and write it. The rest of the files is unchanged. --force replaces an "
         "entry of the same name that install did not write; --undo restores it. Exit code 1 if you declined or --undo "
         "could not undo everything, 2 if nothing can be written.",

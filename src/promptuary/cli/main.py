@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import Any
 
 from promptuary.cli.command_table import COMMANDS, flags_of, make_parser, overview
-from promptuary.cli.parsing import did_you_mean, in_order, is_flag
+from promptuary.cli.parsing import chosen_parser, did_you_mean, in_order, is_flag
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.text import one_line
 from promptuary.hooks.flags import of_hook
@@ -106,7 +106,7 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
         parser.error(f"{unknown[0]} needs a command; run promptuary --help for a list of commands")
     if unknown or (words and takes is None):
         advice = did_you_mean(unknown[0].partition("=")[0], flags_of(parser)) if unknown else ""
-        parser.error(f"unrecognized arguments: {' '.join(unknown or words)}{advice}")
+        chosen_parser(parser, options).error(f"unrecognized arguments: {' '.join(unknown or words)}{advice}")
     if takes is not None:
         setattr(options, takes, [*getattr(options, takes), *words])
     return options

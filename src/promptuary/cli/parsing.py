@@ -264,6 +264,14 @@ def _choice(parser: argparse.ArgumentParser) -> "argparse._SubParsersAction[argp
     return next((one for one in parser._actions if isinstance(one, of_parsers)), None)  # noqa: SLF001
 
 
+def chosen_parser(parser: argparse.ArgumentParser, options: argparse.Namespace) -> argparse.ArgumentParser:
+    """Return the parser of the command and the action in ``options``, whose usage belongs to an error."""
+    for name in (str(options.command), str(getattr(options, "action", ""))):
+        chosen = _choice(parser)
+        parser = chosen.choices.get(name, parser) if chosen else parser
+    return parser
+
+
 def _takes_value(parser: argparse.ArgumentParser) -> dict[str, bool]:
     """Return each flag of a parser and its subparsers, and whether it takes a value."""
     chosen = _choice(parser)

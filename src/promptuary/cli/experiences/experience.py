@@ -203,6 +203,8 @@ def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
     """Remove experiences permanently."""
     given = _names(options)
     if not (options.yes or is_terminal(sys.stdin)):
+        for name in given:
+            _there(promptuary, name)  # an unknown experience is the first thing to report
         raise PromptuaryError("experience forget cannot be undone; add --yes to confirm")
     kept = []
 
@@ -231,7 +233,7 @@ def _is_wanted(one: Experience) -> bool:
 def _there(promptuary: Promptuary, name: str) -> Experience:
     one = promptuary.experiences.get(name)
     if one is None:
-        raise UnknownExperienceError(f"there is no experience {name[:80]!r}; run promptuary experience list")
+        raise UnknownExperienceError(f"there is no experience {name[:80]!r}; `promptuary experience list` shows them")
     return one
 
 

@@ -47,7 +47,9 @@ def listed(experiences: Sequence[Experience], at: str) -> str:
         )
         for one in experiences
     ]
-    return cut_table(("id", "type", "outcome", "strength", "success", "sure", "uses", "last used", "intent"), rows)
+    return cut_table(
+        ("id", "type", "outcome", "strength", "success", "confidence", "uses", "last used", "intent"), rows
+    )
 
 
 def _about(one: Experience) -> str:

@@ -19,6 +19,8 @@ def main(options: argparse.Namespace) -> int:
         report = promptuary.purge(everywhere=options.everywhere, models=options.models, dry_run=True)
         if not report.files:
             print("nothing is stored", file=sys.stderr)
+            if options.json:
+                print_json(kept_json(report))
             return DONE
         if not options.json:
             print(listed(report))

@@ -29,7 +29,7 @@ from promptuary.core.json import (
     note_change_json,
     note_diff_json,
 )
-from promptuary.core.notes import MemoryResult, Note, NoteHit
+from promptuary.core.notes import STATUSES, MemoryResult, Note, NoteHit
 from promptuary.core.search import note_text
 from promptuary.core.text import one_line
 
@@ -82,6 +82,8 @@ def _why_none(promptuary: Promptuary, *, is_filtered: bool) -> str:
         return "no note matches the filters; relax them"
     if waiting := promptuary.memory.unadopted():
         return f"no notes yet, but {len(waiting):,} unadopted: promptuary memory adopt lists them"
+    if promptuary.memory.list(limit=0, statuses=STATUSES).total:
+        return "no active notes; promptuary memory list --status all lists the others"
     if "{thread}" in promptuary.settings.memory_folder:
         return "no notes in thread main: each thread has its own notes here; --thread NAME selects another thread"
     return "no notes yet: promptuary remember TEXT writes one"
@@ -100,7 +102,10 @@ def search(promptuary: Promptuary, options: argparse.Namespace) -> int:
     elif result.hits:
         words = query_words(query)
         print("\n\n".join(_found(number, hit, words, options) for number, hit in enumerate(result.hits, 1)))
-    _say_how(query, result, options)
+    if result.hits or promptuary.memory.list(limit=0).total:
+        _say_how(query, result, options)
+    else:
+        say(_why_none(promptuary, is_filtered=False), quiet=options.quiet)
     return DONE if result.hits else NOTHING
 
 

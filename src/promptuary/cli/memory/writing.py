@@ -60,6 +60,7 @@ def edit(promptuary: Promptuary, options: argparse.Namespace) -> int:
     """Open a note in the editor."""
     name = one_name(options)
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
+        promptuary.memory.history(name)  # an unknown note is the first thing to report
         raise PromptuaryError(f"memory edit needs a terminal; use promptuary memory write --id {name} TEXT")
     before = promptuary.memory.get(name)
     note = promptuary.memory.edit(name, reason=options.reason)

@@ -196,6 +196,14 @@ def _list(promptuary: Promptuary, *, as_json: bool) -> int:
     return DONE if status.folders else NOT_ALL
 
 
+def _why_not_removed(promptuary: Promptuary, named: str) -> str:
+    path, folders = os.path.realpath(named), promptuary.search.status().folders
+    around = next((one.path for one in folders if Path(path).is_relative_to(one.path)), None)
+    if around is not None:
+        return f"{named} is inside {around}, which is indexed; only whole folders can be removed"
+    return f"{named} is not indexed; promptuary index --list shows the indexed folders"
+
+
 def _remove(promptuary: Promptuary, named: Sequence[str], options: argparse.Namespace) -> int:
     unknown = []
     for one in named:
@@ -206,7 +214,7 @@ def _remove(promptuary: Promptuary, named: Sequence[str], options: argparse.Name
         elif not options.json:
             print(f"removed {one_line(path)} from the index ({many(known[path], 'file')})")
     for one in unknown:
-        print(f"promptuary: {one_line(one)} is not indexed; run promptuary index --list", file=sys.stderr)
+        print(f"promptuary: {one_line(_why_not_removed(promptuary, one))}", file=sys.stderr)
     if len(unknown) == len(named):
         return NOTHING
     if options.json:

@@ -85,6 +85,6 @@ _COLUMNS: Final = (Column("how"), Column("layer"), Column("lines"), Column("revi
 
 def _told(row: AuditRow) -> Sequence[str]:
     lines = f"{row.lines[0]}-{row.lines[1]}" if row.lines else ""
-    now = "" if row.current is None else "the same" if row.current else "changed"
+    now = "" if row.current is None else "unchanged" if row.current else "changed"
     revision = one_line(row.revision[:_REVISION]) if row.revision else "forgotten"
     return row.how, one_line(row.layer), lines, revision, now if row.revision else ""

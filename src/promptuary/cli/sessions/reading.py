@@ -111,7 +111,7 @@ def used(totals: Totals) -> Iterator[str]:
     cost = "" if totals.cost is None else f", cost {totals.cost:,.4g}"
     yield (
         f"used: {totals.turns:,} turn{'s' * (totals.turns != 1)}, {totals.messages:,} messages, "
-        f"{totals.tokens:,} tokens sent, {totals.reply_tokens:,} answered{cost}"
+        f"{totals.tokens:,} tokens sent, {totals.reply_tokens:,} received{cost}"
     )
 
 

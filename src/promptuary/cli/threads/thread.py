@@ -9,6 +9,7 @@ from promptuary.cli.common import confirmed, opened, print_json, print_new_notes
 from promptuary.cli.terminal import headed
 from promptuary.cli.threads.exchanging import export, import_
 from promptuary.cli.threads.replaying import Again, again, print_drift, replay
+from promptuary.cli.threads.waiting import unknown
 from promptuary.core.errors import ConflictError, PromptuaryError, SourceError
 from promptuary.core.json import history_json, pruned_json, renamed_json, replay_json, threads_json
 from promptuary.core.table import Column, table
@@ -81,7 +82,8 @@ def _history(promptuary: Promptuary, options: argparse.Namespace) -> int:
         said = f"[{one.role}]\n{one.content}\n"
         print(visible(said)[0] if sys.stdout.isatty() else said)
     if not items:
-        print("this thread has no messages yet", file=sys.stderr)
+        missing = unknown(promptuary, _thread(options))
+        print(f"promptuary: {missing}" if missing else "this thread has no messages yet", file=sys.stderr)
     return DONE if items else NOTHING
 
 
@@ -102,8 +104,8 @@ def _remove(promptuary: Promptuary, options: argparse.Namespace) -> int:
     if options.thread is None:
         raise PromptuaryError("thread rm needs a thread: promptuary thread rm --thread NAME")
     name = one_line(options.thread)
-    if options.thread not in {one.id for one in promptuary.threads.list()}:
-        raise PromptuaryError(f"there is no thread {name}; promptuary thread list prints all threads")
+    if missing := unknown(promptuary, options.thread):
+        raise PromptuaryError(missing)
     over = [one_line(one.name) for one in promptuary.sessions.list() if one.thread == options.thread]
     if not confirmed(f"Remove thread {name} with all its turns permanently?", options):
         print("promptuary: nothing was removed; add --yes to confirm", file=sys.stderr)

@@ -27,12 +27,19 @@ def waiting(promptuary: Promptuary, thread: str) -> "Turn | None":
     return turn
 
 
+def unknown(promptuary: Promptuary, thread: str) -> str:
+    """Return a sentence that there is no such thread, with those that exist; empty if there is one."""
+    every = promptuary.threads.list()
+    if thread in {one.id for one in every}:
+        return ""
+    known = ", ".join(one_line(one.id) for one in every[:5])
+    start = "promptuary expand --thread NAME TEXT starts one"
+    return f"there is no thread {one_line(thread)}; {f'existing threads: {known}' if known else start}"
+
+
 def _why_none(promptuary: Promptuary, thread: str) -> str:
-    name, every = one_line(thread), promptuary.threads.list()
-    if thread not in {one.id for one in every}:
-        known = ", ".join(one_line(one.id) for one in every[:5])
-        start = "promptuary expand --thread NAME TEXT starts one"
-        return f"there is no thread {name}; {f'existing threads: {known}' if known else start}"
-    last = promptuary.threads.turns(thread=thread)
+    if missing := unknown(promptuary, thread):
+        return missing
+    name, last = one_line(thread), promptuary.threads.turns(thread=thread)
     became = f"turn {last[-1].number} is {last[-1].status}" if last else "it has no turns yet"
     return f"thread {name} has no pending turn: {became}; promptuary expand --thread {name} TEXT prepares one"
