@@ -73,7 +73,7 @@ def add_new_turn(parser: argparse.ArgumentParser) -> None:
 def add_form(parser: argparse.ArgumentParser) -> None:
     """Add the output format of a message."""
     forms = ("text", "openai", "openai-responses", "anthropic")
-    parser.add_argument("--for", dest="form", choices=forms, metavar="FORM", help="%(choices)s (default: text)")
+    parser.add_argument("--for", dest="form", choices=forms, metavar="FORM", help="format: %(choices)s (default: text)")
 
 
 def add_copy(parser: argparse.ArgumentParser) -> None:

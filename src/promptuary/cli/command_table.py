@@ -338,9 +338,9 @@ COMMANDS: Final = (
         "hook",
         "AGENT EVENT",
         "run a hook of a coding agent",
-        "Read an event of a coding agent from standard input and print the answer: relevant context for a prompt or "
-        "the start of a session, nothing for the end of a turn, from which it learns. The exit code is always 0, so "
-        "that the agent is never blocked. promptuary install adds the hooks to the settings of an agent.",
+        "Read an event of a coding agent from standard input. For a prompt or the start of a session, print relevant "
+        "context; for the end of a turn, print nothing and update the memory. The exit code is always 0, so that the "
+        "agent is never blocked. promptuary install adds the hooks to the settings of an agent.",
         ('echo \'{"prompt": "Look at @diff"}\' | promptuary hook claude-code UserPromptSubmit',),
         (add_hook, add_common),
         "agents",

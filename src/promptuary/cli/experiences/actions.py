@@ -32,7 +32,7 @@ def _add_about(parser: argparse.ArgumentParser) -> None:
 def _add_filters(parser: argparse.ArgumentParser) -> None:
     only = section(parser, "filters")
     only.add_argument("--type", metavar="TYPE", help="only this type")
-    only.add_argument("--outcome", choices=OUTCOMES, metavar="OUTCOME", help="only %(choices)s")
+    only.add_argument("--outcome", choices=OUTCOMES, metavar="OUTCOME", help="only this outcome: %(choices)s")
 
 
 def _add_found(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +59,7 @@ def _add_ids(parser: argparse.ArgumentParser) -> None:
         "words",
         nargs="*",
         metavar="ID",
-        help="ids of experiences, or prefixes of ids; - reads them from stdin",
+        help="id or id prefix of an experience; - reads stdin",
     )
 
 
@@ -167,8 +167,7 @@ ACTIONS: Final = (
         "prune",
         "[options]",
         "remove weak experiences",
-        "Remove experiences weaker than --min-weight. With the defaults, every experience is after 130 days without "
-        "use.",
+        "Remove experiences weaker than --min-weight. An unused experience falls below the default within 130 days.",
         ("promptuary experience prune --dry-run", "promptuary experience prune --min-weight 0.1"),
         (_add_prune,),
     ),

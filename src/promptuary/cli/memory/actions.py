@@ -21,20 +21,21 @@ def add_memory_actions(parser: argparse.ArgumentParser) -> None:
 
 def add_remember(parser: argparse.ArgumentParser) -> None:
     """Add the fields of a new note."""
-    _add_about(parser)
+    _add_about(parser, default_kind="detected from the text")
     _add_folder(parser)
 
 
 def _add_folder(parser: argparse.ArgumentParser) -> None:
     add_flags(parser, "memory", {"memory_folder": MEMORY_FLAGS["memory_folder"]})
     kept_by_thread = "use the notes of this thread, if the memory folder contains {thread} (default: main)"
-    parser.add_argument("--thread", "-t", metavar="NAME", help=seldom(parser, kept_by_thread))
+    parser.add_argument("-t", "--thread", metavar="NAME", help=seldom(parser, kept_by_thread))
 
 
-def _add_about(parser: argparse.ArgumentParser) -> None:
+def _add_about(parser: argparse.ArgumentParser, *, default_kind: str = "reference") -> None:
     about = section(parser, "the note")
     about.add_argument("--title", metavar="TEXT", help="title (default: the first words of the text)")
-    about.add_argument("--kind", choices=KINDS, metavar="KIND", help="%(choices)s (default)")
+    kinds = f"%(choices)s (default: {default_kind})"
+    about.add_argument("--kind", choices=KINDS, metavar="KIND", help=kinds)
     about.add_argument(
         "--scope", choices=SCOPES, help=seldom(parser, "user or project (default: user for kind user, else project)")
     )
@@ -77,8 +78,8 @@ def _add_ids(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help=brief(
             parser,
-            "ids, prefixes of ids, or paths of notes; - reads stdin",
-            "ids, prefixes of ids (at least 4 characters), or paths of notes; - reads one per line from stdin",
+            "id, id prefix or path of a note; - reads stdin",
+            "id, id prefix (at least 4 characters) or path of a note; - reads one per line from stdin",
         ),
     )
 
@@ -88,7 +89,7 @@ def _add_proposals(parser: argparse.ArgumentParser) -> None:
         "words",
         nargs="*",
         metavar="ID",
-        help="ids of proposals, or prefixes of ids; - reads stdin",
+        help="id or id prefix of a proposal; - reads stdin",
     )
     parser.add_argument("--all", action="store_true", help="all pending proposals")
 
@@ -104,8 +105,10 @@ def _add_changes_of_a_proposal(parser: argparse.ArgumentParser) -> None:
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:
     only = section(parser, "filters")
-    only.add_argument("--kind", action="append", choices=KINDS, metavar="KIND", help="only %(choices)s; repeatable")
-    only.add_argument("--scope", choices=SCOPES, metavar="SCOPE", help="only notes of scope %(choices)s")
+    only.add_argument(
+        "--kind", action="append", choices=KINDS, metavar="KIND", help="only this kind: %(choices)s; repeatable"
+    )
+    only.add_argument("--scope", choices=SCOPES, metavar="SCOPE", help="only this scope: %(choices)s")
     _add_audience(only, seldom(parser, "only private or only shared notes"))
     only.add_argument("--tag", action="append", metavar="TAG", help="only notes with this tag; repeatable")
     only.add_argument("--as-of", metavar="DATE", help="as they were at a time, or at the end of a day")
@@ -118,7 +121,7 @@ def _add_listed(parser: argparse.ArgumentParser) -> None:
         action="append",
         choices=(*STATUSES, "all"),
         metavar="STATUS",
-        help="only %(choices)s; repeatable",
+        help="only this status: %(choices)s; repeatable",
     )
     parser.add_argument("--limit", type=count, default=50, metavar="N", help="print at most N notes (default: 50)")
 
@@ -153,7 +156,7 @@ def _add_forget(parser: argparse.ArgumentParser) -> None:
 
 def _add_import(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("words", nargs="*", metavar="PATH", help="a folder or a file of Markdown")
-    parser.add_argument("--form", choices=FORMS, help="the program that wrote it (default: detect from the files)")
+    parser.add_argument("--form", choices=FORMS, metavar="FORM", help="%(choices)s (default: detected from the files)")
     parser.add_argument("--owner", metavar="NAME", help="whose private notes to import, if there are several owners")
     parser.add_argument("--dry-run", action="store_true", help="only print what would be imported")
 

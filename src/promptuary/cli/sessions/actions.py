@@ -21,11 +21,11 @@ def _add_name(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_yes(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
 
 
 def _add_sets(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--thread", "-t", metavar="NAME", help="name of its thread, which must be new (default: NAME)")
+    parser.add_argument("-t", "--thread", metavar="NAME", help="name of its thread, which must be new (default: NAME)")
     sets = section(parser, "what it may see")
     sets.add_argument(
         "--root", action="append", metavar="PATH", help="a file or folder; repeatable (default: the workspace)"
@@ -49,7 +49,7 @@ def _add_audit(parser: argparse.ArgumentParser) -> None:
         help="a file, note (id or path), experience, commit or URL; omit with --turn",
     )
     parser.add_argument("--turn", type=count, metavar="N", help="print the sources of this turn")
-    parser.add_argument("--thread", "-t", metavar="NAME", help="with --turn: the thread (default: main)")
+    parser.add_argument("-t", "--thread", metavar="NAME", help="with --turn: the thread (default: main)")
     parser.add_argument("--finished", action="store_true", help="only turns that got an answer")
     parser.add_argument("--limit", type=count, default=100, metavar="N", help="print at most N rows (default: 100)")
 
@@ -67,14 +67,14 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
 def _add_forget(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="FILE|URL", help="a file or web page that prompts contain")
     parser.add_argument("--dry-run", action="store_true", help="only print the turns that contain it")
-    parser.add_argument("--yes", "-y", action="store_true", help="confirm; this cannot be undone")
+    parser.add_argument("-y", "--yes", action="store_true", help="confirm; this cannot be undone")
 
 
 def _add_prune(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--older-than", required=True, metavar="AGE", help="remove turns older than this: 90d, 12w, 6m, 1y"
     )
-    parser.add_argument("--thread", "-t", metavar="NAME", help="only this thread (default: all)")
+    parser.add_argument("-t", "--thread", metavar="NAME", help="only this thread (default: all)")
     parser.add_argument("--dry-run", action="store_true", help="only print what would be removed")
 
 
