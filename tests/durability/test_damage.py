@@ -56,7 +56,7 @@ def test_what_is_no_database_is_refused_and_kept(tmp_path: Path, content: bytes)
     path = tmp_path / "state.db"
     path.write_bytes(content)
 
-    with pytest.raises(PromptuaryError, match=r"state\.db is damaged .* Put a backup in its place") as caught:
+    with pytest.raises(PromptuaryError, match=r"state\.db is damaged .* Restore a backup") as caught:
         FileStore(path)
     assert content == b"x" or isinstance(caught.value.__cause__, sqlite3.DatabaseError)
     assert path.read_bytes() == content
@@ -156,7 +156,7 @@ def test_a_link_a_folder_or_a_missing_folder_is_refused(tmp_path: Path) -> None:
             FileStore(tmp_path / name)
     with pytest.raises(PromptuaryError, match="check that its folder exists"):
         FileStore(tmp_path / "missing" / "state.db")
-    with pytest.raises(PromptuaryError, match="cannot be looked at"):
+    with pytest.raises(PromptuaryError, match="cannot be examined"):
         FileStore(tmp_path / ("x" * 300))
     assert not (tmp_path / "elsewhere.db").exists()
 

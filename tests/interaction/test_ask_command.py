@@ -315,7 +315,7 @@ def test_a_service_that_is_busy_is_asked_again_when_it_wants_to_be(run: Run, tal
     assert (code, out) == (0, "Yes.\n")
     assert len(server.asked) == 3
     assert time.monotonic() - began >= 1
-    assert "receives too many requests (HTTP status 429: slow down); trying again in 1 s, Ctrl-C stops\n" in err
+    assert "is rate limiting (HTTP status 429: slow down); trying again in 1 s, Ctrl-C stops\n" in err
 
 
 def test_ctrl_c_ends_the_wait_for_a_busy_service_at_once(talk: Talk, tmp_path: Path) -> None:
@@ -338,7 +338,7 @@ def test_a_service_that_is_busy_for_too_long_is_given_up(run: Run, talk: Talk) -
 
     assert (code, len(server.asked)) == (2, 1)
     assert err.splitlines()[-1].endswith(
-        "receives too many requests (HTTP status 429: come back tomorrow); it asks to wait 9,000 seconds."
+        "is rate limiting (HTTP status 429: come back tomorrow); it asks to wait 9,000 seconds."
     )
 
 

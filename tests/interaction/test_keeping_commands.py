@@ -122,11 +122,11 @@ def forged(file: Path, name: str, *, mode: int = 0o100600, content: bytes = b"x"
 @pytest.mark.parametrize(
     ("name", "mode", "size", "told"),
     [
-        ("/etc/passwd", 0o100600, None, "no name that a backup has"),
-        ("workspaces/0/memory/../../../x", 0o100600, None, "no name that a backup has"),
-        ("workspaces/0/../state.db", 0o100600, None, "no name that a backup has"),
-        ("workspaces/0/index/x", 0o100600, None, "no name that a backup has"),
-        ("workspaces/0/memory/a\\..\\b", 0o100600, None, "no name that a backup has"),
+        ("/etc/passwd", 0o100600, None, "not a name that a backup has"),
+        ("workspaces/0/memory/../../../x", 0o100600, None, "not a name that a backup has"),
+        ("workspaces/0/../state.db", 0o100600, None, "not a name that a backup has"),
+        ("workspaces/0/index/x", 0o100600, None, "not a name that a backup has"),
+        ("workspaces/0/memory/a\\..\\b", 0o100600, None, "not a name that a backup has"),
         ("workspaces/0/memory/link", stat.S_IFLNK | 0o777, None, "not a plain file"),
         ("workspaces/0/memory/device", stat.S_IFBLK | 0o600, None, "not a plain file"),
         ("workspaces/0/memory/a.md", 0o100600, None, "not what its manifest says"),

@@ -33,7 +33,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What a layer puts into the prompt, and what that costs with its envelope."""
+    """The output of a layer for the prompt, and its cost with the envelope."""
 
     layer: str
     band: Band
@@ -65,7 +65,7 @@ def promise(budget: Budget) -> int:
 
 
 def recall_cost(recall: Recall, counter: TokenCounter) -> int:
-    """Return what a layer's messages cost, their envelopes included; an empty recall costs nothing."""
+    """Return the cost of a layer's messages, including their envelopes; an empty recall costs nothing."""
     return sum(counter.count(text) + MESSAGE_OVERHEAD for text in (recall.text, recall.updates_text) if text)
 
 

@@ -1,4 +1,4 @@
-"""What a history costs, which items belong together, and which part of it fits. Pure.
+"""Computes the cost of a history, the items that belong together, and the part that fits. Pure.
 
 Knows items and a counter. It does not know how a history is compacted (``compact`` does), what else is in the window,
 or where histories are stored.
@@ -28,7 +28,7 @@ SUMMARY_SHARE = 0.25
 
 _CACHED_CHARACTERS = 16 * 1024 * 1024
 _EACH = 128
-"""What an entry costs besides its text, counted as characters."""
+"""The overhead of an entry besides its text, in characters."""
 
 
 class CachingCounter:
@@ -144,7 +144,7 @@ def item_cost(item: Item, counter: TokenCounter) -> int:
 
 
 def message_cost(message: Message, counter: TokenCounter) -> int:
-    """Return what a message of a prompt costs, as ``item_cost`` counts it."""
+    """Return the cost of a message of a prompt, as ``item_cost`` counts it."""
     tokens = MESSAGE_OVERHEAD + counter.count(message["content"])
     calls = message.get("tool_calls", ())
     tokens += sum(image["tokens"] for image in message.get("images", ()))
@@ -154,7 +154,7 @@ def message_cost(message: Message, counter: TokenCounter) -> int:
 
 
 def cost(items: Iterable[Item], counter: TokenCounter) -> int:
-    """Return what ``items`` cost together."""
+    """Return the total cost of ``items``."""
     tokens = 0
     for item in items:
         tokens += item_cost(item, counter)
@@ -232,7 +232,7 @@ class PricedHistory:
 
     @property
     def fixed(self) -> int:
-        """What its fixed groups cost."""
+        """The cost of its fixed groups."""
         return sum(price for group, price in self.priced if group.is_fixed)
 
     def newest(self, budget: int) -> tuple[Item, ...]:

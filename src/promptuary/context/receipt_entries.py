@@ -36,7 +36,7 @@ class PromptPart:
 
     @property
     def tokens(self) -> int:
-        """What its blocks cost."""
+        """The cost of its blocks."""
         return sum(block.tokens for block in self.blocks)
 
 

@@ -312,7 +312,7 @@ def _written(arguments: Mapping[str, Any]) -> str:
     try:
         return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
-        raise PromptuaryError(f"{_CALL}; these arguments are no JSON: {one_line(str(error))[:200]}") from error
+        raise PromptuaryError(f"{_CALL}; these arguments are not JSON: {one_line(str(error))[:200]}") from error
 
 
 def _text(value: object, name: str) -> str:
@@ -322,7 +322,7 @@ def _text(value: object, name: str) -> str:
 
 
 def _described(value: object) -> str:
-    """Return what was given, in a few words: it may be anything, of any size."""
+    """Return a short description of a value, which may be anything, of any size."""
     match value:
         case None:
             return "nothing (None)"

@@ -52,7 +52,7 @@ class Picture:
 
     @property
     def format(self) -> str:
-        """What people call its type."""
+        """The common name of its type."""
         return self.media_type.partition("/")[2].upper()
 
 

@@ -1,4 +1,4 @@
-"""What ``expand`` returns: the message as sent, the outcome of each reference, and the cost."""
+"""The result of ``expand``: the message as sent, the outcome of each reference, and the cost."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Slip:
-    """Text that is not a reference but was probably meant as one; ``meant`` is the correct spelling.
+    """Text that is not a reference but was probably meant as one; ``meant`` is the correct spelling, if it is known.
 
     It is sent unchanged and without a remark to the model: only the person knows what was meant.
     """
@@ -51,7 +51,8 @@ class Slip:
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.raw} is sent as text: {self.reason}. Did you mean {self.meant}?"
+        advice = f" Did you mean {self.meant}?" if self.meant else ""
+        return f"{self.raw} is sent as text: {self.reason}.{advice}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class Spend:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a message would cost: its own words, and what it points at.
+    """The cost of a message: its own words, and what it points at.
 
     ``uncounted`` are references that are fetched, or do something, only when the message is sent. ``waiting`` are the
     attachments that are queued in the thread for the next message, each with its tokens.

@@ -22,7 +22,7 @@ ExperienceOutcome = Literal["success", "failure"]
 """Whether what was done worked; a failure says in ``problem`` what went wrong."""
 
 Feedback = Literal["helped", "wrong", "stale"]
-"""What somebody says about an experience after it was used: it helped, it is wrong, or it is no longer true."""
+"""A judgement of an experience after it was used: it helped, it is wrong, or it is no longer true."""
 
 TYPES: Final = ("tool_chain", "user_preference", "task_solution", "error_recovery")
 """The built-in types; those of a plug-in begin with the name of its package and a dot."""
@@ -145,7 +145,7 @@ class ExperienceStats:
 
 @dataclass(frozen=True, slots=True)
 class PruneReport:
-    """What pruning removed, or with a dry run would remove: those whose strength is below ``min_weight``."""
+    """The experiences that pruning removed, or in a dry run would remove: their strength is below ``min_weight``."""
 
     min_weight: float
     experiences: Sequence[Experience] = ()
@@ -159,7 +159,7 @@ def days_between(earlier: str, later: str) -> float:
 
 
 def strength(experience: Experience, now: str) -> float:
-    """Return what an experience is worth at a time: its base weight, halved for every half-life since its last use.
+    """Return the strength of an experience at a time: its base weight, halved for every half-life since its last use.
 
     It depends on nothing else, so the result is the same however often decay was applied in between.
     """
@@ -167,7 +167,7 @@ def strength(experience: Experience, now: str) -> float:
 
 
 def strength_at(base_weight: float, last_used_at: str, half_life_days: float, now: str) -> float:
-    """Return the same from what it depends on."""
+    """Return the same from the fields that it depends on."""
     return float(base_weight * 2.0 ** (-days_between(last_used_at, now) / half_life_days))
 
 

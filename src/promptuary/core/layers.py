@@ -49,7 +49,7 @@ Band = Literal["stable", "live"]
 """``stable`` comes before the history and should rarely change; ``live`` follows it."""
 
 Scope = Literal["thread", "user", "resource", "global", "execution"]
-"""What state is stored for.
+"""The scope of stored state.
 
 One thread, all threads of the principal, all threads of a resource, everything, or (not stored) this process. State of
 the scopes ``thread`` and ``user`` is private to the principal; in a group it belongs to the group.
@@ -136,7 +136,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class RecallRequest:
-    """What is wanted: at most ``budget`` tokens that help with ``query``, the person's words.
+    """A request for at most ``budget`` tokens that help with ``query``, the person's words.
 
     ``in_view`` are the blocks that are already in the window beside the ``history``: the message, its attachments, and
     the output of earlier layers.
@@ -168,7 +168,7 @@ class Omitted:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """What a layer puts into the window: ``heading`` first, then its blocks, with an empty line between them.
+    """The output of a layer: ``heading`` first, then its blocks, with an empty line between them.
 
     ``notes`` are for the person and not for the model: they become warnings of the turn. ``updates`` say what has
     changed since the blocks were first sent. They follow the history in a separate message that begins with
@@ -200,7 +200,7 @@ def _below(heading: str, blocks: Sequence[Block]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back from the model: the items in order, the last of them what the person sees."""
+    """The reply of the model: the items in order; the last one is what the person sees."""
 
     items: Sequence[Item]
 

@@ -1,4 +1,4 @@
-"""What an answer was based on: the sources of a turn, and how each got into its prompt. Pure.
+"""The sources of a turn, and how each got into its prompt. Pure.
 
 Knows receipts and items. It does not know how the ledger is stored, nor what a source is now.
 """
@@ -32,7 +32,7 @@ class Origin(NamedTuple):
 
     @property
     def order(self) -> tuple[str, str, str, str, tuple[int, int]]:
-        """What the sources of one turn are sorted by."""
+        """The sort key of the sources of one turn."""
         return (*self[:4], self.lines or (0, 0))
 
     @property
@@ -86,7 +86,7 @@ class Audit:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What old turns were removed, or would be: threads as a whole, turns, messages, and bytes of texts."""
+    """What the removal of old turns removed, or would remove: whole threads, turns, messages, and bytes of texts."""
 
     threads: int = 0
     turns: int = 0
@@ -96,7 +96,7 @@ class Pruned:
 
 @dataclass(frozen=True, slots=True)
 class ThreadSize:
-    """What a thread takes in the database; what several threads share counts for each of them."""
+    """The size of a thread in the database; shared texts count for each of their threads."""
 
     thread: str
     turns: int

@@ -1,4 +1,4 @@
-"""What is said in a thread: the items of a conversation, and the messages that a chat API takes."""
+"""The items of a conversation, and the messages that a chat API takes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -112,7 +112,7 @@ class Item:
 
     @property
     def words(self) -> str:
-        """What was said, without what was attached to it."""
+        """The words of the message, without its attachments."""
         return self.content[self.words_start :]
 
     def passages(self) -> Iterator[Passage]:

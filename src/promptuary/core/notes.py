@@ -208,7 +208,7 @@ ForeignForm = Literal["promptuary", "xpert", "claude-code", "codex", "basic-memo
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What an import did: the notes that are new, how many were there already, and what was left out and why."""
+    """The result of an import: the new notes, how many existed already, and what was left out and why."""
 
     form: ForeignForm
     imported: Sequence[NoteHeader] = ()
@@ -241,7 +241,7 @@ class NoteChange:
 
 
 class NoteStamp(NamedTuple):
-    """What the file system says of a file; it differs after every change. Times are nanoseconds."""
+    """The state of a file in the file system; it differs after every change. Times are nanoseconds."""
 
     size: int
     modified: int
@@ -268,7 +268,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class ForgetReport:
-    """What forgetting a note did, or with a dry run would do.
+    """The result of forgetting a note, or of a dry run.
 
     ``prompts`` is how many stored prompts, receipts and states it was taken out of. ``places`` are where somebody said
     the same words; ``redacted``: they were removed there, too. ``in_git``: git tracks the file, so its history still

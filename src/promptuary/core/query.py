@@ -36,7 +36,7 @@ _QUESTION_WORDS: Final = frozenset(
     """how what when where which who whom whose why
     wann warum welche welcher welches wem wen wer weshalb wessen wie wieso wo woher wohin""".split()  # noqa: SIM905
 )
-"""What a question without a mark begins with. In other languages such words exclaim as well: "¡qué calor!"."""
+"""Words that begin a question without a question mark. In other languages they also exclaim: "¡qué calor!"."""
 _YOU: Final = frozenset(
     """you your yours yourself u ya  dein deine deinen dich dir du euch ihr  ta te tes toi ton tu votre vous
     ti tú usted ustedes  vc você vocês""".split()  # noqa: SIM905

@@ -1,4 +1,4 @@
-"""What a reference in a message is, how one is written, the menu that completes one, and pasted text without any.
+"""References in messages: their parts, their spelling, the menu that completes them, and pasted text without any.
 
 A reference is ``@kind:value``, a bare keyword (``@diff``), a bare ``@path`` or a tracked ``#path``.
 ``references.scan`` finds references in a text; ``references.completion`` fills the menu.

@@ -13,7 +13,7 @@ from unicodedata import normalize
 from promptuary.core.errors import TRANSIENT_CODES, Code, ConfigError
 
 FileKind = Literal["markdown", "code", "text", "data"]
-"""What a file is for searching: prose with headings, source code, other prose, configuration and tables."""
+"""The kind of a file for search: prose with headings, source code, other prose, configuration and tables."""
 
 FILE_KINDS: tuple[FileKind, ...] = ("markdown", "code", "text", "data")
 
@@ -110,7 +110,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What the file system says about a file; it differs after every change. Times are nanoseconds."""
+    """The state of a file in the file system; it differs after every change. Times are nanoseconds."""
 
     size: int
     modified: int
@@ -147,7 +147,7 @@ class IndexedFile:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What may be found at all. Empty means everything; ``since`` and ``until`` are seconds since 1970.
+    """The filters of a search. An empty one matches everything; ``since`` and ``until`` are seconds since 1970.
 
     ``paths`` are globs, files or folders, with ``!`` before what is excluded: relative to the workspace, relative to
     the indexed folder, or absolute. a relative one is first tried from ``current_folder`` (absolute), if it matches any
@@ -169,7 +169,7 @@ class Filters:
             if isinstance(value := getattr(self, name), str):
                 raise ConfigError(f"{name} of a search are a tuple of strings: {name}=({value!r},)")
         if unknown := [kind for kind in self.kinds if kind not in FILE_KINDS]:
-            raise ConfigError(f"{unknown[0]!r} is no kind of file; use {', '.join(FILE_KINDS)}")
+            raise ConfigError(f"{unknown[0]!r} is not a kind of file; use {', '.join(FILE_KINDS)}")
         if not all(map(as_tag, self.tags)):
             raise ConfigError("a tag of a search has no name; use one such as work or work/plans")
 
@@ -370,7 +370,7 @@ SearchNote: TypeAlias = (
     | NotReranked
     | FilesUnpinned
 )
-"""What a person should know about the result of a search or a sync."""
+"""A note for a person about the result of a search or a sync."""
 
 _NAMED: Final = 5
 """How many files are named in a sentence; a folder may be full of them."""
@@ -477,7 +477,7 @@ Search = Callable[[SearchQuery], SearchResult]
 
 @dataclass(frozen=True, slots=True)
 class SyncReport:
-    """What a sync did, counted in files.
+    """The result of a sync, counted in files.
 
     ``reread`` files were read again and are the same. ``skipped`` are the files that could not be read, by their
     absolute paths, and why: a file that is not text is reported once and retried when it has changed; one that is too
@@ -505,7 +505,7 @@ class SyncReport:
         return bool(self.added or self.changed or self.moved or self.removed)
 
     def notes(self, *, recurring: bool = True) -> tuple[SearchNote, ...]:
-        """Return what a person should know; unless ``recurring``, without what every sync of a folder reports."""
+        """Return the notes for a person; unless ``recurring``, without those that every sync of a folder reports."""
         again = () if recurring else {*TRANSIENT_CODES, Code.FILE_TOO_LARGE}
         skipped = {path: code for path, code in self.skipped.items() if code not in again}
         rebuilt = (IndexRebuilt(),) if self.rebuilt else ()
@@ -551,7 +551,7 @@ class FolderStatus(NamedTuple):
 
 
 class IndexStatus(NamedTuple):
-    """What is indexed. ``embedder`` is the id of what makes vectors, empty if nothing does."""
+    """The status of an index. ``embedder`` is the id of the embedder, empty if there is none."""
 
     folders: tuple[FolderStatus, ...] = ()
     counts: IndexCounts = IndexCounts()
@@ -590,7 +590,7 @@ class UpdateFailed:
 
 
 IndexUpdate: TypeAlias = WatchModeChanged | FilesSynced | ChunksEmbedded | UpdateFailed | SearchNote
-"""What a watched index reports, one value at a time."""
+"""An event of a watched index."""
 
 SyncProgress = Callable[[int, int], None]
 """Called with how many files are done, of how many. An exception that it raises stops the sync."""

@@ -69,7 +69,7 @@ NotePin = tuple[NoteScope, str]
 
 @dataclass(frozen=True, slots=True)
 class Pins:
-    """What a session was made with: the revision of every file, note and experience, by path, note and id.
+    """The pinned revisions of a session: of every file, note and experience, by path, note and id.
 
     ``pages`` are the texts that people wrote into the lists of notes: hashes by scope and path.
     """
@@ -225,14 +225,14 @@ class Reach:
 
     def __post_init__(self) -> None:
         if unknown := sorted(self.kinds - REMOTE_KINDS):
-            raise ConfigError(f"{unknown[0]} is no kind of reference to allow; use {', '.join(sorted(REMOTE_KINDS))}")
+            raise ConfigError(f"{unknown[0]} cannot be an allowed kind; use {', '.join(sorted(REMOTE_KINDS))}")
         for folder in self.folders:
             if (
                 folder.startswith("/")
                 or folder.endswith("/")
                 or {"..", ".", ""} & set(folder.split("/") if folder else ())
             ):
-                raise ConfigError(f"{folder!r} is no folder of the workspace in its plain form, such as docs/guides")
+                raise ConfigError(f"{folder!r} is not a folder of the workspace in its plain form, such as docs/guides")
 
     @property
     def whole(self) -> bool:

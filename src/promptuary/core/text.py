@@ -174,7 +174,7 @@ _ASCII_WORD = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
 def name_word_pattern(text: str) -> re.Pattern[str]:
-    """Return what matches each word of the names in ``text``: ``HTTP``, ``Server`` and ``2`` of ``HTTPServer_2``."""
+    """Return the pattern of each word of the names in ``text``: ``HTTP``, ``Server`` and ``2`` of ``HTTPServer_2``."""
     return _ASCII_WORD if text.isascii() else _any_word()
 
 

@@ -39,7 +39,7 @@ class TrackedFile:
 
 @dataclass(frozen=True, slots=True)
 class AttachmentList:
-    """What is tracked in a thread, by priority, and the references that go with its next message."""
+    """The tracked files of a thread, by priority, and the references that are queued for its next message."""
 
     tracked: Sequence[TrackedFile]
     queued: Sequence[str]
@@ -175,7 +175,7 @@ class EntryChange:
 
 
 def differences(before: Receipt, after: Receipt) -> list[EntryChange]:
-    """Return what is in, shortened or out in one receipt and not so in the other, in the order of the receipts."""
+    """Return the entries whose status differs between two receipts, in the order of the receipts."""
 
     def lines(receipt: Receipt) -> dict[tuple[str, str, int], ReceiptEntry]:
         found: dict[tuple[str, str, int], ReceiptEntry] = {}
@@ -214,5 +214,5 @@ class Rerun:
 
     @property
     def differences(self) -> Sequence[EntryChange]:
-        """What is in or out of the window now and was not so then."""
+        """The differences between the windows of then and now."""
         return differences(self.turn.receipt, self.receipt) if self.receipt else ()

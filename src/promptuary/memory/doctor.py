@@ -112,7 +112,7 @@ def _of_owner(notebook: Notebook, path: str) -> Iterator[Finding]:
     except NoteFileError:
         return
     if claimed and claimed != owner_label(notebook.owner):
-        said = "the file names another owner than the journal, which counts"
+        said = "the file names another owner than the journal; the journal counts"
         yield Finding("OTHER_OWNER", said, _place(notebook, path), "Change it back.")
 
 

@@ -123,7 +123,7 @@ class Memory:
         books = [one for one in self._roots.existing() if not scopes or one.scope in scopes]
         if as_of is not None:
             if selection.get("statuses"):
-                raise PromptuaryError("what was known at a time is what was active then; leave out statuses")
+                raise PromptuaryError("as_of returns notes that were active at that time; leave out statuses")
             at = moment(as_of)
             past = [note.header for one in books for note in notes_at(one.view, one.scope, at)]
             chosen = [header for header in past if _selected(header, selection)]
@@ -147,7 +147,7 @@ class Memory:
         """Return the active notes that match a question best; ``as_of`` searches what was known at a time."""
         check_selection(selection)
         if selection.get("statuses"):
-            raise PromptuaryError("a search finds active notes alone; leave out statuses, or list the notes with them")
+            raise PromptuaryError("a search finds only active notes; leave out statuses, or list the notes with them")
         self.refresh()
         if as_of is not None:
             at = moment(as_of)
@@ -263,7 +263,7 @@ class Memory:
         notebook, note = self.known(key)
         changes = [one for one in notebook.view.changes(note) if one.kind != "forget"]
         if not changes:
-            raise PromptuaryError(f"nothing was done to the note {note} here, so there is nothing to undo")
+            raise PromptuaryError(f"the note {note} has no recorded change, so there is nothing to undo")
         if number is not None:
             chosen = next((one for one in changes if one.number == number), None)
             if chosen is None or chosen.text is None:
@@ -286,7 +286,7 @@ class Memory:
             if data == as_bytes(before.text):
                 return before
             if not data.strip():
-                raise PromptuaryError("the file was emptied, so nothing was changed; to be rid of a note, archive it")
+                raise PromptuaryError("the file was emptied, so nothing was changed; to remove a note, archive it")
             return notebook.replace_text(note, as_text(data), if_rev=before.header.rev, reason=reason).note
 
     # Exchange with other memories

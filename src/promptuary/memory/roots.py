@@ -56,7 +56,7 @@ class Roots:
         try:
             return opener(create)
         except OSError as error:
-            raise NoteFileError(f"The notes cannot be looked at ({error.strerror}); check the disk.") from error
+            raise NoteFileError(f"The notes cannot be read ({error.strerror}); check the disk.") from error
 
 
 class RootViews(Mapping[NoteScope, NoteView]):

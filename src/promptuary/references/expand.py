@@ -32,7 +32,7 @@ _ABSENT_TOKENS = 400
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the attached context may cost, and how long one reference may take."""
+    """Limits of the cost of the attached context, and of the time for one reference."""
 
     window: int
     warn_at: int
@@ -360,5 +360,5 @@ def _warnings(spend: Spend, blocks: Sequence[Block | None], room: int, *, too_ma
         allowed = max(min(spend.limit, room), 0)
         warnings.append(f"not everything fits into {allowed:,} tokens: some of it is shown in less detail")
     if too_many:
-        warnings.append(f"only the first {MAX_REFERENCES:,} references were looked at; the rest is sent as text")
+        warnings.append(f"only the first {MAX_REFERENCES:,} references were read; the rest is sent as text")
     return warnings

@@ -79,7 +79,7 @@ _BRACKETS = {")": "(", "]": "[", "}": "{"}
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """What was found in a text.
+    """The result of scanning a text.
 
     ``text`` has NUL for what was skipped on purpose. ``valueless`` are kinds, and marks before a quote, without a
     value: they are not references, but may have been meant as such.

@@ -269,10 +269,8 @@ def _of_bare(text: str, reference: Reference, paths: KnownPaths) -> Slip | None:
         if meant := with_blanks(text, reference, paths):
             end = reference.end + len(meant) - len(reference.raw) - 2
             return _slip(text, reference.start, end, meant, "a path with blanks needs quotes")
-    meant = _almost_path(reference, paths)
-    if not meant:
-        return None
-    return _at(text, reference, meant, "there is no such file or folder")
+    almost = _almost_path(reference, paths)
+    return None if almost is None else _at(text, reference, almost, "there is no such file or folder")
 
 
 def _of_kind(text: str, reference: Reference, paths: KnownPaths) -> Slip | None:
@@ -323,19 +321,25 @@ def one_edit(one: str, other: str) -> bool:
     return left[1:] == right if len(left) > len(right) else left == right[1:]
 
 
-def _almost_path(reference: Reference, paths: KnownPaths) -> str:
-    """Return a reference to a similar path; empty if it does not look like a path, or none is similar."""
+def _almost_path(reference: Reference, paths: KnownPaths) -> str | None:
+    """Return a reference to a similar path; ``None`` if it does not look like a path.
+
+    Empty if none is similar, but it names a file in a folder that exists: nobody writes that for any other reason.
+    """
     *_, part = interpretations(reference)
     suffix = reference.suffix if reference.quoted else reference.value[len(part.path) :]
     path = part.path.removeprefix("./").rstrip("/")
     named = _looks_like_file(path)
     folder, slash, _ = path.rpartition("/")
-    if not _PATH.fullmatch(path) or not (named or (slash and paths.there(folder))):
-        return ""
+    inside = bool(slash) and paths.there(folder)
+    if not _PATH.fullmatch(path) or not (named or inside):
+        return None
     if paths.there(path) or not paths.may_search():  # it exists but is not shown, for a reason reported elsewhere
-        return ""
+        return None
     found = next(_similar(path, paths, named=named), "")
-    return f"{reference.sigil}{quote(found)}{suffix}" if found else ""
+    if found:
+        return f"{reference.sigil}{quote(found)}{suffix}"
+    return "" if named and inside else None
 
 
 def _similar(path: str, paths: KnownPaths, *, named: bool) -> Iterator[str]:

@@ -40,7 +40,7 @@ def frozen(turn: TurnRecord) -> TurnRecord:
 
 def duplicate_item_error(item: str) -> ConflictError:
     """Return the error for an id that another item has."""
-    return ConflictError(f"Item {item!r} is there already; read the thread again before you repeat.")
+    return ConflictError(f"Item {item!r} exists already; read the thread again before you repeat.")
 
 
 def missing_thread_error(thread: str) -> ConflictError:
@@ -79,12 +79,12 @@ def cannot_continue_error(thread: str, turn: str) -> ConflictError:
 
 def turn_id_conflict(turn: TurnRecord) -> ConflictError:
     """Return the error for the id of a turn that exists elsewhere."""
-    return ConflictError(f"Turn {turn.id!r} is there with another thread or number; give this one an id of its own.")
+    return ConflictError(f"Turn {turn.id!r} exists with another thread or number; give this one a unique id.")
 
 
 def other_owner_error(note: str) -> PromptuaryError:
     """Return the error for recording a note as somebody else's."""
-    return PromptuaryError(f"Note {note!r} belongs to somebody else; give this one an id of its own.")
+    return PromptuaryError(f"Note {note!r} belongs to somebody else; give this one a unique id.")
 
 
 def busy(thread: str) -> ThreadBusyError:

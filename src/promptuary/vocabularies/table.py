@@ -56,10 +56,10 @@ class TokenTable:
     def __init__(self, data: "bytes | mmap") -> None:
         view = memoryview(data)
         if len(view) < _HEAD.size:
-            raise ValueError("this is no table of tokens")
+            raise ValueError("this is not a table of tokens")
         body = view[_HEAD.size :]
         if _HEAD.unpack_from(view) != (_MAGIC, len(body)):
-            raise ValueError("this is no table of tokens")
+            raise ValueError("this is not a table of tokens")
         starts = 4 * (_BUCKETS + 1)
         self._starts: Sequence[int] = body[:starts].cast("I")
         self._entries = body[starts:]

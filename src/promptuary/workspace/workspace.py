@@ -160,7 +160,7 @@ class Workspace:
         if header is None:
             if self.policy.refusal(relative) is None:  # the person allows files with that name as text
                 return None
-            reason = f"{display_path(relative)} is not what its name says: no PNG, JPEG, GIF or WebP image."
+            reason = f"{display_path(relative)} is not what its name says: it is not a PNG, JPEG, GIF or WebP image."
             raise SourceError(Code.DISALLOWED_EXTENSION, reason)
         if max(header.width, header.height) > MOST_PIXELS:
             size = f"{header.width:,} × {header.height:,} pixels"

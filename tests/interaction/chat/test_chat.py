@@ -76,7 +76,7 @@ def test_an_answer_that_never_comes_can_be_interrupted_and_the_message_is_not_lo
 def test_a_wait_for_a_busy_service_is_told_and_can_be_stopped(begin: Begin, project: Path) -> None:
     chat = begin(Refuses(429, "slow down", retry_after=30), Says("At last."), columns=140)
     chat.press("Hello?\r")
-    chat.expect("receives too many requests (HTTP status 429: slow down); trying again in 30 s, Ctrl-C stops")
+    chat.expect("is rate limiting (HTTP status 429: slow down); trying again in 30 s, Ctrl-C stops")
     chat.interrupt()
     chat.expect("❯ Hello?", count=2)  # it waits in the prompt
     chat.press("\r")

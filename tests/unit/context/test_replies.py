@@ -214,7 +214,7 @@ def test_a_picture_that_a_tool_returned_leaves_a_mark() -> None:
         ({"type": "tool_result", "tool_use_id": "1", "content": [{"type": "hologram"}]}, "'hologram'"),
         ({"type": "function_call", "name": "x", "arguments": ""}, "here its id is nothing"),
         ({"type": "tool_use", "id": "1", "name": "x", "input": [1]}, "here its arguments is"),
-        ({"type": "tool_use", "id": "1", "name": "x", "input": {"a": {1}}}, "no JSON"),
+        ({"type": "tool_use", "id": "1", "name": "x", "input": {"a": {1}}}, "not JSON"),
         ({"type": "shell_call", "call_id": "1"}, "type 'shell_call' is none of these"),
         ({"choices": []}, "0 choices"),
         ({"choices": [CHOICE, CHOICE]}, "2 choices; give the message of the one that you took"),
@@ -234,7 +234,7 @@ def test_arguments_nested_beyond_reason_are_refused() -> None:
     nested: dict[str, Any] = {}
     for _ in range(100_000):
         nested = {"a": nested}
-    with pytest.raises(PromptuaryError, match="no JSON"):
+    with pytest.raises(PromptuaryError, match="not JSON"):
         reply_messages({"type": "tool_use", "id": "1", "name": "x", "input": nested})
     while nested:  # otherwise taking it down recurses just as deep
         nested = nested["a"]

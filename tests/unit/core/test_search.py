@@ -32,7 +32,7 @@ from promptuary.references.selection import FilePart, Selection, interpretations
 @pytest.mark.parametrize(
     ("filters", "told"),
     [
-        ({"kinds": ("cod",)}, "'cod' is no kind of file; use markdown, code, text, data"),
+        ({"kinds": ("cod",)}, "'cod' is not a kind of file; use markdown, code, text, data"),
         ({"paths": "src"}, r"paths of a search are a tuple of strings: paths=\('src',\)"),
         ({"kinds": "code"}, r"kinds=\('code',\)"),
     ],

@@ -278,9 +278,9 @@ def test_notes_are_forgotten_have_a_history_and_are_not_written_twice_in_any_lan
 def test_a_status_that_a_search_or_a_look_back_cannot_ask_for_is_refused(p: Promptuary) -> None:
     p.memory.write("Use tabs.")
 
-    with pytest.raises(PromptuaryError, match="active notes alone"):
+    with pytest.raises(PromptuaryError, match="only active notes"):
         p.memory.find("tabs", statuses=["archived"])
-    with pytest.raises(PromptuaryError, match="what was active then"):
+    with pytest.raises(PromptuaryError, match="were active at that time"):
         p.memory.list(as_of="2026-01-31", statuses=["archived"])
 
 

@@ -99,7 +99,7 @@ def test_each_wait_for_a_busy_service_is_told_before_it_begins(wire: str) -> Non
     asked_again, busy = events[:2]
     assert isinstance(asked_again, Retrying)
     assert isinstance(busy, Retrying)
-    assert asked_again.reason.endswith("receives too many requests (HTTP status 429: slow down)")
+    assert asked_again.reason.endswith("is rate limiting (HTTP status 429: slow down)")
     assert asked_again.seconds == 1.0
     assert busy.reason.endswith("is busy (HTTP status 529: overloaded)")
     assert text_of(events) == "At last."
@@ -163,7 +163,7 @@ def test_a_key_that_is_not_set_is_asked_for(wire: str) -> None:
     ("reply", "said"),
     [
         (Refuses(400, "no such field"), "answers with HTTP status 400: no such field"),
-        (Refuses(429, "slow down", retry_after=90), "receives too many requests"),
+        (Refuses(429, "slow down", retry_after=90), "is rate limiting"),
         (Refuses(529, "overloaded"), "is busy"),
         (BreaksOff(), "closed the connection early"),
         (BreaksOff("Half"), "closed the connection early"),

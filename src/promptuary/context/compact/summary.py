@@ -119,7 +119,7 @@ async def _answer(model: ChatModel, prompt: Sequence[Message], room: int) -> obj
 
 def _checked(answer: object, boundary: str, old: Sequence[Item]) -> Item | str:
     if not isinstance(answer, str):
-        return "the model's summary was no text"
+        return "the model's summary was not text"
     body = visible(answer.strip())[0]
     if not body:
         return "the model's summary was empty"

@@ -1,4 +1,4 @@
-"""What a compaction strategy is and returns.
+"""The interface of a compaction strategy, and its result.
 
 A strategy changes a history by replacements only: one item takes the place of others and lists their ids in
 ``stands_for``. Items are never merely removed, so everything that left a history can be found from the items in it.
@@ -46,7 +46,7 @@ def put_in_place(items: Sequence[Item], replacements: Sequence[Replacement]) -> 
 
 
 def in_one_step(first: Sequence[Replacement], then: Sequence[Replacement]) -> tuple[Replacement, ...]:
-    """Return what ``first`` and ``then`` do together, without the intermediate items, which are never stored."""
+    """Return the combined effect of ``first`` and ``then``, without the intermediate items, which are never stored."""
     intermediate = {replacement.item.id: replacement.ids for replacement in first}
     gone = {one for replacement in then for one in replacement.ids}
     left = [replacement for replacement in first if replacement.item.id not in gone]

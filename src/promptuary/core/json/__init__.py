@@ -142,7 +142,7 @@ def pruned_json(pruned: Pruned, *, dry_run: bool) -> dict[str, Any]:
 def reply_json(
     number: int, receipt: Receipt, proposed: Sequence[Proposal], learnt: Sequence[Experience]
 ) -> dict[str, Any]:
-    """Return what ``reply --json`` prints: the turn that is finished, its receipt, and what came of it."""
+    """Return what ``reply --json`` prints: the finished turn, its receipt, and what was learnt from it."""
     return {
         "thread": receipt.thread,
         "turn": number,
@@ -154,7 +154,7 @@ def reply_json(
 
 
 def run_json(result: "RunResult", calls: "Sequence[CallEnded]") -> dict[str, Any]:
-    """Return what ``ask --json`` prints: the answer, how it came about, and what it took."""
+    """Return what ``ask --json`` prints: the answer, its tool calls, and its cost."""
     called = [fields_json(one.call) | {"result": one.result, "is_error": one.is_error} for one in calls]
     answer = {"answer": result.said, "stop": result.stop, "requests": result.requests, "calls": called}
     took = {

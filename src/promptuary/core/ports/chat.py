@@ -24,7 +24,7 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """What is sent to a model: the whole prompt, the tools that it may call, and how long its answer may be."""
+    """A request to a model: the whole prompt, the tools that it may call, and how long its answer may be."""
 
     prompt: Prompt
     tools: Sequence[ToolSpec] = ()

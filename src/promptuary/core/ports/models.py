@@ -87,7 +87,7 @@ class Reranker(Protocol):
 
 
 ModelKind = Literal["embedder", "reranker", ""]
-"""What a model is for; empty where only the person knows."""
+"""The purpose of a model; empty if only the person knows."""
 
 FileState = Literal["whole", "changed", "missing"]
 """Whether a file of a fetched model is the one that was fetched."""

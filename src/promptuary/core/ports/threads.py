@@ -37,14 +37,14 @@ A continued turn was answered with tool calls: the turn with the next number has
 
 
 StateScope = Literal["thread", "user", "resource", "global"]
-"""What the state of a layer is stored for."""
+"""The scope of a layer's state."""
 
 PRIVATE_SCOPES: Final = frozenset({"thread", "user"})
 """State of these scopes belongs to the owner; that of the others is shared by everybody who uses the workspace."""
 
 
 class StateKey(NamedTuple):
-    """What a layer's state is stored under. ``name`` is the thread or the resource, and empty for the other scopes."""
+    """The key of a layer's state. ``name`` is the thread or the resource, and empty for the other scopes."""
 
     layer: str
     scope: StateScope

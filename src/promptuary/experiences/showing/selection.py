@@ -45,7 +45,7 @@ def selected(found: ExperienceResult) -> SelectedExperiences:
 def unfit(experience: Experience, strength: float) -> str:
     """Return why an experience is not shown; empty if it may be."""
     if experience.trust == "external":
-        return "it stems from text of others, and nobody confirmed it yet"
+        return "it comes from other people's text, and nobody has confirmed it yet"
     if strength <= LEAST_STRENGTH:
         return f"its strength is {strength:.2f}, and {LEAST_STRENGTH} is too little"
     if experience.confidence < LEAST_CONFIDENCE:

@@ -22,7 +22,7 @@ def remember(memory: TurnMemory, said: str, reference: Reference) -> NoteKept:
     if reference.raw not in {one.raw for one in scan(said) if one.kind == reference.kind}:
         raise SourceError(Code.NOT_REMEMBERED, f"it is not in the message as you typed it; {_ADVICE}")
     if reference.raw not in own_words(said).text:
-        raise SourceError(Code.NOT_REMEMBERED, f"it stands in what looks like a quotation or a paste; {_ADVICE}")
+        raise SourceError(Code.NOT_REMEMBERED, f"it is in what looks like a quotation or a paste; {_ADVICE}")
     try:
         written = memory.remembered(reference.value + reference.suffix, reason="asked for in a message")
     except SecretError as error:

@@ -1,4 +1,4 @@
-"""What messages and agents may do with notes: the memory of a principal, or what a session sees of it."""
+"""The interface to notes for messages and agents: the memory of a principal, or the part that a session sees."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -13,7 +13,7 @@ class TurnMemory(Protocol):
 
     @property
     def visible(self) -> VisibleNotes:
-        """What may be seen."""
+        """The visible notes."""
         ...
 
     def exact(self, key: str) -> Note | None:
@@ -29,7 +29,7 @@ class TurnMemory(Protocol):
         ...
 
     def history(self, key: str) -> Sequence[NoteChange]:
-        """Return what happened to a note, the oldest change first."""
+        """Return the changes of a note, the oldest first."""
         ...
 
     def put(self, draft: NoteDraft, *, if_rev: str | None = None, reason: str = "") -> Note:

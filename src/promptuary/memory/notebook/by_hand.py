@@ -38,7 +38,7 @@ class Differing:
 
 
 class HandChanges:
-    """What was done by hand to the notes in one place. ``record`` needs the lock of the files."""
+    """Detects and records changes by hand to the notes in one place. ``record`` needs the lock of the files."""
 
     def __init__(
         self,

@@ -65,11 +65,11 @@ def new_file(draft: NoteDraft, note: str, writer: Writer) -> NewFile:
 def changed_file(note: Note, draft: NoteDraft, writer: Writer) -> bytes:
     """Return the file of a note after a change; what the draft does not name is preserved byte for byte."""
     if draft.content is not None and not draft.content.strip():
-        raise PromptuaryError("a note needs content; to be rid of it, archive or forget it")
+        raise PromptuaryError("a note needs content; to remove it, archive or forget it")
     if problem := parse(note.text).problem:
         raise PromptuaryError(
             f"the front matter of the note {note.header.id} cannot be read ({problem}), so it would get a second one; "
-            f"mend it first: `promptuary memory edit {note.header.id}`"
+            f"fix it first: `promptuary memory edit {note.header.id}`"
         )
     values = _given(draft)
     if draft.kind is not None and draft.kind != note.header.kind:

@@ -62,7 +62,7 @@ OnChange = Callable[[NoteScope, Collection[str]], None]
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a write did: the note as it is now, and whether anything changed."""
+    """The result of a write: the note as it is now, and whether anything changed."""
 
     note: Note
     changed: bool = True

@@ -1,4 +1,4 @@
-"""What a thread has been shown of memory: the state of recall, as JSON. Pure.
+"""The notes that a thread has been shown: the state of recall, as JSON. Pure.
 
 Recalled notes are not part of the history, but are treated as if they were attached to the message that they were
 recalled for. They stay in the window as long as that message is in the history, so nothing is shown twice and nothing

@@ -156,7 +156,7 @@ def _problem(decision: Decision, known: Known, has_secret: HasSecret) -> str:
     draft = decision.draft
     for key, note in ((decision.id, known.target), (decision.supersedes, known.superseded)):
         if key and (not is_note_id(key) or note is None or note.header.status != "active"):
-            return f"there is no note {key[:80]!r} that may be changed; use the id of one that there is, or none"
+            return f"there is no note {key[:80]!r} that may be changed; use the id of an existing note, or none"
     if decision.action == "archive":
         return "" if decision.id else "it archives nothing"
     if not draft.content or not draft.title:

@@ -35,7 +35,7 @@ class NoteWriter(Protocol):
         ...
 
     def history(self, key: str) -> Sequence[NoteChange]:
-        """Return what happened to a note, the oldest change first."""
+        """Return the changes of a note, the oldest first."""
         ...
 
     def similar(self, text: str, limit: int) -> Sequence[str]:

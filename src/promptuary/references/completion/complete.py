@@ -1,4 +1,4 @@
-"""What the ``@`` and ``#`` menus offer at the end of a text.
+"""Builds the ``@`` and ``#`` menus for the end of a text.
 
 A token is completed only where ``scan`` would find a reference in its place: there is no menu in an email address,
 after an escaped sigil or in code. Pure, except for the functions in ``CompletionSources``.

@@ -75,7 +75,7 @@ def _leaves(paths: Sequence[str], context: ResolveContext) -> tuple[dict[str, Le
 
 @dataclass(slots=True)
 class _Costs:
-    """What was counted: bytes and tokens, by extension and together."""
+    """The counts so far: bytes and tokens, by extension and in total."""
 
     by_extension: dict[str, tuple[int, int]] = field(default_factory=dict)
     size: int = 0
@@ -90,7 +90,7 @@ class _Costs:
             self.tokens += leaf.tokens
 
     def of(self, path: str, size: int) -> int:
-        """Return what a file of that size probably costs."""
+        """Return the estimated cost of a file of that size."""
         known, tokens = self.by_extension.get(_extension(path)) or (self.size, self.tokens)
         return round(size * tokens / known) if known else size // _USUAL_BYTES_A_TOKEN
 

@@ -347,7 +347,7 @@ def _refuse(path: Path, name: str) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise PromptuaryError(f"{name} cannot be looked at ({error.strerror}); check its folder.") from error
+        raise PromptuaryError(f"{name} cannot be examined ({error.strerror}); check its folder.") from error
     if not stat.S_ISREG(found.st_mode):
         raise PromptuaryError(f"{name} is a link or not a file, and is not used; move it elsewhere.")
     if 0 < found.st_size < _SMALLEST:

@@ -15,7 +15,7 @@ _ADVICE = {
     sqlite3.SQLITE_PERM: "it may not be used by this user; change its permissions.",
     sqlite3.SQLITE_READONLY: "it may not be written; change its permissions or those of its folder.",
     sqlite3.SQLITE_IOERR: "the disk reported an error; nothing of this step is certain. Check the disk and repeat.",
-    sqlite3.SQLITE_TOOBIG: "a text is too long to be kept; shorten it.",
+    sqlite3.SQLITE_TOOBIG: "a text is too long to be stored; shorten it.",
 }
 
 
@@ -27,8 +27,8 @@ def is_busy(error: sqlite3.Error) -> bool:
 def damaged(name: str, detail: str) -> DatabaseDamagedError:
     """Return the error for a database that cannot be read."""
     return DatabaseDamagedError(
-        f"{name} is damaged ({detail}). It was left as it is. Put a backup in its place, or move it and the files "
-        "beside it whose names begin with its name away: a new one is made when there is none."
+        f"{name} is damaged ({detail}). It was left as it is. Restore a backup, or move away "
+        "this file and those beside it whose names begin with its name: then a new one is created."
     )
 
 

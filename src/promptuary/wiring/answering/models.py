@@ -99,7 +99,7 @@ def _given(model: StreamingModel | ChatModel) -> StreamingModel:
         from promptuary.models.chat.all_at_once import AllAtOnce  # noqa: PLC0415  (few need it)
 
         return AllAtOnce(cast("ChatModel", model))
-    raise ConfigError(f"{type(model).__name__} is no chat model: it has neither a method stream nor complete")
+    raise ConfigError(f"{type(model).__name__} is not a chat model: it has neither a method stream nor complete")
 
 
 def _service(settings: Settings, found: NamedModel) -> "AnthropicChatModel | EndpointChatModel | PydanticAiModel":

@@ -47,6 +47,6 @@ def _of_database(state: StateDatabase) -> Iterator[Finding]:
 def _of_writeback(state: StateDatabase, principal: Principal) -> Iterator[Finding]:
     for turn in state.writeback_queue(principal).waiting():
         if turn.tries:
-            later = "It is tried again." if turn.due is not None else "It is not tried again by itself."
-            said = f"what turn {turn.id} taught could not be written down: {turn.error}"
+            later = "It will be retried." if turn.due is not None else "It is not retried automatically."
+            said = f"the writeback of turn {turn.id} failed: {turn.error}"
             yield Finding("WRITEBACK_FAILED", said, f"thread {turn.thread}", later)

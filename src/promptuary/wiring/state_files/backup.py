@@ -53,7 +53,7 @@ def backup(root: Path, target: Path, *, everywhere: bool, force: bool) -> KeptRe
             gathered.take_workspace(one, f"workspaces/{number}", folder)
         gathered.take_person(folder)
         if not gathered.files:
-            raise PromptuaryError("nothing is kept yet, so there is nothing to back up")
+            raise PromptuaryError("nothing is stored yet, so there is nothing to back up")
         kept = [KeptFile(name, str(path), size_of(path)) for name, path in gathered.files.items()]
         write_archive(target.absolute(), now(), [str(one) for one in roots], gathered.files, force=force)
     return KeptReport(kept, done=True, notes=gathered.notes)

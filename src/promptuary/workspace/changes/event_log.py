@@ -23,7 +23,7 @@ TouchedPaths = frozenset[tuple[Path, str]]
 
 @dataclass(frozen=True, slots=True)
 class PossibleChanges:
-    """What may have changed up to ``generation``; ``paths`` is ``None`` if anything may have."""
+    """The paths that may have changed up to ``generation``; ``None`` if any path may have."""
 
     generation: int
     paths: TouchedPaths | None

@@ -17,7 +17,7 @@ def read_export(path: Path, largest: int) -> str:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:  # noqa: PTH123  (it is open already)
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise PromptuaryError(f"{name} is no file")
+                raise PromptuaryError(f"{name} is not a file")
             content = file.read(largest + 1)
     except (OSError, ValueError) as error:
         raise PromptuaryError(

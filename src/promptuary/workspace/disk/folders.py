@@ -1,4 +1,4 @@
-"""What is in the folders of a workspace: names, kinds and status, without following a link.
+"""Lists the folders of a workspace: names, kinds and status, without following a link.
 
 For very many paths: a folder is opened once for consecutive queries. A link that replaces a folder meanwhile is not
 followed. Opens no file, and does not know which names may be read or listed.

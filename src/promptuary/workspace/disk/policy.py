@@ -54,7 +54,7 @@ _SECRET_PATH_STARTS = frozenset(path.split("/", 1)[0] for path in SECRET_PATHS)
 
 @dataclass(frozen=True, slots=True)
 class ReadPolicy:
-    """What may be read.
+    """The rules for what may be read.
 
     ``allowed`` holds extensions with their dot and whole names, in lower case; names without an extension are always
     allowed. ``also`` holds what a person allows in addition; ``*`` is every extension. ``allow_sensitive`` holds names,

@@ -30,7 +30,7 @@ from promptuary.workspace.disk.openers import (
 )
 
 PathKind = Literal["file", "folder", "other", "outside"]
-"""What a path is: ``other`` exists but cannot be opened (a pipe, a device, a link that is not followed).
+"""The kind of a path: ``other`` exists but cannot be opened (a pipe, a device, a link that is not followed).
 
 ``outside`` is what a session may not see: whether it exists is not checked."""
 

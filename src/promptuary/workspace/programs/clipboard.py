@@ -91,7 +91,7 @@ def _output(command: list[str]) -> bytes:
             data = _read_within(process)
             code = process.wait(_SECONDS)
     except subprocess.TimeoutExpired:
-        raise SourceError(Code.TIMEOUT, f"{Path(command[0]).name} did not tell what is in the clipboard.") from None
+        raise SourceError(Code.TIMEOUT, f"{Path(command[0]).name} did not return what was copied.") from None
     except OSError as error:
         raise _failed(command, error.strerror or "it could not be started") from error
     if len(data) > MAX_BYTES:
@@ -133,7 +133,7 @@ def _start(command: list[str], data: bytes) -> None:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise SourceError(Code.TIMEOUT, f"{Path(command[0]).name} did not take what was to be copied.") from None
+        raise SourceError(Code.TIMEOUT, f"{Path(command[0]).name} did not accept the text to copy.") from None
     except OSError as error:
         raise _failed(command, error.strerror or "it could not be started") from error
     if done.returncode != 0:

@@ -50,7 +50,7 @@ def _editor() -> list[str]:
             return words
     found = next((program for name in _FALLBACKS if (program := shutil.which(name)) is not None), None)
     if found is None:
-        raise PromptuaryError("there is no editor; set $EDITOR to the command of yours")
+        raise PromptuaryError("no editor is configured; set $EDITOR to the command of your editor")
     return [found]
 
 

@@ -28,12 +28,12 @@ def refusal(where: str, status: int, said: str, *, wait: float = 0.0, has_key: b
             sentence = f"{where} does not accept the key{' for this' if status == 403 else ''} ({why}); "
             return f"{sentence}{advice or 'check it'}."
         case 401 | 403 if advice:
-            return f"{where} wants a key, and none is configured ({why}); {advice}."
+            return f"{where} requires a key, and none is configured ({why}); {advice}."
         case _ if 300 <= status < 400:
             return f"{where} redirects, which is not followed; configure the address that it redirects to."
         case 429:
-            later = f"; it wants to be asked again in {wait:,.0f} seconds" if wait else ""
-            return f"{where} is asked too often ({why}){later}."
+            later = f"; it asks to wait {wait:,.0f} seconds" if wait else ""
+            return f"{where} is rate limiting ({why}){later}."
         case 529:
             return f"{where} is busy ({why})."
         case 404:

@@ -75,8 +75,8 @@ def test_the_wait_may_be_a_date() -> None:
     [
         (401, True, "check X", "a.b does not accept the key (HTTP status 401: no); check X."),
         (403, True, "check X", "a.b does not accept the key for this (HTTP status 403: no); check X."),
-        (401, False, "set X", "a.b wants a key, and none is configured (HTTP status 401: no); set X."),
-        (429, True, "", "a.b is asked too often (HTTP status 429: no); it wants to be asked again in 9,000 seconds."),
+        (401, False, "set X", "a.b requires a key, and none is configured (HTTP status 401: no); set X."),
+        (429, True, "", "a.b is rate limiting (HTTP status 429: no); it asks to wait 9,000 seconds."),
         (404, True, "", "a.b answers with HTTP status 404: no; check the address and the name of the model."),
         (400, True, "", "a.b answers with HTTP status 400: no."),
     ],

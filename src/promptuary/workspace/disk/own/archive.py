@@ -122,7 +122,7 @@ def _manifest(archive: zipfile.ZipFile, source: Path) -> Manifest:
         if kind not in (0, stat.S_IFREG) or one.is_dir():
             raise _refused(f"{one.filename!r} in it is not a plain file")
         if one.filename != _MANIFEST and NAME.fullmatch(one.filename) is None:
-            raise _refused(f"{one.filename!r} in it is no name that a backup has")
+            raise _refused(f"{one.filename!r} in it is not a name that a backup has")
     if _MANIFEST not in names or archive.getinfo(_MANIFEST).file_size > _LARGEST_MANIFEST:
         raise _refused("it has no manifest")
     manifest = _parsed(_bounded(archive, _MANIFEST, _LARGEST_MANIFEST))
