@@ -52,7 +52,7 @@ LoadStates = Callable[[Sequence[StateKey]], Awaitable[Sequence[LayerState | None
 
 @dataclass(slots=True)
 class HookLog:
-    """What the hooks of one turn did: their times, their failures, and their notes for the person, each once."""
+    """The log of the hooks of one turn: their times, their failures, and their notes for the person, each once."""
 
     hooks: list[HookRun] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
@@ -66,7 +66,7 @@ class LayerRun:
     layer: Layer
     context: LayerContext
     key: StateKey | None
-    """What the state is stored under; ``None`` if it lives in this process only."""
+    """The key of the stored state; ``None`` if it is not stored."""
     ready: bool = False
     disabled: bool = False
     refused: bool = False
@@ -77,7 +77,7 @@ class LayerRun:
 
 
 def state_key(layer: Layer, thread: str, resource: str) -> StateKey | None:
-    """Return what the state of a layer is stored under; ``None`` if it has none."""
+    """Return the key of a layer's stored state; ``None`` if it is not stored."""
     names: Mapping[str, tuple[StateScope, str]] = {
         "thread": ("thread", thread),
         "user": ("user", ""),
@@ -318,7 +318,7 @@ def _counted(blocks: Sequence[Block], counter: TokenCounter) -> Sequence[Block]:
 
 
 def _size(recall: Recall, counter: TokenCounter) -> int:
-    """Return what the texts of ``recall`` cost, without the envelope of the first."""
+    """Return the cost of the texts of ``recall``, without the envelope of the first."""
     updates = recall.updates_text
     return counter.count(recall.text) + (counter.count(updates) + MESSAGE_OVERHEAD if updates else 0)
 

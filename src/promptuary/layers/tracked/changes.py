@@ -1,4 +1,4 @@
-"""What has changed since the base was sent: each file as a diff or as its new text, whichever is smaller. Pure.
+"""Changes since the base was sent: each file as a diff or as its new text, whichever is smaller. Pure.
 
 The base is repeated only while that pays: as soon as the changes have cost, over all requests since, as much as
 rewriting the files, they are rewritten. So the total cost is at most twice that of the better choice.

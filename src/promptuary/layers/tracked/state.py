@@ -49,12 +49,12 @@ class Refused:
 
 
 Observation = Seen | Gone | Refused
-"""What one reading of a file found."""
+"""The result of reading a file once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What is known of a file; ``existed`` distinguishes a deleted file from one that never existed."""
+    """The condition of a file; ``existed`` distinguishes a deleted file from one that never existed."""
 
     state: FileState = "missing"
     revision: str = ""
