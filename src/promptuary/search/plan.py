@@ -1,4 +1,4 @@
-"""What a sync has to do: compares the files on disk with the index. Pure: nothing is read or written here.
+"""Plans a sync: compares the files on disk with the index. Pure: nothing is read or written here.
 
 A file whose stamp is unchanged is not opened. A file that is new or has another stamp is read, and its hash decides:
 unchanged, moved from a path that is gone, or changed. If a folder is missing or empty, nothing is deleted: an unmounted
