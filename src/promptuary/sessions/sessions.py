@@ -37,7 +37,7 @@ _CACHED: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """What sessions choose from: the files of a workspace, the notes of a thread, and experiences."""
+    """What sessions can pin: the files of a workspace, the notes of a thread, and experiences."""
 
     workspace: Workspace
     memory: Callable[[str], Memory]
