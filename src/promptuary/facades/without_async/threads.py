@@ -250,8 +250,8 @@ class BlockingThreads:
     def import_(self, source: str | Path, *, thread: str | None = None) -> ImportedThread:
         """Create a thread from the JSON that ``export`` wrote: ``source`` is the text, or a ``Path``.
 
-        Only the messages are imported, with new ids; nothing is learnt from them. Raises ``ConflictError`` if there is
-        a thread with that name, and ``PromptuaryError`` for invalid input.
+        Only the messages are imported, with new ids; they count as text from outside, not as words said here. Raises
+        ``ConflictError`` if there is a thread with that name, and ``PromptuaryError`` for invalid input.
         """
         return self._run(lambda threads: threads.import_(source, thread=thread), create=True)
 
