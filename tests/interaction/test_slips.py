@@ -63,6 +63,7 @@ SILENT = [
     '@search:"" and @file: and @file:<path>',
     'b"/%20ABC%20123%20:/[]@",',
     "@alice: look at this, @bob:thanks",
+    "@absent.py and @absent/main.rs and @src/nothing",
 ]
 
 
@@ -82,6 +83,18 @@ def test_a_slip_is_told_with_what_was_meant(files: Files, text: str, meant: str)
     assert text[slip.start : slip.end] == slip.raw
     assert str(slip) in expansion.warnings
     assert expansion.messages[-1]["content"] == text  # the model is told nothing
+
+
+@pytest.mark.parametrize("text", ["@src/absent.py", "see @src/absent.py:3-5, please", '@"my dir/absent.py"'])
+def test_a_file_that_is_not_in_a_folder_that_is_there_is_reported_without_a_guess(files: Files, text: str) -> None:
+    with Promptuary.open(files(TREE)) as promptuary:
+        expansion = promptuary.expand(text)
+
+    assert [one.meant for one in expansion.slips] == [""]
+    assert [str(one) for one in expansion.slips] == [
+        f"{expansion.slips[0].raw} is sent as text: there is no such file or folder."
+    ]
+    assert expansion.incomplete
 
 
 @pytest.mark.parametrize("text", SILENT)
