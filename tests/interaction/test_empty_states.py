@@ -28,6 +28,16 @@ def test_the_history_of_an_unknown_thread_is_not_called_empty(run: Run) -> None:
     assert run("thread", "history", "-t", "known") == (1, "", "this thread has no messages yet\n")
 
 
+@pytest.mark.parametrize(
+    ("typed", "code"), [(("thread", "export"), 2), (("session", "prune", "--older-than", "1d"), 1)]
+)
+def test_a_mistyped_thread_is_answered_with_the_existing_ones(run: Run, typed: tuple[str, ...], code: int) -> None:
+    run("expand", "-t", "known", "Hello")
+
+    told = "promptuary: there is no thread knwon; existing threads: known\n"
+    assert run(*typed, "-t", "knwon") == (code, "", told)
+
+
 def test_a_list_without_active_notes_says_how_to_list_the_archived_ones(run: Run) -> None:
     note = run("remember", "We deploy on Fridays.")[1].split()[0]
     run("memory", "archive", note)

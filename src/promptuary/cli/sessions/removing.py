@@ -7,6 +7,7 @@ from typing import Final
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import confirmed, print_json
 from promptuary.cli.memory.printing import say
+from promptuary.cli.threads.waiting import unknown
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.json import audit_json, pruned_json, session_json
 from promptuary.core.ledger import Pruned
@@ -44,7 +45,11 @@ def prune(promptuary: Promptuary, options: argparse.Namespace) -> int:
     if options.json:
         print_json(pruned_json(done, dry_run=options.dry_run))
     elif done == Pruned():
-        print("no turns are that old")
+        missing = unknown(promptuary, options.thread) if options.thread is not None else ""
+        if missing:
+            say(f"promptuary: {missing}")
+        else:
+            print("no turns are that old")
     else:
         turns = ", ".join(
             (

@@ -7,6 +7,7 @@ from typing import Final
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json, standard_input
+from promptuary.cli.threads.waiting import unknown
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.json import imported_json
 from promptuary.core.text import counted, one_line, visible
@@ -25,6 +26,8 @@ def export(promptuary: Promptuary, thread: str, options: argparse.Namespace) -> 
     if options.thread is None and named in {one.id for one in promptuary.threads.list()}:
         name = one_line(named)
         raise PromptuaryError(f"{name} is a thread, not a file; use promptuary thread export --thread {name} [FILE]")
+    if missing := unknown(promptuary, thread):
+        raise PromptuaryError(missing)
     file = None if named == _STREAM else Path(named)
     text = promptuary.threads.export(thread=thread, form=options.form or "json", file=file, force=options.force)
     if file is None:
