@@ -371,11 +371,11 @@ def test_a_folder_that_vanished_is_kept_until_told_otherwise(run: Run, project: 
     (project / "docs").rename(project / "elsewhere")
     held = run()
     assert held.code == 0
-    assert f"note: {project}/docs is missing; what is indexed of it was kept" in held.err
+    assert f"note: {project}/docs is missing; its entries in the index were kept" in held.err
     assert "(promptuary index --prune removes its files)" in held.err
     value = run("--json").json
     assert (value["files"], value["removed"]) == (1, 0)
-    text = f"{project}/docs is missing; what is indexed of it was kept"
+    text = f"{project}/docs is missing; its entries in the index were kept"
     assert value["held"] == [
         {"code": "FOLDER_HELD", "text": text, "folder": f"{project}/docs", "reason": "missing", "inside": ""}
     ]
@@ -400,7 +400,7 @@ def test_a_folder_that_may_not_be_listed_is_kept_and_not_said_to_be_gone(run: Ru
     finally:
         (project / "docs").chmod(0o755)
 
-    assert (held.code, held.err) == (0, f"note: {project}/docs cannot be listed; what is indexed of it was kept\n")
+    assert (held.code, held.err) == (0, f"note: {project}/docs cannot be listed; its entries in the index were kept\n")
 
 
 def test_rebuild_makes_everything_anew(run: Run) -> None:

@@ -531,7 +531,7 @@ def test_a_memory_of_another_program_is_imported_once(run: Run, tmp_path: Path) 
         "agent",
         "import",
     )
-    assert first.json["skipped"]["outside.md"] == "it is a link or no regular file, which is not followed"
+    assert first.json["skipped"]["outside.md"] == "it is a link or not a regular file, and is not followed"
     assert again.out == ""
     assert "imported 0 notes, 1 already known" in again.err
 

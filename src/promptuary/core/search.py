@@ -380,7 +380,7 @@ def note_text(note: SearchNote) -> str:
     """Return ``note`` as a sentence for a person."""
     match note:
         case FolderHeld():
-            return f"{_why_held(note)}; what is indexed of it was kept"
+            return f"{_why_held(note)}; its entries in the index were kept"
         case FilesSkipped(files):
             named = ", ".join(f"{path} ({code})" for path, code in list(files.items())[:_NAMED])
             more = len(files) - _NAMED

@@ -101,7 +101,7 @@ def checked_type(name: str) -> str:
     near = get_close_matches(str(name)[:80], TYPES, 1)
     hint = f"; did you mean {near[0]}?" if near else ""
     raise ConfigError(
-        f"{str(name)[:80]!r} is no type of experience: use {', '.join(TYPES)}, "
+        f"{str(name)[:80]!r} is not a type of experience: use {', '.join(TYPES)}, "
         f"or package.name for one of your own{hint}"
     )
 

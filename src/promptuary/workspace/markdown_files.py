@@ -107,7 +107,7 @@ def _markdown_below(top: Path, policy: ReadPolicy) -> Iterator[tuple[str, str]]:
                     is_read = name not in _LEFT_OUT and not policy.closes(path) and folder.count("/") < DEEPEST
                     pending += [f"{path}/"] if is_read else []
                 elif name.lower().endswith(_ENDINGS):
-                    yield path, "" if kind == "file" else "it is a link or no regular file, which is not followed"
+                    yield path, "" if kind == "file" else "it is a link or not a regular file, and is not followed"
 
 
 def write_new_folder(path: Path, files: Mapping[str, bytes]) -> None:

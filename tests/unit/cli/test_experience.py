@@ -143,7 +143,7 @@ def test_forgetting_needs_a_yes(run: Run) -> None:
     ("words", "said"),
     [
         (["add", "--score", "2", "x"], "success_score is a number from 0 to 1"),
-        (["add", "--type", "task", "x"], "is no type of experience"),
+        (["add", "--type", "task", "x"], "is not a type of experience"),
         (
             ["add", "--prefer", "a", "--type", "tool_chain", "x"],
             "--prefer cannot be combined with --solution or --type",

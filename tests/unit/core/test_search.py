@@ -86,12 +86,12 @@ def test_the_place_of_any_file_is_read_back_as_that_file_and_those_lines(path: s
         (IndexBusy(here=True), "files are being indexed; the latest changes are not in the index yet"),
         (IndexRebuilt(), "the index was damaged and has been rebuilt; nothing was lost"),
         (SearchedByWordsOnly("the service is away"), "searched by words only: the service is away"),
-        (FolderHeld("/a", "missing"), "/a is missing; what is indexed of it was kept"),
-        (FolderHeld("/a", "empty"), "/a has no files left; what is indexed of it was kept"),
-        (FolderHeld("/a", "unreadable", inside="b"), "/a/b cannot be listed; what is indexed of it was kept"),
+        (FolderHeld("/a", "missing"), "/a is missing; its entries in the index were kept"),
+        (FolderHeld("/a", "empty"), "/a has no files left; its entries in the index were kept"),
+        (FolderHeld("/a", "unreadable", inside="b"), "/a/b cannot be listed; its entries in the index were kept"),
         (
             FolderHeld("/a", "unreadable", detail="/a cannot be listed (Permission denied); make sure you may."),
-            "/a cannot be listed (Permission denied); make sure you may; what is indexed of it was kept",
+            "/a cannot be listed (Permission denied); make sure you may; its entries in the index were kept",
         ),
         (FilesUnparsed(("/a", "/b")), "indexed by paragraphs, since parsing takes too long: /a, /b"),
         (

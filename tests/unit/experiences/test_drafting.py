@@ -30,8 +30,8 @@ def deep(levels: int) -> Any:
     [
         ({"type_": "task_solutoin"}, "did you mean task_solution"),
         ({"type_": "Deploy"}, "package.name for one of your own"),
-        ({"type_": "acme.deploy now"}, "is no type of experience"),
-        ({"type_": None}, "is no type of experience"),
+        ({"type_": "acme.deploy now"}, "is not a type of experience"),
+        ({"type_": None}, "is not a type of experience"),
         ({"intent": ""}, "intent is empty"),
         ({"intent": " \n\t"}, "intent is empty"),
         ({"intent": 7}, "intent is a text, not int"),

@@ -171,7 +171,7 @@ def _no_program(done: str) -> SourceError:
             f"the clipboard cannot be {done}: neither WAYLAND_DISPLAY nor DISPLAY is set, so there is no desktop here"
         )
         return SourceError(Code.NEEDS_EXTRA, reason)
-    return SourceError(Code.NEEDS_EXTRA, f"no program is there by which the clipboard can be {done}; {_INSTALL}")
+    return SourceError(Code.NEEDS_EXTRA, f"no program is installed by which the clipboard can be {done}; {_INSTALL}")
 
 
 def _failed(command: list[str], why: str) -> SourceError:

@@ -134,7 +134,7 @@ def test_what_cannot_be_copied_is_printed_and_the_exit_code_tells(
     assert main(["expand", "--copy", "words"]) == 1
     out, err = capsys.readouterr()
     assert out == "words\n"
-    assert "cannot copy: no program is there" in err
+    assert "cannot copy: no program is installed" in err
 
 
 def test_copying_without_a_program_is_refused(files: Files, desk: Path) -> None:

@@ -207,7 +207,7 @@ def vanished(files: Files, vault: Path) -> Path:
 def test_what_there_is_to_tell_of_the_index_is_told_once_and_not_to_the_model(vanished: Path, message: str) -> None:
     expansion = expanded(vanished, message)
 
-    (told,) = [warning for warning in expansion.warnings if "what is indexed of it was kept" in warning]
+    (told,) = [warning for warning in expansion.warnings if "its entries in the index were kept" in warning]
     assert told.startswith(f"{vanished.parent / 'vault'} is missing")
     assert "was kept" not in sent(expansion)
 
@@ -216,7 +216,7 @@ def test_in_a_thread_the_receipt_tells_it(vanished: Path) -> None:
     with opened(vanished, recall_tokens=0) as promptuary:
         turn = promptuary.threads.prepare("@search:zebra")
 
-    assert [warning for warning in turn.receipt.warnings if "what is indexed of it was kept" in warning]
+    assert [warning for warning in turn.receipt.warnings if "its entries in the index were kept" in warning]
 
 
 def test_a_file_that_was_skipped_is_told_beside_the_prompt(indexed: Path) -> None:
