@@ -5,12 +5,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from promptuary.core.errors import PromptuaryError
 from promptuary.core.messages import Item, Message
 from promptuary.core.ports.threads import TurnRecord
 from promptuary.core.receipts import Receipt, ReceiptEntry
 
+_LONGEST_NAME: Final = 200
+
 FileState = Literal["ok", "empty", "missing", "deleted", "error"]
 """``missing``: it never existed; ``deleted``: it existed before."""
+
+
+def thread_name(name: str) -> str:
+    """Return ``name``. Raises ``PromptuaryError`` if it cannot name a thread."""
+    if not name or not name.isprintable() or len(name) > _LONGEST_NAME:
+        shown = name if len(name) <= _LONGEST_NAME else f"{name[:20]}…"
+        raise PromptuaryError(f"{shown!r} cannot name a thread; use up to {_LONGEST_NAME} printable characters")
+    return name
 
 
 @dataclass(frozen=True, slots=True)

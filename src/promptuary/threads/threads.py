@@ -25,6 +25,7 @@ from promptuary.core.threads import (
     Replay,
     Rerun,
     UndoneTurn,
+    thread_name,
 )
 from promptuary.layers.runner import HookLog, dispose
 from promptuary.layers.tracked.layer import TrackedFiles
@@ -42,7 +43,6 @@ from promptuary.threads.turn import Thread
 from promptuary.workspace.disk.export_files import read_export, write_export
 from promptuary.workspace.workspace import Workspace
 
-_LONGEST_NAME = 200
 _SMALLEST_WINDOW = 100
 _LONGEST_AGO = 365_000
 _EVERY = 1_000_000
@@ -123,7 +123,7 @@ class Threads:
         window = answering.window or self._options.room.window
         if thread is None:
             return await Run(self._unrecorded(window), answering, options, lambda: None).answer(text, pasted)
-        name = _named(thread)
+        name = thread_name(thread)
         other = window != self._options.room.window
         one = Thread(name, self._past.for_window(window)) if other else self._thread(name)
         async with self._held(name):
@@ -136,7 +136,7 @@ class Threads:
         if thread is None:
             return await self._unrecorded(window).prepare(text, pasted, specs)
         scratch = self._past.rehearsal(window)
-        return await previewed(text, _named(thread), self._options.store, scratch, pasted=pasted, tools=specs)
+        return await previewed(text, thread_name(thread), self._options.store, scratch, pasted=pasted, tools=specs)
 
     def _unrecorded(self, window: int) -> Thread:
         """Return a thread of which nothing stays, and that no session is over."""
@@ -166,7 +166,7 @@ class Threads:
             requests = (*pending.earlier, pending.number)
             undone = UndoneTurn(thread, pending.number, pending.text, "", answered=False, messages=0, requests=requests)
             return await concurrency.run(lambda: self._given_back(undone, pending.root))
-        return await concurrency.run(lambda: self._undo(_named(thread)))
+        return await concurrency.run(lambda: self._undo(thread_name(thread)))
 
     def _undo(self, thread: str) -> UndoneTurn:
         store = self._options.store
@@ -212,7 +212,7 @@ class Threads:
 
     def waiting(self, *, thread: str) -> Waiting:
         """Return what goes with the next message of a thread."""
-        return waiting(self._options.store, _named(thread))
+        return waiting(self._options.store, thread_name(thread))
 
     def list(self) -> Sequence[ThreadInfo]:
         """Return every thread, the most recently used first."""
@@ -220,15 +220,15 @@ class Threads:
 
     def turns(self, *, thread: str) -> Sequence[TurnRecord]:
         """Return the turns of a thread in the order of their numbers."""
-        return self._ledger.turns(_named(thread))
+        return self._ledger.turns(thread_name(thread))
 
     def history(self, *, thread: str, everything: bool) -> Sequence[Item]:
         """Return the history of a thread."""
-        return self._ledger.history(_named(thread), everything=everything)
+        return self._ledger.history(thread_name(thread), everything=everything)
 
     def replay(self, *, thread: str, number: int | None, fetch: bool) -> Replay:
         """Return a past turn as it was sent."""
-        return self._ledger.replay(_named(thread), number, fetch=fetch)
+        return self._ledger.replay(thread_name(thread), number, fetch=fetch)
 
     async def rerun(self, *, thread: str, number: int | None, window: int | None, model: str | None) -> Rerun:
         """Run a past turn again, for another window or by another model; nothing is recorded."""
@@ -249,7 +249,7 @@ class Threads:
 
     def sources(self, *, thread: str, number: int | None) -> Sequence[AuditRow]:
         """Return what a turn was based on."""
-        turn = self._ledger.turn(_named(thread), number)
+        turn = self._ledger.turn(thread_name(thread), number)
         return self._auditor.sources(turn.thread, turn.number)
 
     def prune(self, older_than_days: float, *, thread: str | None, dry_run: bool) -> Pruned:
@@ -258,12 +258,12 @@ class Threads:
         if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= _LONGEST_AGO:
             raise PromptuaryError(f"older_than_days is a number of days from 0 on, not {given!r}")
         before = datetime.now(UTC) - timedelta(days=older_than_days)
-        name = None if thread is None else _named(thread)
+        name = None if thread is None else thread_name(thread)
         return self._options.store.prune(before.strftime("%Y-%m-%dT%H:%M:%S"), thread=name, dry_run=dry_run)
 
     def remove(self, *, thread: str) -> Pruned:
         """Remove a thread as a whole."""
-        store, name = self._options.store, _named(thread)
+        store, name = self._options.store, thread_name(thread)
         if name not in {one.id for one in store.threads()}:
             raise PromptuaryError(f"there is no thread {name!r}")
         self._threads.pop(name, None)
@@ -271,7 +271,7 @@ class Threads:
 
     def rename(self, *, thread: str, name: str) -> None:
         """Give a thread another name, and note it in what refers to it."""
-        before, after, principal = _named(thread), _named(name), self._options.principal
+        before, after, principal = thread_name(thread), thread_name(name), self._options.principal
         if self._past.memory_by_thread:
             raise PromptuaryError(
                 "notes are kept by thread here (memory_folder has {thread}): under another name it would lose its own"
@@ -286,7 +286,7 @@ class Threads:
 
     def export(self, *, thread: str, form: ExportForm, file: Path | None, force: bool) -> str:
         """Return a thread as text, and write it to ``file``."""
-        store, name = self._options.store, _named(thread)
+        store, name = self._options.store, thread_name(thread)
         if name not in {one.id for one in store.threads()}:
             raise PromptuaryError(f"there is no thread {name!r}")
         if form not in get_args(ExportForm):
@@ -313,7 +313,7 @@ class Threads:
         if len(text) > exchange.LARGEST:
             raise PromptuaryError(f"the export is longer than {exchange.LARGEST:,} characters")
         read, store = exchange.from_text(text), self._options.store
-        name = _named(read.thread if thread is None else thread)
+        name = thread_name(read.thread if thread is None else thread)
         with self._database.transaction():
             if name in {one.id for one in store.threads()}:
                 raise ConflictError(f"There is a thread {name!r} already; import it under another name.")
@@ -340,7 +340,7 @@ class Threads:
 
     def totals(self, *, thread: str) -> Totals:
         """Return what was sent, answered and paid in a thread."""
-        return self._options.store.totals(_named(thread))
+        return self._options.store.totals(thread_name(thread))
 
     def stats(self, *, thread: str) -> HistoryStats:
         """Return how much of the window the history of a thread takes."""
@@ -353,7 +353,7 @@ class Threads:
     def _thread(self, name: str) -> Thread:
         known = self._threads.get(name)
         if known is None:
-            known = self._threads.setdefault(name, Thread(_named(name), self._options))
+            known = self._threads.setdefault(name, Thread(thread_name(name), self._options))
         return known
 
     def _attachments(self, name: str) -> Attachments:
@@ -362,10 +362,4 @@ class Threads:
                 f"the layer {self._files.id!r} was replaced by one that is no TrackedFiles, so no files are tracked"
             )
         workspace = self._past.workspace
-        return Attachments(_named(name), self._options.store, self._files, self._options.counter, workspace)
-
-
-def _named(name: str) -> str:
-    if not name or not name.isprintable() or len(name) > _LONGEST_NAME:
-        raise PromptuaryError(f"{name!r} cannot name a thread; use up to {_LONGEST_NAME} printable characters")
-    return name
+        return Attachments(thread_name(name), self._options.store, self._files, self._options.counter, workspace)

@@ -321,3 +321,9 @@ def test_without_the_extra_it_says_how_to_install_it(
     with PseudoTerminal(["chat"], folder=project, environment={}) as chat:
         assert chat.ended() == 2
     assert "pip install 'promptuary[chat]'" in chat.everything
+
+
+def test_a_name_that_no_thread_can_have_is_refused_before_anything_is_asked(begin: Begin) -> None:
+    chat = begin(arguments=("--thread", "x" * 300), ready="'xxxxxxxxxxxxxxxxxxxx…' cannot name a thread")
+
+    assert chat.ended() == 2

@@ -92,6 +92,7 @@ class MenuPrompt(AnyPrompt):
             style=_STYLE,
             interrupt_exception=PromptInterruptedError,
             reserve_space_for_menu=6,
+            enable_suspend=True,
             input=keyboard,
             output=output,
         )

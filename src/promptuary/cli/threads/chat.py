@@ -7,6 +7,7 @@ from typing import Final
 from promptuary.chat.start import start
 from promptuary.cli.common import opened_by
 from promptuary.core.errors import PromptuaryError
+from promptuary.core.threads import thread_name
 from promptuary.engine import Promptuary
 
 DONE: Final = 0
@@ -20,7 +21,7 @@ def main(options: argparse.Namespace) -> int:
         )
     start(
         lambda: opened_by(Promptuary.open, options, counting=False),
-        thread="main" if options.thread is None else options.thread,
+        thread=thread_name("main" if options.thread is None else options.thread),
         tools=not options.no_tools,
         max_requests=options.max_requests,
         may_write=options.yes,
