@@ -140,7 +140,7 @@ def test_a_copy_of_the_own_database_in_another_folder_is_not_used(tmp_path: Path
 
 def test_who_adopts_a_database_has_its_threads(clone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["adopt", "--workspace", str(clone)]) == 0
-    assert "is yours: 1 thread" in capsys.readouterr().err
+    assert "adopted the database of this folder: 1 thread" in capsys.readouterr().err
     assert FORGED in history(clone)
     with_thread(clone, "and mine")
     assert "and mine" in history(clone)
