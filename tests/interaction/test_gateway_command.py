@@ -170,7 +170,7 @@ def test_what_is_missing_for_an_answer_is_told_at_the_start() -> None:
 
     assert "nobody gets an answer: no model is set; set answer_model" in bot.said[0]
     assert 'nobody may write to it yet: set allow = ["ID"]' in bot.said[1]
-    assert fake.texts("42") == ["I do not know you. Whoever runs this bot can allow your id: 42"]
+    assert fake.texts("42") == ["I do not know you. The operator of this bot can allow your id: 42"]
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
@@ -227,11 +227,11 @@ def test_a_model_that_cannot_answer_is_told_by_check(monkeypatch: pytest.MonkeyP
     [
         (
             'workspace = "{root}/nope"',
-            "is not a folder that can be opened. Create or mend it, or name another workspace",
+            "is not a folder that can be opened. Create or repair it, or name another workspace",
         ),
         (
             'workspace = "{root}"\nfolders = ["docs", "dosc"]',
-            "'dosc' is no folder of {root}: create it, or correct folders",
+            "'dosc' is not a folder of {root}: create it, or correct folders",
         ),
         ('workspace = "app"', "workspace must be a full path: write it from / or from ~, as in ~/app"),
     ],

@@ -1,1 +1,1 @@
-"""Chat gateways: Telegram, Discord and Slack. Each platform is an adapter of its own; all else is shared by them."""
+"""Chat gateways: Telegram, Discord and Slack. Each platform has its own adapter; they share everything else."""

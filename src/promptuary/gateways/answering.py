@@ -1,7 +1,7 @@
-"""Makes the answer to one message: a command, a choice by number, documents, or a turn that the model answers.
+"""Answers one message: a command, a choice by number, documents, or a turn that the model answers.
 
-An answer is Markdown; what is not meant as such is escaped in it. Errors of the model and of the machine are logged
-for the operator; the person gets a sentence without any detail of the machine.
+An answer is Markdown; plain text in it is escaped. Errors of the model and of the machine are logged for the operator;
+the person gets a sentence without any detail of the machine.
 """
 
 import asyncio
@@ -32,30 +32,30 @@ from promptuary.gateways.texts.wording import about_references, in_chat, unanswe
 logger = logging.getLogger(__name__)
 
 COMMANDS: Final = frozenset({"context", "memory", "find", "search", "why", "compact", "undo", "help"})
-"""The slash commands of a chat: nothing in them touches the machine, or chooses what costs money."""
+"""The slash commands of a chat: none of them touches the machine, or chooses something that costs money."""
 
 GREETING: Final = "Hello! Write to me as you would to anybody; {mark}help shows what else I can do."
 RESTARTED: Final = "(I was restarted while I answered; this is the answer.)"
-UNCERTAIN: Final = "I was restarted while I did this. Look whether it is done, and send it again if it is not."
+UNCERTAIN: Final = "I was restarted while I did this. Check whether it is done, and send it again if it is not."
 MODEL_FAILED: Final = "The model did not answer. Please try again in a while."
-MODEL_BROKE_OFF: Final = "The model broke off here. Ask it to go on, or try again."
-NO_MODEL: Final = "No model is set up for this chat. Whoever runs this bot has to set one."
+MODEL_BROKE_OFF: Final = "The model stopped here. Ask it to continue, or try again."
+NO_MODEL: Final = "No model is set up for this chat. The operator of this bot has to set one."
 SLOW: Final = "The model takes longer than usual. I am still waiting for it."
 PICTURE: Final = "I cannot see pictures. Describe what is in it, or send the text as a document."
 SOUND: Final = "I cannot hear voice messages or sound. Please write instead."
 OTHER: Final = "I can only read documents of text."
 
 _ONCE: Final = frozenset({("undo", ""), ("memory", "undo"), ("memory", "write"), ("memory", "remember")})
-"""The commands and their actions that do something else, or more, when they are run again."""
+"""The commands and actions that are not idempotent: to run them again would do something else, or more."""
 _SLOW_SECONDS: Final = 20.0
 _FOUND: Final = "found"
 _START: Final = re.compile(r"/start(?:@\w+)?(?=\s|$)")
-"""What Telegram sends when somebody opens a chat with a bot."""
+"""Telegram sends this when somebody opens a chat with a bot."""
 _MOST_FOUND: Final = 9
 _IN_VIEW: Final = "file_reference"
-"""The layer of the files that are kept in view."""
+"""The layer of tracked files."""
 _LINK_TO_FILE: Final = re.compile(r"\[#(.+?)\]\(#[\w-]+\)")
-"""What a message with ``#path`` has in its place."""
+"""The text that replaces ``#path`` in a message."""
 _NUMBERS: Final = re.compile(r"\s*#?\d{1,2}(?:[\s,]+#?\d{1,2}){0,8}\s*\.?\s*")
 
 
@@ -70,7 +70,7 @@ class AnsweredChat:
     message: Inbound
     slow_seconds: float = _SLOW_SECONDS
     notes: list[str] = field(default_factory=list)
-    """Sentences that stand before the answer."""
+    """Sentences to show before the answer."""
 
     @property
     def thread(self) -> str:
@@ -79,21 +79,21 @@ class AnsweredChat:
 
     @property
     def mark(self) -> str:
-        """What a command begins with."""
+        """The prefix of a command."""
         return self.platform.capabilities.command_mark
 
 
 async def answer(chat: AnsweredChat, received: Received, delivery: Delivery) -> str:
-    """Return the whole answer to a message; what there is of it is shown meanwhile."""
+    """Return the whole answer to a message; the part that exists so far is shown meanwhile."""
     text = with_slash(chat.message.text.strip(), chat.mark)
     if received.begun and _is_done_once(text):
         return UNCERTAIN
     if (said := await _said_at_once(chat, text)) is not None:
         return "\n\n".join([said, *await _documents(chat), *chat.notes])
     if await chat.inbox.noted(chat.gateway.name, chat.message.place, _FOUND) is not None:
-        # A number is a choice right after the list alone: later, it may be an answer to the model.
+        # A number is a choice only right after the list: later, it may be an answer to the model.
         await chat.inbox.note(chat.gateway.name, chat.message.place, _FOUND, None)
-    # Before the documents: those of an answered message would go with the next one, too.
+    # Before the documents: those of an answered message would be attached to the next one, too.
     if text and received.begun and (before := await _answered_before(chat, received)) is not None:
         return f"{RESTARTED}\n\n{before}"
     documents = await _documents(chat)
@@ -105,7 +105,7 @@ async def answer(chat: AnsweredChat, received: Received, delivery: Delivery) -> 
 
 
 async def _said_at_once(chat: AnsweredChat, text: str) -> str | None:
-    """Return what is said without a model: a greeting, what a command says, or what was chosen by number."""
+    """Return an answer that needs no model: a greeting, the result of a command, or of a choice by number."""
     if _START.match(text):
         return GREETING.format(mark=chat.mark)
     return await _command(chat, text) if is_command(text) else await _chosen(chat, text)
@@ -117,9 +117,9 @@ def _is_done_once(text: str) -> bool:
 
 
 async def _answered_before(chat: AnsweredChat, received: Received) -> str | None:
-    """Return the answer of the model, if it was recorded before an earlier process ended.
+    """Return the answer of the model, if an earlier process recorded it before it ended.
 
-    An answer that was interrupted when the process was told to end is taken back, so that it is asked for anew.
+    An answer that was interrupted by the end of the process is taken back, so that the model is asked again.
     """
     turns = await chat.promptuary.threads.turns(thread=chat.thread)
     if not turns or turns[-1].status != "finished" or turns[-1].text != as_sent(chat.message.text.strip(), chat.mark):
@@ -153,7 +153,7 @@ async def _command(chat: AnsweredChat, text: str) -> str:
 
 
 async def _chosen(chat: AnsweredChat, text: str) -> str | None:
-    """Attach what was found under these numbers; ``None`` if the message is no choice."""
+    """Attach the results with these numbers; ``None`` if the message is not a choice."""
     if not _NUMBERS.fullmatch(text):
         return None
     found = await chat.inbox.noted(chat.gateway.name, chat.message.place, _FOUND)
@@ -180,7 +180,7 @@ async def _chosen(chat: AnsweredChat, text: str) -> str | None:
 
 
 async def _documents(chat: AnsweredChat) -> list[str]:
-    """Attach the documents of a message, and return a sentence about each; what cannot be read becomes a note."""
+    """Attach the documents of a message, and return a sentence about each; an unreadable one adds to ``notes``."""
     told: list[str] = []
     for file in chat.message.files:
         name = one_line(file.name)[:100] or "document"
@@ -215,7 +215,7 @@ def _reason(error: SourceError) -> str:
 
 
 class _Run:
-    """One turn that the model answers: what it says is collected, and shown while it comes in."""
+    """One turn that the model answers: collects the answer, and shows it while it comes in."""
 
     def __init__(self, chat: AnsweredChat, delivery: Delivery) -> None:
         self._chat, self._delivery = chat, delivery
@@ -238,7 +238,7 @@ class _Run:
             watching.cancel()
             raise
         finally:
-            # Not cancelled: what it is sending would arrive without being noted.
+            # Not cancelled: the part that it is sending would arrive without being recorded.
             self._heard.set()
             await asyncio.gather(watching, return_exceptions=True)
         return self._whole("" if self._said.strip() else "The model had nothing to say.")
@@ -257,15 +257,15 @@ class _Run:
                 pass
 
     def _failed(self, error: PromptuaryError) -> str:
-        """Return what the person is told of an error, and tell the operator what it is."""
+        """Return a sentence about an error for the person, and log the error for the operator."""
         logger.warning("a message could not be answered: %s", one_line(str(error)))
-        # A workspace that is gone is a ConfigError, too: whether it is the model is a question of the settings.
+        # A missing workspace is a ConfigError, too: only the settings tell whether the model is the cause.
         if isinstance(error, ConfigError) and model_trouble(self._chat.gateway, self._chat.promptuary.settings):
             return NO_MODEL
         return unanswered(error)
 
     async def _watch(self) -> None:
-        """Show that the answer is being written and, if the model is silent for long, say so."""
+        """Show that the answer is being written, and say so if the model is silent for long."""
         waited = 0.0
         while not self._heard.is_set():
             await self._delivery.typing()
@@ -284,7 +284,7 @@ class _Run:
 
 
 def injected(turn: SentTurn) -> int:
-    """Return the tokens of what a message points at: what it attaches, and the files that it puts into view."""
+    """Return the tokens that a message adds: those of its attachments, and of the files that it tracks."""
     attached = turn.expansion.spend.injected if turn.expansion.blocks else 0
     named = {path.strip("\"'`") for path in _LINK_TO_FILE.findall(turn.expansion.text)}
     in_view = [one for one in turn.receipt.entries if one.layer == _IN_VIEW and one.status != "out"]
@@ -292,7 +292,7 @@ def injected(turn: SentTurn) -> int:
 
 
 def with_slash(text: str, mark: str) -> str:
-    """Return a command with the slash that it begins with elsewhere; what is none stays as it is."""
+    """Return a command with a slash instead of ``mark``; other text is returned unchanged."""
     found = re.match(r"[A-Za-z]+", text.removeprefix(mark))
     if mark == "/" or not text.startswith(mark) or found is None or found[0].lower() not in COMMANDS:
         return text
@@ -300,6 +300,6 @@ def with_slash(text: str, mark: str) -> str:
 
 
 def as_sent(text: str, mark: str) -> str:
-    """Return a message as the model gets it: what begins with two marks begins no command, and has one of them."""
+    """Return a message as the model gets it: two marks at the start mean one literal mark, not a command."""
     rest = text.removeprefix(mark)
     return rest if mark != "/" and with_slash(rest, mark) != rest else unescaped(text)

@@ -1,8 +1,8 @@
-"""Sends an answer while it comes in, and so that a kill at any moment neither loses nor repeats it.
+"""Sends an answer while it comes in, so that a kill at any moment neither loses nor repeats it.
 
-A part is noted before it is sent, and its id after that. After a restart a part whose id is known is edited. One that
-was being sent is looked for on the platform by its key; if that cannot tell, it is sent again: with the same key while
-the platform knows it, else marked as perhaps a repetition. The mark stays with the part, however often that happens.
+A part is recorded before it is sent, and its id afterwards. After a restart, a part whose id is known is edited. One
+that was being sent is looked up on the platform by its key; if that fails, it is sent again: with the same key while
+the platform knows it, else marked as a possible repetition. The mark stays with the part, however often that happens.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from promptuary.gateways.texts.markdown import with_tables_as_code
 logger = logging.getLogger(__name__)
 
 MOST_MESSAGES: Final = 5
-"""An answer that needs more messages is sent as a file, after its beginning."""
+"""An answer that needs more messages is sent as a file, after a message with its beginning."""
 REPEATED: Final = "(You may have this already: I was interrupted while I sent it.)"
 SUPERSEDED: Final = "(This was a part of an answer that I began before I was restarted. The answer is above.)"
 IN_A_FILE: Final = "\n\n… (The whole answer is in the file below.)"
@@ -36,7 +36,7 @@ Result = TypeVar("Result")
 
 
 class Delivery:
-    """One answer on its way into a chat. ``show`` is called with all of it that there is so far, again and again."""
+    """One answer that is being sent to a chat. ``show`` is called repeatedly with the whole answer so far."""
 
     def __init__(self, inbox: AsyncInbox, reply: ChatReply, capabilities: Capabilities, received: Received) -> None:
         self._inbox, self._reply, self._capabilities = inbox, reply, capabilities
@@ -50,7 +50,7 @@ class Delivery:
         self._lock = asyncio.Lock()
 
     async def typing(self) -> None:
-        """Show that an answer is being written; that this fails is no matter."""
+        """Show that an answer is being written; a failure is ignored."""
         if time.monotonic() >= self._next_typing:
             self._next_typing = time.monotonic() + _TYPING_EVERY
             try:
@@ -59,11 +59,11 @@ class Delivery:
                 logger.debug("typing could not be shown: %s", error)
 
     async def show(self, text: str) -> None:
-        """Show what there is of an answer, unless that was done a moment ago; what fails is tried again later."""
+        """Show the answer so far, unless that was done a moment ago; a failed attempt is repeated later."""
         if not text.strip() or time.monotonic() < self._next:
             return
         self._next = time.monotonic() + self._capabilities.edit_every
-        begun = text[: self._capabilities.longest * (MOST_MESSAGES + 1)]  # no more of it is shown before the end
+        begun = text[: self._capabilities.longest * (MOST_MESSAGES + 1)]  # only this much is shown before the end
         try:
             async with self._lock:
                 for part, piece in enumerate(self._pieces(begun)[:MOST_MESSAGES]):
@@ -74,7 +74,7 @@ class Delivery:
             logger.debug("a part of an answer could not be shown: %s", error)
 
     async def finish(self, text: str) -> None:
-        """Send the whole answer, however often that has to be tried, and note that it was sent.
+        """Send the whole answer, retrying as often as needed, and record that it was sent.
 
         Raises ``PlatformUnreachableError`` if the platform cannot be reached for long; the next start tries again.
         """
@@ -91,7 +91,7 @@ class Delivery:
             texts = dict(enumerate(pieces))
             texts |= {part: SUPERSEDED for part in shown if part >= len(pieces) and self._parts[part].message}
         else:
-            # What was shown while it came in stays, and is not sent anew.
+            # The messages that were shown while it came in stay, and are not sent again.
             texts = {0: self._pieces(text, less=len(IN_A_FILE))[0] + IN_A_FILE}
             texts |= {part: pieces[part] for part in shown if part}
         for part, piece in texts.items():
@@ -100,12 +100,12 @@ class Delivery:
             await insist(lambda: self._put_file(text))
 
     def _pieces(self, text: str, less: int = 0) -> list[str]:
-        # Room for the mark of a repetition, wherever it turns out to be needed.
+        # Leaves room for the mark of a repetition, which any piece may need.
         longest = self._capabilities.longest - len(REPEATED) - 2 - less
         return chunks(with_tables_as_code(text), longest, self._capabilities.size)
 
     async def _put(self, part: int, piece: str) -> None:
-        """Make ``piece`` the text of a part: the message that it is, or a new one."""
+        """Make ``piece`` the text of a part: edit its message, or send a new one."""
         sent = await self._prepared(part)
         text = f"{REPEATED}\n\n{piece}" if sent.repeated else piece
         if sent.message:
@@ -114,7 +114,7 @@ class Delivery:
         else:
             may_be_older = part in self._uncertain and self._capabilities.key_seconds > 0
             message = await self._sent(part, lambda key: self._reply.send(text, key=key))
-            if may_be_older:  # the platform may know the message by its key, with the words that it had then
+            if may_be_older:  # the platform may know the message by its key, with its earlier text
                 await self._reply.edit(message, text)
         self._shown[part] = text
 
@@ -125,7 +125,7 @@ class Delivery:
             await self._sent(_FILE_PART, lambda key: self._reply.send_file(FILE_NAME, data, text=said, key=key))
 
     async def _prepared(self, part: int) -> SentPart:
-        """Return what is known of a part that is about to be sent or edited; what is new of it is stored already."""
+        """Return the record of a part that is about to be sent or edited; changes to it are stored first."""
         sent = self._parts.get(part)
         if sent is None:
             await self._inbox.sending(self._number, part)
@@ -151,7 +151,7 @@ class Delivery:
             return ""
 
     async def _sent(self, part: int, send: Callable[[str], Awaitable[str]]) -> str:
-        """Send a part, note its id, and return it."""
+        """Send a part, record its id, and return it."""
         try:
             message = await send(self._key(part))
         except PlatformUnreachableError as error:
@@ -171,13 +171,13 @@ def knows_key(capabilities: Capabilities, sent: SentPart, now: datetime) -> bool
     """Return whether the platform still knows the key of a part, so that it does not arrive twice."""
     try:
         age = (now - datetime.fromisoformat(sent.since)).total_seconds()
-    except (TypeError, ValueError):  # of a version that did not note the time
+    except (TypeError, ValueError):  # written by a version that did not record the time
         return False
     return 0 <= age < capabilities.key_seconds
 
 
 async def insist(deed: Callable[[], Awaitable[Result]], *, tries: int = _TRIES) -> Result:
-    """Return what ``deed`` returns, and try again while the platform cannot be reached or asks to wait."""
+    """Return the result of ``deed``; retry while the platform cannot be reached or asks to wait."""
     backoff = Backoff()
     for _ in range(tries - 1):
         try:

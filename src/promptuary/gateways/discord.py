@@ -1,8 +1,8 @@
-"""Discord, by discord.py: a websocket for what comes in, HTTP for what goes out.
+"""Discord, with discord.py: a websocket for incoming messages, HTTP for outgoing ones.
 
-Discord forgets nothing that was said in a channel, so what was missed while nobody was connected is read from there: in
-the channels that are known, and in those of the servers that the bot is on. A direct channel that is not known cannot
-be found by a bot. Messages carry a nonce, by which Discord knows one that is sent again.
+Discord keeps the history of a channel, so messages that were missed while the bot was not connected are read from it:
+in known channels, and in the channels of the servers that the bot is on. A bot cannot find a direct channel that it
+does not know. Messages carry a nonce, by which Discord recognizes one that is sent again.
 """
 
 import asyncio
@@ -35,19 +35,19 @@ logger = logging.getLogger(__name__)
 _CAPABILITIES: Final = Capabilities(
     longest=2000, edit_every=1.5, key_seconds=60.0, size=lambda text: units(discord_markdown(text))
 )
-"""Discord says that it knows a nonce for "a few minutes"."""
+"""Discord documents that it knows a nonce for "a few minutes"."""
 _MOST_MISSED: Final = 100
 _MOST_CHANNELS: Final = 200
-"""Of how many channels of servers, in which somebody wrote meanwhile, the messages are read."""
+"""How many server channels with new messages are read for missed ones."""
 
 
 class Discord:
-    """A bot of Discord. ``base_url`` is that of another server which speaks its API."""
+    """A Discord bot. ``base_url`` is the URL of another server with the same API."""
 
     def __init__(self, token: str, base_url: str = "") -> None:
         try:
             with warnings.catch_warnings():
-                # Its part for voice, which is not used here, imports a module that Python will drop.
+                # Its voice support, which is not used here, imports a module that Python will remove.
                 warnings.simplefilter("ignore", DeprecationWarning)
                 import discord  # noqa: F401, PLC0415  (an extra, and slow)
                 import markdown_it  # noqa: F401, PLC0415  (of the same extra)
@@ -59,7 +59,7 @@ class Discord:
             from discord.gateway import DiscordWebSocket  # noqa: PLC0415
             from discord.http import Route  # noqa: PLC0415
 
-            # The library has no other place for it.
+            # The library has no other place to set it.
             Route.BASE = base_url.rstrip("/")
             DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(base_url.replace("http", "ws", 1).rstrip("/") + "/gateway")
         self._client = self._made_client()
@@ -72,15 +72,15 @@ class Discord:
         import discord  # noqa: PLC0415  (loaded already)
 
         class Client(discord.Client):
-            """A client that tells of nothing more once it is being closed: nobody would run the handlers."""
+            """A client that dispatches no events while it is being closed: nothing would run the handlers."""
 
             def dispatch(self, event: str, /, *args: Any, **about: Any) -> None:
                 if not self.is_closed():
                     super().dispatch(event, *args, **about)
 
         intents = discord.Intents(guilds=True, guild_messages=True, dm_messages=True, message_content=True)
-        none = discord.AllowedMentions.none()  # whatever a model writes, nobody is called by it
-        # Half a second for one more guild until it says that it is ready.
+        none = discord.AllowedMentions.none()  # whatever a model writes, it notifies nobody
+        # Waits half a second for one more guild before it reports that it is ready.
         client = Client(intents=intents, allowed_mentions=none, max_messages=1000, guild_ready_timeout=0.5)
         client.event(self.on_message)
         client.event(self.on_raw_message_edit)
@@ -90,7 +90,7 @@ class Discord:
         return client
 
     async def client(self) -> "discord.Client":
-        """Return the client, when it is logged in: before that it can send nothing."""
+        """Return the client once it is logged in: it can send nothing before that."""
         await self._logged_in.wait()
         return self._client
 
@@ -114,13 +114,13 @@ class Discord:
                 on_state(f"Discord cannot be reached; trying again: {error}")
                 self._logged_in.clear()
                 await self._client.close()
-                self._client = self._made_client()  # one that was closed cannot connect again
+                self._client = self._made_client()  # a closed client cannot connect again
                 await asyncio.sleep(backoff.after(error))
             else:
                 return
 
     async def on_ready(self) -> None:
-        """Read what was said while nobody was connected."""
+        """Read the messages that were sent while the bot was not connected."""
         self._on_state(f"connected to Discord as {self._client.user}")
         known = dict(self._last)
         for chat, message in known.items():
@@ -128,25 +128,25 @@ class Discord:
                 with _translated():
                     await self._missed(int(chat), int(message))
             except PlatformError as error:
-                self._on_state(f"what was missed in a chat could not be read: {error}")
+                self._on_state(f"missed messages of a chat could not be read: {error}")
         newest = max(map(int, known.values()), default=0)
         for channel in self._channels_with_news(known, newest):
             try:
                 with _translated():
                     await self._missed(channel, newest, known=False)
             except PlatformError as error:  # most of them are not for the bot
-                logger.info("what was said in a channel could not be read: %s", error)
+                logger.info("the messages of a channel could not be read: %s", error)
 
     async def on_disconnect(self) -> None:
-        """Tell that the connection was lost, or could not be made; the client tries again by itself."""
+        """Report that the connection was lost, or could not be made; the client reconnects by itself."""
         self._on_state("the connection to Discord is lost; trying again")
 
     async def on_resumed(self) -> None:
-        """Tell that the connection is there again."""
+        """Report that the connection is restored."""
         self._on_state(f"connected to Discord as {self._client.user}")
 
     def _channels_with_news(self, known: Mapping[str, str], newest: int) -> list[int]:
-        """Return the channels of servers in which somebody wrote after the last message that was received anywhere."""
+        """Return the server channels with a message after the last one that was received anywhere."""
         if not newest:  # nothing was ever received, so nothing was missed
             return []
         every: list[Any] = [one for guild in self._client.guilds for one in (*guild.text_channels, *guild.threads)]
@@ -163,7 +163,7 @@ class Discord:
             await self._take(one, missed=not known)
 
     async def on_message(self, message: "discord.Message") -> None:
-        """Take a message."""
+        """Handle a message."""
         await self._take(message)
 
     async def _take(self, message: "discord.Message", *, missed: bool = False) -> None:
@@ -186,7 +186,7 @@ class Discord:
             self._last[found.chat] = str(message.id)
 
     async def on_raw_message_edit(self, payload: "discord.RawMessageUpdateEvent") -> None:
-        """Take a message that its sender edited; Discord also tells of those to which it added a preview."""
+        """Handle a message that its sender edited; Discord also reports messages to which it added a preview."""
         data: Mapping[str, Any] = payload.data
         author = data.get("author") or {}
         if self._accept is None or author.get("bot") or not author.get("id") or not data.get("edited_timestamp"):
@@ -236,17 +236,17 @@ class Discord:
         )
 
     def reply(self, chat: str, thread: str) -> ChatReply:
-        """Return what answers in a channel; a thread of Discord is a channel."""
+        """Return a reply object for a channel; a Discord thread is a channel."""
         del thread
         return _DiscordReply(self, int(chat))
 
     async def download(self, file: ChatFile) -> bytes:
-        """Return what is in a file."""
+        """Return the content of a file."""
         with _translated():
             return await (await self.client()).http.get_from_cdn(file.handle)
 
     async def check(self) -> Sequence[str]:
-        """Try the token, and return what the bot is."""
+        """Try the token, and describe the bot."""
         with _translated():
             await self._client.login(self._token)
             info = await self._client.application_info()
@@ -256,7 +256,7 @@ class Discord:
         return [*lines, "it may read messages" if reads else "turn on MESSAGE CONTENT INTENT in the developer portal"]
 
     async def close(self) -> None:
-        """Close every connection; what arrives meanwhile is read from the channel at the next start."""
+        """Close every connection; messages that arrive meanwhile are read from the channel at the next start."""
         await self._client.close()
 
 
@@ -277,7 +277,7 @@ class _DiscordReply:
     async def send(self, text: str, *, key: str) -> str:
         channel = await self._channel()
         with _translated():
-            # Without previews: Discord fetches what they show, so an address in an answer would carry words elsewhere.
+            # Without previews: Discord fetches the linked page, so a URL in an answer could leak text elsewhere.
             sent = await channel.send(discord_markdown(text), nonce=_nonce(key), suppress_embeds=True)
         return str(sent.id)
 
@@ -295,7 +295,7 @@ class _DiscordReply:
         return str(sent.id)
 
     async def find(self, key: str, *, after: str) -> str:
-        """Return nothing: Discord tells the nonce of a message only to who sends it."""
+        """Return nothing: Discord returns the nonce of a message only to its sender, when it is sent."""
         del key, after
         return ""
 
@@ -310,7 +310,7 @@ def _file(one: "discord.Attachment") -> ChatFile:
 
 
 def _file_of(one: Mapping[str, Any]) -> ChatFile:
-    """Return a file as Discord tells of it with a message that was edited."""
+    """Return a file from the payload of an edited message."""
     kind = kind_of_mime(one.get("content_type"))
     return ChatFile(str(one["filename"]), kind, int(one.get("size") or 0), str(one["url"]))
 

@@ -1,7 +1,7 @@
-"""One gateway: takes messages from a platform, lets each chat be answered in order, and loses none over a restart.
+"""One gateway: takes messages from a platform, answers each chat in order, and loses no message in a restart.
 
-Every message is stored before the platform is told that it arrived. Each chat has a queue of its own: none waits for
-the slow model of another.
+Every message is stored before it is acknowledged to the platform. Each chat has its own queue: none waits for the slow
+model of another.
 """
 
 import asyncio
@@ -31,22 +31,22 @@ _DAYS_KEPT: Final = 30
 _RETRY_SECONDS: Final = 30.0
 _LONGEST_TEXT: Final = 100_000
 
-UNKNOWN: Final = "I do not know you. Whoever runs this bot can allow your id: {user}"
+UNKNOWN: Final = "I do not know you. The operator of this bot can allow your id: {user}"
 TOO_MANY: Final = "That is too many messages at once; please wait {seconds:.0f} seconds."
 TOO_LONG: Final = "That message is too long. Send it as a document."
-EDITED_LATE: Final = "I am done with that message as it was before; send it again to ask anew."
+EDITED_LATE: Final = "I already answered that message as it was before; send it again to ask again."
 
 
 @dataclass(slots=True)
 class _Queue:
-    """The messages of one conversation that wait, and who answers them."""
+    """The waiting messages of one conversation, and the task that answers them."""
 
     waiting: deque[int] = field(default_factory=deque)
     worker: asyncio.Task[None] | None = None
 
 
 class Gateway:
-    """A gateway on ``platform``. ``on_state`` is told sentences for whoever runs it."""
+    """A gateway on ``platform``. ``on_state`` is called with sentences for the operator."""
 
     def __init__(
         self,
@@ -70,12 +70,12 @@ class Gateway:
         self._sentences: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
-        """Answer what an earlier process left, and then whatever arrives, until it is cancelled."""
+        """Answer the messages that an earlier process left, and then new ones, until cancelled."""
         before = datetime.now(UTC) - timedelta(days=_DAYS_KEPT)
         await self._inbox.prune(before.isoformat(timespec="seconds"))
         left = await self._inbox.unanswered(self.config.name)
         if left:
-            self._on_state(f"{len(left)} message{'s' * (len(left) != 1)} of before to be answered now")
+            self._on_state(f"{len(left)} message{'s' * (len(left) != 1)} from before to be answered now")
         for one in left:
             self._enqueue(Inbound.of(one.body).place, one.number)
         backoff = Backoff()
@@ -86,14 +86,14 @@ class Gateway:
                     return await self._platform.run(self.accept, last, self._on_state)
                 except PlatformError:
                     raise
-                except PromptuaryError:  # a full disk, say; it was told, and the platform keeps what was not taken
+                except PromptuaryError:  # such as a full disk; it was reported, and the platform keeps the message
                     await asyncio.sleep(backoff.next())
         finally:
             await self._stop()
 
     async def accept(self, message: Inbound) -> None:
-        """Take a message; when this returns it is stored, or it is one that nobody answers."""
-        async with self._accepting:  # client libraries call this for several at once; they are stored as they came
+        """Take a message; when this returns, it is stored, or it is one that gets no answer."""
+        async with self._accepting:  # client libraries call this concurrently; messages are stored in their order
             try:
                 await self._accepted(message)
             except PromptuaryError as error:
@@ -104,7 +104,7 @@ class Gateway:
         if not message.addressed:
             return
         if not self.config.allows(message.chat, message.user):
-            # Whoever was not answered yesterday is not told so at every start.
+            # Somebody who got no answer yesterday does not get this sentence at every start.
             if not message.missed and self._told_unknown.may_say(message.user):
                 self._say(message, UNKNOWN.format(user=message.user))
             return
@@ -141,7 +141,7 @@ class Gateway:
             queue.worker = asyncio.create_task(self._work(place, queue))
 
     async def _work(self, place: str, queue: _Queue) -> None:
-        """Answer the messages of one conversation in order, until none waits."""
+        """Answer the messages of one conversation in order, until no more wait."""
         try:
             while queue.waiting:
                 if await self._answered(queue.waiting[0]):
@@ -154,7 +154,7 @@ class Gateway:
                 del self._queues[place]
 
     async def _answered(self, number: int) -> bool:
-        """Answer one message; return False if the platform cannot be reached, so that it is tried again."""
+        """Answer one message; return False if the platform cannot be reached, so that the caller retries."""
         received = await self._inbox.begin(number)
         if received is None:
             return True
@@ -168,7 +168,7 @@ class Gateway:
             self._on_state(f"an answer could not be sent yet: {error}")
             return False
         except PlatformError as error:
-            # The bot was removed from the chat, or the message is not there any more.
+            # The bot was removed from the chat, or the message was deleted.
             self._on_state(f"an answer could not be sent: {error}")
             await self._inbox.answered(number)
         return True
@@ -184,17 +184,17 @@ class Gateway:
         except PromptuaryError as error:
             self._on_state(f"a message could not be answered: {error}")
             return unanswered(error)
-        except Exception:  # a bug must not keep the other messages of the chat waiting
+        except Exception:  # a bug must not block the other messages of the chat
             logger.exception("a message could not be answered")
             return FAILED
 
     def _say_once(self, message: Inbound, about: str, text: str) -> None:
-        """Say something to a person, unless it was said a moment ago: platforms limit how much a bot may send."""
+        """Send a sentence to a person, unless it was sent a moment ago: platforms limit how much a bot may send."""
         if self._told_lately.may_say(f"{about} {message.user}"):
             self._say(message, text)
 
     def _say(self, message: Inbound, text: str) -> None:
-        """Send a sentence that is no answer: it may get lost, and nobody waits for it."""
+        """Send a sentence that is not an answer: it may get lost, and nothing waits for it."""
         task = asyncio.create_task(self._sent(message, text))
         self._sentences.add(task)
         task.add_done_callback(self._sentences.discard)

@@ -1,4 +1,4 @@
-"""Whether a model can answer for a gateway, as far as that is known before it is asked."""
+"""Checks whether a model can answer for a gateway, as far as the settings tell."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ _NO_MODEL: Final = "set answer_model, or model of the gateway"
 
 
 def model_trouble(config: NamedGateway, settings: Settings) -> str:
-    """Return why no model can answer, and what to do; nothing if one can."""
+    """Return why no model can answer, and what to do; empty if one can."""
     if not (name := config.model or settings.answer_model):
         return f"no model is set; {_NO_MODEL}"
     try:

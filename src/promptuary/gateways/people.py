@@ -1,7 +1,7 @@
-"""Who writes, and what that means: the principal of a message, its thread, and how many of them may be sent. Pure.
+"""The principal of a message, its thread, what it may refer to, and how many messages a person may send. Pure.
 
 In a direct chat everything belongs to the person: their private memories follow them into every chat with the bot. A
-group has a thread and notes of its own, and nothing that is private to anybody is recalled in it.
+group has its own thread and notes, and no private note of anybody is recalled in it.
 """
 
 from collections import deque
@@ -19,19 +19,19 @@ _MOST_KNOWN = 10_000
 
 
 def principal_of(gateway: NamedGateway, message: Inbound) -> Principal:
-    """Return who acts. A user is known by the platform's id, which nobody can choose, or by the name given to it."""
+    """Return who acts: a user by the platform's id, which nobody can choose, or by the name that people gives it."""
     user = gateway.people.get(message.user) or f"{gateway.platform}:{message.user}"
     group = None if message.direct else f"{gateway.platform}:{message.chat}"
     return Principal(user=user[:200], group=group)
 
 
 def thread_of(gateway: NamedGateway, message: Inbound) -> str:
-    """Return the name of the thread of a conversation. Two bots on one platform have threads of their own."""
+    """Return the name of the thread of a conversation. Two bots on one platform have separate threads."""
     return f"{gateway.name}:{message.place}"[:200]
 
 
 def reach_of(rules: ChatRules) -> Reach:
-    """Return what the messages of a chat may refer to: pages and notes, and the files of its workspace, if any."""
+    """Return what messages of a chat may refer to: pages and notes, and files of its workspace, if it has one."""
     hosts = frozenset(host.lower() for host in rules.hosts)
     if not rules.workspace:
         kinds = frozenset(rules.kinds) & OPEN_KINDS if rules.kinds else OPEN_KINDS
@@ -48,7 +48,7 @@ class RateLimit:
     _sent: dict[str, deque[float]] = field(default_factory=dict)
 
     def wait(self, user: str) -> float:
-        """Count a message, and return 0; if it is one too many, count nothing and return the seconds to wait."""
+        """Count a message and return 0; if it exceeds the limit, count nothing and return the seconds to wait."""
         now = self.clock()
         if len(self._sent) > _MOST_KNOWN:
             self._sent = {one: times for one, times in self._sent.items() if times and now - times[-1] < MINUTE}
@@ -63,9 +63,9 @@ class RateLimit:
 
 @dataclass(slots=True)
 class SaidLately:
-    """To whom something was said in the last ``seconds``, so that it is not said again and again.
+    """Who was sent a sentence in the last ``seconds``, so that it is not repeated.
 
-    It remembers some thousand people, however many write; of more than that, those are forgotten who were told first.
+    It remembers some thousand people, however many write; beyond that, it forgets the oldest entries first.
     """
 
     seconds: float
@@ -74,11 +74,11 @@ class SaidLately:
     _said: dict[str, float] = field(default_factory=dict)
 
     def may_say(self, user: str) -> bool:
-        """Return whether it was not said lately, and note that it is said now."""
+        """Return whether it may be sent again, and record that it is sent now."""
         now, before = self.clock(), self._said.get(user)
         if before is not None and now - before < self.seconds:
             return False
-        self._said.pop(user, None)  # so that the dictionary stays in the order of time
+        self._said.pop(user, None)  # keeps the dictionary in the order of time
         self._said[user] = now
         while len(self._said) > self.most:
             del self._said[next(iter(self._said))]

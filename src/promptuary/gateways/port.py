@@ -1,7 +1,7 @@
-"""What a chat platform is to the gateway: messages that come in, replies that go out, and what it is capable of.
+"""The interface of a chat platform: incoming messages, outgoing replies, and its capabilities.
 
-An adapter translates between this and the platform's client library. It decides nothing: who may write, what is
-answered, how an answer is cut and when it is sent again is the gateway's.
+An adapter translates between this and the platform's client library. It decides nothing: the gateway decides who may
+write, what is answered, how an answer is split and when it is sent again.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ AttachmentKind = Literal["document", "picture", "sound", "other"]
 
 
 def kind_of_mime(mime: str | None) -> AttachmentKind:
-    """Return what a file is by its type; what is neither a picture nor sound may be a document of text."""
+    """Return the kind of a file by its type; a file that is neither a picture nor sound may be a text document."""
     if (mime or "").startswith("image/"):
         return "picture"
     return "sound" if (mime or "").startswith(("audio/", "video/")) else "document"
@@ -33,11 +33,11 @@ class ChatFile:
 
 @dataclass(frozen=True, slots=True)
 class Inbound:
-    """A message. All ids are those of the platform, as text.
+    """A message. All ids are the platform's, as text.
 
-    ``direct``: nobody else is in the chat. ``addressed``: the bot is meant; in a group most messages are for others.
-    ``edited``: the sender has changed a message that was sent before. ``missed``: it was read afterwards, in a chat in
-    which nobody had written to the bot before.
+    ``direct``: nobody else is in the chat. ``addressed``: it is meant for the bot; in a group most messages are for
+    others. ``edited``: the sender has changed an earlier message. ``missed``: it was read later from the history of a
+    chat in which nobody had written to the bot before.
     """
 
     chat: str
@@ -58,24 +58,24 @@ class Inbound:
         return f"{self.chat}/{self.thread}" if self.thread else self.chat
 
     def body(self) -> Mapping[str, Json]:
-        """Return the message as it is stored."""
+        """Return the message in its stored form."""
         body: dict[str, Any] = {**asdict(self), "files": [asdict(one) for one in self.files]}
         return {key: value for key, value in body.items() if key not in {"edited", "addressed", "missed"}}
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> "Inbound":
-        """Return the message that ``body`` was made of."""
+        """Return the message from its stored form."""
         files = tuple(ChatFile(**one) for one in body["files"])
         return cls(**{**body, "files": files})
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a platform can do. ``longest`` is in characters of one message; ``edit_every`` is in seconds.
+    """What a platform can do. ``longest`` is in characters a message; ``edit_every`` is in seconds.
 
-    ``size`` is how many of these characters a text of Markdown takes when the platform shows it.
-    ``command_mark`` is what a command begins with: a platform may keep what begins with a slash for itself.
-    ``key_seconds``: for how long a message that is sent twice with the same key arrives once.
+    ``size`` returns how many of these characters a Markdown text takes on the platform.
+    ``command_mark`` is the prefix of a command: a platform may reserve the slash for itself.
+    ``key_seconds``: for how long a message that is sent twice with the same key arrives only once.
     """
 
     longest: int
@@ -94,7 +94,7 @@ class ChatReply(Protocol):
         ...
 
     async def send(self, text: str, *, key: str) -> str:
-        """Send a message of Markdown, and return its id; ``key`` is the same whenever it is sent again."""
+        """Send a Markdown message, and return its id; ``key`` is the same whenever it is sent again."""
         ...
 
     async def edit(self, message: str, text: str) -> None:
@@ -102,11 +102,11 @@ class ChatReply(Protocol):
         ...
 
     async def send_file(self, name: str, data: bytes, *, text: str, key: str) -> str:
-        """Send a file, with a text beside it if there is one, and return the id of its message."""
+        """Send a file, with a text if there is one, and return the id of its message."""
         ...
 
     async def find(self, key: str, *, after: str) -> str:
-        """Return the id of the message that was sent with a key, after another message; empty if nobody can tell."""
+        """Return the id of the message that was sent with ``key``, after another message; empty if it is unknown."""
         ...
 
 
@@ -123,23 +123,23 @@ class Platform(Protocol):
         ...
 
     async def run(self, accept: Accept, last: Mapping[str, str], on_state: Callable[[str], None]) -> None:
-        """Pass every message to ``accept`` until it is cancelled, and connect again whenever that is needed.
+        """Pass every message to ``accept`` until cancelled, and reconnect whenever needed.
 
-        ``last`` has the message that was received last in each chat, the newest first: what came after it, and was
-        missed, is passed on, too, as far as the platform tells of it. ``on_state`` is told sentences for the operator.
+        ``last`` has the last received message of each chat, the newest first: messages that were missed after it are
+        passed on, too, as far as the platform provides them. ``on_state`` is called with sentences for the operator.
         """
         ...
 
     def reply(self, chat: str, thread: str) -> ChatReply:
-        """Return what answers in a conversation."""
+        """Return a reply object for a conversation."""
         ...
 
     async def download(self, file: ChatFile) -> bytes:
-        """Return what is in a file that came with a message."""
+        """Return the content of a file that came with a message."""
         ...
 
     async def check(self) -> Sequence[str]:
-        """Try the token, and return sentences about what the bot is and may do."""
+        """Try the token, and return sentences that describe the bot and what it may do."""
         ...
 
     async def close(self) -> None:
@@ -149,7 +149,7 @@ class Platform(Protocol):
 
 @dataclass(slots=True)
 class Backoff:
-    """How long to wait before the next try: longer each time, until something succeeds."""
+    """How long to wait before the next attempt: longer each time, until one succeeds."""
 
     first: float = 0.5
     most: float = 30.0
@@ -166,5 +166,5 @@ class Backoff:
         return self._next
 
     def reset(self) -> None:
-        """Begin anew, after a success."""
+        """Start again with short waits, after a success."""
         self._next = 0.0

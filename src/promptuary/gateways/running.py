@@ -1,4 +1,4 @@
-"""Runs gateways by name, several in one process, and tries whether one could run."""
+"""Runs gateways by name, several in one process, and checks whether one can run."""
 
 import asyncio
 import logging
@@ -24,14 +24,14 @@ from promptuary.gateways.workspaces import OpenWorkspaces
 
 logger = logging.getLogger(__name__)
 
-_NOBODY: Final = 'set allow = ["ID"]; the bot tells their id to whoever writes to it'
+_NOBODY: Final = 'set allow = ["ID"]; the bot tells everybody who writes to it their id'
 
 OnState = Callable[[str, str], None]
-"""Is told the name of a gateway and a sentence for whoever runs it."""
+"""Called with the name of a gateway and a sentence for the operator."""
 
 
 def found_gateways(settings: Settings, names: Sequence[str]) -> list[NamedGateway]:
-    """Return the gateways of these names, or the only one. Raises ``ConfigError`` if one is not configured."""
+    """Return the gateways with these names, or the only one. Raises ``ConfigError`` if one is not configured."""
     known = {one.name: one for one in settings.gateways}
     if not known:
         raise ConfigError(
@@ -69,9 +69,9 @@ def open_platform(config: NamedGateway) -> Platform:
 
 
 async def run_gateways(names: Sequence[str], on_state: OnState) -> None:
-    """Run gateways until the task is cancelled. One that cannot run, or fails, is told, and the others go on.
+    """Run gateways until the task is cancelled. If one cannot run, or fails, that is reported, and the others continue.
 
-    Raises ``ConfigError`` if none can run, or none is left.
+    Raises ``ConfigError`` if none can run, or all have failed.
     """
     inbox = await AsyncInbox.open()
     try:
@@ -95,7 +95,7 @@ async def run_gateways(names: Sequence[str], on_state: OnState) -> None:
                     for sentence in _missing(config, settings):
                         on_state(config.name, sentence)
             failures += await _all_of(running)
-            raise ConfigError(failures[0] if len(configs) == 1 else "no gateway is left that could run")
+            raise ConfigError(failures[0] if len(configs) == 1 else "no gateway can run")
         finally:
             for platform in platforms:
                 await platform.close()
@@ -124,7 +124,7 @@ async def _check_workspaces(config: NamedGateway, workspaces: OpenWorkspaces) ->
 
 
 class _Sentences:
-    """Tells what happens to a gateway, and nothing twice in a row: a platform may be out of reach for hours."""
+    """Reports the states of a gateway, none twice in a row: a platform may be unreachable for hours."""
 
     def __init__(self, name: str, on_state: OnState) -> None:
         self._name, self._on_state, self._last = name, on_state, ""
@@ -153,7 +153,7 @@ async def _run(
 
 
 def _missing(config: NamedGateway, settings: Settings) -> list[str]:
-    """Return sentences about what has to be set before anybody gets an answer."""
+    """Return sentences about the settings that are missing before anybody gets an answer."""
     trouble = model_trouble(config, settings)
     lines = [f"nobody gets an answer: {trouble}"] if trouble else []
     if not config.allow and not any(one.allow for one in config.chats.values()):
@@ -162,9 +162,9 @@ def _missing(config: NamedGateway, settings: Settings) -> list[str]:
 
 
 async def check_gateway(name: str) -> list[str]:
-    """Return what a gateway is and may do: the bot, who may write to it, and what each chat may refer to.
+    """Describe a gateway: the bot, who may write to it, and what each chat may refer to.
 
-    Raises ``ConfigError`` if the token is not accepted, or something of the configuration cannot be used.
+    Raises ``ConfigError`` if the token is not accepted, or a part of the configuration cannot be used.
     """
     inbox = await AsyncInbox.open()
     settings = load(inbox.place)

@@ -1,8 +1,8 @@
-"""Slack, by slack-bolt in socket mode: the bot needs no address of its own.
+"""Slack, with slack-bolt in socket mode: the bot needs no public address.
 
-An event is acknowledged when it is stored; Slack sends one again that is not. What was said while nobody was connected
-is read from the history of the channels. Slack has no key by which it knows a message that is sent again (that of its
-own clients is not for apps), but its metadata can hold one, by which a message is found in the history.
+An event is acknowledged when it is stored; Slack resends an event that is not acknowledged. Messages that were missed
+while the bot was not connected are read from the history of the channels. Slack has no idempotency key for messages
+(that of its own clients is not for apps), but its metadata can hold one, by which a message is found in the history.
 """
 
 import asyncio
@@ -31,21 +31,21 @@ from promptuary.gateways.texts.mrkdwn import mrkdwn
 logger = logging.getLogger(__name__)
 
 _CAPABILITIES: Final = Capabilities(longest=3900, edit_every=1.5, command_mark="!", size=lambda text: len(mrkdwn(text)))
-"""Slack takes 40,000 characters, but an edited message has at most 4,000."""
+"""Slack accepts 40,000 characters, but an edited message has at most 4,000."""
 _NO_PREVIEWS: Final = {"unfurl_links": False, "unfurl_media": False}
-"""Slack fetches what a preview shows, so an address in an answer would carry words elsewhere."""
+"""Slack fetches the page for a preview, so a URL in an answer could leak text elsewhere."""
 _ANSWER: Final = "promptuary_answer"
 _MOST_READ: Final = 200
 _CHATS: Final = "im,mpim,public_channel,private_channel"
 PING_SECONDS: Final = 5.0
-"""How often the client looks whether the socket is still connected; it connects again when it is not."""
+"""How often the client checks whether the socket is still connected; it reconnects if not."""
 _LINK: Final = re.compile(r"<([^<>|]+)(?:\|([^<>]*))?>")
 _BAD_TOKEN: Final = frozenset({"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired"})
 _PASSING: Final = frozenset({"ratelimited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"})
 
 
 class Slack:
-    """A bot of Slack: ``token`` begins with xoxb-, ``app_token`` with xapp-."""
+    """A Slack bot: ``token`` begins with xoxb-, ``app_token`` with xapp-."""
 
     def __init__(self, token: str, app_token: str, base_url: str = "") -> None:
         try:
@@ -57,10 +57,10 @@ class Slack:
         self._token, self._app_token = token, app_token
         server = f"{base_url.rstrip('/')}/" if base_url else AsyncWebClient.BASE_URL
         self._host = urlsplit(base_url).netloc if base_url else "files.slack.com"
-        # Not the library's own retries: it would send a message again whose receipt got lost.
+        # Without the library's own retries: they would repeat a message whose acknowledgement got lost.
         self._client = AsyncWebClient(token, base_url=server, timeout=20, retry_handlers=[])
-        # Acknowledged after the listener has stored the event, and not before.
-        # The logger is named: its own ones are named after the program, so nobody could silence them.
+        # An event is acknowledged only after the listener has stored it.
+        # The logger has a fixed name: the library names its own after the program, so they could not be silenced.
         own = logging.getLogger("slack_bolt")
         self._app = AsyncApp(client=self._client, process_before_response=True, logger=own)
         self._app.event("message")(self._on_event)
@@ -94,11 +94,11 @@ class Slack:
             for chat, oldest in (await self._chats_with_news(last)).items():
                 await insist(lambda chat=chat, oldest=oldest: self._missed(chat, oldest, known=chat in last), tries=3)  # type: ignore[misc]
         except PlatformError as error:
-            on_state(f"what was said while the gateway did not run could not be read: {error}")
+            on_state(f"messages that were sent while the gateway did not run could not be read: {error}")
         await self._watch(on_state)
 
     async def _watch(self, on_state: Callable[[str], None]) -> None:
-        """Tell when the connection is lost, and when it is there again; the client connects again by itself."""
+        """Report when the connection is lost, and when it is restored; the client reconnects by itself."""
         was_connected = True
         while True:
             await asyncio.sleep(PING_SECONDS)
@@ -108,10 +108,10 @@ class Slack:
             was_connected = is_connected
 
     async def _chats_with_news(self, last: Mapping[str, str]) -> dict[str, str]:
-        """Return the chats to read what was missed in, and the message after which that is.
+        """Return the chats to read missed messages from, each with the message to start after.
 
-        They are those that are known, and the other ones that the bot is in: there, what came after the last message
-        that was received anywhere.
+        These are the known chats, and all others that the bot is in: in the latter, reading starts after the last
+        message that was received anywhere.
         """
         if not last:  # nothing was ever received, so nothing was missed
             return {}
@@ -132,8 +132,8 @@ class Slack:
                 found = await self._client.conversations_history(channel=chat, oldest=oldest, limit=_MOST_READ)
         except PlatformUnreachableError:
             raise
-        except PlatformError as error:  # it was removed from there, or may not read it
-            logger.info("what was missed in a chat could not be read: %s", error)
+        except PlatformError as error:  # the bot was removed from it, or may not read it
+            logger.info("missed messages of a chat could not be read: %s", error)
             return
         for one in reversed(found.get("messages") or []):
             is_direct = chat.startswith("D")
@@ -173,15 +173,15 @@ class Slack:
         )
 
     def reply(self, chat: str, thread: str) -> ChatReply:
-        """Return what answers in a channel, or in a thread of it."""
+        """Return a reply object for a channel, or for a thread in it."""
         return _SlackReply(self._client, chat, thread or None)
 
     async def download(self, file: ChatFile) -> bytes:
-        """Return what is in a file; the token goes to Slack alone."""
+        """Return the content of a file; the token is sent only to Slack."""
         import aiohttp  # noqa: PLC0415  (loaded with the client)
 
         if urlsplit(file.handle).netloc != self._host:
-            raise PlatformError("the file is not on a server of Slack")
+            raise PlatformError("the file is not on a Slack server")
         with _translated():
             headers = {"Authorization": f"Bearer {self._token}"}
             async with aiohttp.ClientSession(headers=headers) as session, session.get(file.handle) as response:
@@ -192,7 +192,7 @@ class Slack:
         return data
 
     async def check(self) -> Sequence[str]:
-        """Try both tokens, and return what the bot is."""
+        """Try both tokens, and describe the bot."""
         with _translated():
             me = await self._client.auth_test()
             await self._client.apps_connections_open(app_token=self._app_token)
@@ -213,7 +213,7 @@ class _SlackReply:
         self._client, self._chat, self._thread = client, chat, thread
 
     async def typing(self) -> None:
-        """Slack shows no such thing for bots."""
+        """Do nothing: Slack has no typing indicator for bots."""
 
     async def send(self, text: str, *, key: str) -> str:
         metadata = {"event_type": _ANSWER, "event_payload": {"key": key}}
@@ -236,7 +236,7 @@ class _SlackReply:
         return str((sent.get("files") or [{}])[0].get("id") or "file")
 
     async def find(self, key: str, *, after: str) -> str:
-        """Look for a message in the history by the key that is in its metadata."""
+        """Look for a message in the history by the key in its metadata."""
         about = {"channel": self._chat, "oldest": after, "limit": _MOST_READ, "include_all_metadata": True}
         with _translated():
             if self._thread:
@@ -251,7 +251,7 @@ class _SlackReply:
 
 
 def plain(text: str) -> str:
-    """Return what a person typed: Slack makes links of names that look like addresses, and escapes three characters."""
+    """Return what a person typed: Slack turns names that look like URLs into links, and escapes three characters."""
 
     def typed(found: re.Match[str]) -> str:
         target, label = found[1], found[2]
@@ -285,7 +285,7 @@ def _translated() -> Iterator[None]:
         if status == 429:
             raise RateLimitedError(float(response.headers.get("Retry-After", 1))) from error
         if code in _BAD_TOKEN:
-            raise BadTokenError(f"Slack does not accept the token ({code}); install the app once more") from error
+            raise BadTokenError(f"Slack does not accept the token ({code}); install the app again") from error
         if code in _PASSING or status >= 500 or response is None:
             silent = status in {502, 504} or response is None
             raise PlatformUnreachableError(f"Slack answered {code or status}", may_have_arrived=silent) from error

@@ -1,6 +1,6 @@
-"""Telegram, by python-telegram-bot: long polling, so that the bot needs no address of its own.
+"""Telegram, with python-telegram-bot: long polling, so that the bot needs no public address.
 
-An update counts as received for Telegram when the next ones are asked for, which happens when all of them are stored.
+Telegram counts updates as received when the next ones are requested, which happens only when all of them are stored.
 """
 
 import asyncio
@@ -34,15 +34,15 @@ _CAPABILITIES: Final = Capabilities(longest=4096, edit_every=1.5, size=lambda te
 _COMMAND: Final = re.compile(r"/\w+(@\w+)?")
 _TOKEN: Final = re.compile(r"\d+:[\w-]{10,}")
 _CONNECTIONS: Final = 16
-"""For what is sent: Telegram takes some 30 messages a second, and the client looks at all connections for each."""
+"""For sending: Telegram accepts some 30 messages a second, and the client examines all connections for each."""
 _SERVER: Final = "https://api.telegram.org"
 
 
 class Telegram:
-    """A bot of Telegram. ``base_url`` is that of a Bot API server of one's own."""
+    """A Telegram bot. ``base_url`` is the URL of a self-hosted Bot API server."""
 
     def __init__(self, token: str, base_url: str = "") -> None:
-        # The library's switch for times as the next version has them; without it, it warns whenever it gets one.
+        # The library's switch for the times of its next version; without it, it warns about every time.
         os.environ.setdefault("PTB_TIMEDELTA", "1")
         try:
             import markdown_it  # noqa: F401, PLC0415  (of the same extra)
@@ -93,11 +93,11 @@ class Telegram:
                 offset = update.update_id + 1
 
     def reply(self, chat: str, thread: str) -> ChatReply:
-        """Return what answers in a chat."""
+        """Return a reply object for a chat."""
         return _TelegramReply(self._bot, int(chat), int(thread) if thread else None)
 
     async def download(self, file: ChatFile) -> bytes:
-        """Return what is in a file. The library would read a file of this machine that has the path of the other."""
+        """Return the content of a file. With a path from the server, the library would read a file of this machine."""
         with _translated():
             path = ((await self._bot.get_file(file.handle)).file_path or "").removeprefix(self._files)
         if path.startswith("/"):
@@ -105,11 +105,11 @@ class Telegram:
         try:
             with _translated():
                 return await self._bot.request.retrieve(self._files + quote(path))
-        except BadTokenError as error:  # what the library makes of an address that is not there
-            raise PlatformError("Telegram has the file no more") from error
+        except BadTokenError as error:  # the library's error for a missing address
+            raise PlatformError("Telegram no longer has the file") from error
 
     async def check(self) -> Sequence[str]:
-        """Try the token, and return what the bot is."""
+        """Try the token, and describe the bot."""
         with _translated():
             me = await self._bot.get_me()
         groups = "may be added to groups" if me.can_join_groups else "cannot be added to groups"
@@ -119,7 +119,7 @@ class Telegram:
     async def close(self) -> None:
         """Close every connection."""
         await self._bot.shutdown()
-        await self._bot.request.shutdown()  # a bot that was only tried counts as not begun, and stays connected
+        await self._bot.request.shutdown()  # the call above skips a bot that was only checked
 
     def _inbound(self, update: "telegram.Update") -> Inbound | None:
         message = update.effective_message
@@ -157,7 +157,7 @@ class _TelegramReply:
             await self._bot.send_chat_action(self._chat, "typing", message_thread_id=self._thread)
 
     async def send(self, text: str, *, key: str) -> str:
-        del key  # Telegram knows no such thing
+        del key  # Telegram has no such keys
         sent = await _shown(
             text,
             lambda shown, about: self._bot.send_message(self._chat, shown, message_thread_id=self._thread, **about),
@@ -182,13 +182,13 @@ class _TelegramReply:
         return str(sent.message_id)
 
     async def find(self, key: str, *, after: str) -> str:
-        """Return nothing: a bot of Telegram cannot read what it has sent."""
+        """Return nothing: a Telegram bot cannot read what it has sent."""
         del key, after
         return ""
 
 
 async def _shown(text: str, put: "Callable[[str, dict[str, Any]], Awaitable[Any]]") -> Any:
-    """Let ``put`` show a text of Markdown; without entities, if Telegram refuses them."""
+    """Show a Markdown text with ``put``; without entities if Telegram refuses them."""
     import telegram  # noqa: PLC0415  (loaded already)
 
     shown, found = with_entities(text)
@@ -196,7 +196,7 @@ async def _shown(text: str, put: "Callable[[str, dict[str, Any]], Awaitable[Any]
         telegram.MessageEntity(one.kind, one.offset, one.length, language=one.language or None, url=one.url or None)
         for one in found
     ]
-    # Without previews: Telegram fetches what they show, so an address in an answer would carry words elsewhere.
+    # Without previews: Telegram fetches the linked page, so a URL in an answer could leak text elsewhere.
     about = {"link_preview_options": telegram.LinkPreviewOptions(is_disabled=True)}
     try:
         with _translated():
@@ -211,14 +211,14 @@ async def _shown(text: str, put: "Callable[[str, dict[str, Any]], Awaitable[Any]
 
 
 def _without_name(text: str, name: str) -> str:
-    """Return a message without the name of the bot that it is addressed to; a command may keep it."""
+    """Return a message without the name of the bot it is addressed to; a command may keep it."""
     if text.startswith("/"):
         return text
     return _named(name).sub("", text, count=1).strip() if _named(name).search(text) else text
 
 
 def _named(name: str) -> re.Pattern[str]:
-    """Return what finds the name of a bot, and not that of another one that begins so."""
+    """Return a pattern that matches the name of a bot, and no longer name that begins with it."""
     return re.compile(rf"{re.escape(name)}(?!\w)", re.IGNORECASE)
 
 
@@ -239,7 +239,7 @@ def _reason(error: Exception) -> str:
 
 
 def _may_have_arrived(error: Exception) -> bool:
-    """Return whether Telegram may have done what it was asked for, although no answer came."""
+    """Return whether Telegram may have carried out a request, although no answer came."""
     import httpx  # noqa: PLC0415  (loaded with the bot)
 
     cause = error.__cause__
@@ -260,7 +260,7 @@ def _translated() -> "Iterator[None]":
     except (errors.InvalidToken, errors.Conflict) as error:
         if isinstance(error, errors.Conflict):
             raise PlatformUnreachableError("another program polls this bot, or it has a webhook") from error
-        raise BadTokenError("Telegram does not accept the token; ask @BotFather for it once more") from error
+        raise BadTokenError("Telegram does not accept the token; ask @BotFather for it again") from error
     except errors.BadRequest as error:
         if "not modified" not in str(error).lower():
             raise PlatformError(f"Telegram refused it: {error}") from error
@@ -268,5 +268,5 @@ def _translated() -> "Iterator[None]":
         raise PlatformError(f"Telegram refused it: {error}") from error
     except errors.NetworkError as error:
         raise PlatformUnreachableError(_reason(error), may_have_arrived=_may_have_arrived(error)) from error
-    except errors.TelegramError as error:  # among others an answer that is not JSON, from a proxy
+    except errors.TelegramError as error:  # such as an answer of a proxy that is not JSON
         raise PlatformUnreachableError(_reason(error)) from error

@@ -1,7 +1,7 @@
-"""The open workspaces of a gateway: each is opened once, and for each conversation with what its people may see.
+"""The open workspaces of a gateway: each is opened once, and limited for each conversation to what it may see.
 
-What is in use stays open; of what is idle only the last few are, so that a thousand chats do not cost a thousand
-databases.
+Workspaces in use stay open; of the idle ones only the last few do, so that a thousand chats do not need a thousand
+open databases.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class OpenWorkspaces:
 
     @asynccontextmanager
     async def of(self, principal: Principal, rules: ChatRules) -> AsyncIterator[Promptuary]:
-        """Open the workspace of a chat for whoever acts, with what the rules let them refer to."""
+        """Open the workspace of a chat for a principal, limited to what the rules let them refer to."""
         key = (principal, rules)
         async with self._lock:
             opened = self._parts.get(key)
@@ -64,11 +64,11 @@ class OpenWorkspaces:
             try:
                 whole = await self._opened(rules)
             except ConfigError as error:
-                raise ConfigError(f"{error} Create or mend it, or name another workspace.") from error
+                raise ConfigError(f"{error} Create or repair it, or name another workspace.") from error
         for folder in filter(None, rules.folders):
             (outcome,) = (await whole.expand(format_reference("folder", folder))).outcomes
             if outcome.code is not None:
-                raise ConfigError(f"{folder!r} is no folder of {rules.workspace}: create it, or correct folders")
+                raise ConfigError(f"{folder!r} is not a folder of {rules.workspace}: create it, or correct folders")
 
     async def close(self) -> None:
         """Close everything."""
@@ -81,7 +81,7 @@ class OpenWorkspaces:
         folder = os.path.expanduser(rules.workspace) if rules.workspace else str(self._place)  # noqa: ASYNC240, PTH111
         key = (folder, rules.max_file_size)
         if key not in self._whole:
-            # Exactly this folder: what is found from it upwards may be the home folder.
+            # Exactly this folder: a search upwards might find the home folder.
             self._whole[key] = Promptuary.open(folder, exact=True, max_file_size=rules.max_file_size)
         return self._whole[key]
 

@@ -1,1 +1,1 @@
-"""Answers as platforms show them: Markdown, its marks on each platform, and where a message ends."""
+"""Formats answers for platforms: Markdown, its equivalent on each platform, and the split into messages."""

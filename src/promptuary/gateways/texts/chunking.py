@@ -1,7 +1,7 @@
-"""Cuts an answer into messages that a platform takes, without breaking code fences. Pure.
+"""Splits an answer into messages that a platform accepts, without breaking code fences. Pure.
 
-The cut of a longer answer begins with that of its beginning, but for the last piece: an answer that comes in bit by bit
-changes the last message only.
+A longer answer is split like its beginning, except for the last piece: so an answer that comes in bit by bit changes
+only the last message.
 """
 
 import re
@@ -11,15 +11,15 @@ from typing import Final
 _FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
 _LONGEST_INFO: Final = 40
 MOST_GROWTH: Final = 8
-"""A text is at most so many times as long on a platform as it is in Markdown."""
+"""A text is at most this many times as long on a platform as in Markdown."""
 
 
 def chunks(text: str, longest: int, size: Callable[[str], int] = len) -> list[str]:
-    """Return ``text`` in pieces of at most ``longest`` characters, each of them whole Markdown.
+    """Return ``text`` in pieces of at most ``longest`` characters, each of them complete Markdown.
 
     A piece ends at a paragraph, else at a line, a word or, in the worst case, anywhere. A fence that is open at the end
-    of a piece is closed there, and opened again in the next one. ``size`` is how long a piece is on the platform, where
-    its marks are others, and some characters count for several.
+    of a piece is closed there, and opened again in the next one. ``size`` returns how long a piece is on the platform,
+    where the markup differs, and some characters count more than once.
     """
     if longest < 64:
         raise ValueError("a message has at least 64 characters")
@@ -39,7 +39,7 @@ def chunks(text: str, longest: int, size: Callable[[str], int] = len) -> list[st
 
 
 def closed(text: str) -> str:
-    """Return Markdown whose last fence is closed, so that something can follow it."""
+    """Return Markdown with its last fence closed, so that something can follow it."""
     fence, _ = _open_fence(text)
     return f"{text}\n{fence}" if fence else text
 
@@ -49,12 +49,12 @@ def _fits(text: str, longest: int, size: Callable[[str], int]) -> bool:
 
 
 def _first(head: str, rest: str, longest: int) -> tuple[str, str, str]:
-    """Return the first piece, what is left, and the opening of the fence that goes on there."""
+    """Return the first piece, the rest, and the opening of the fence that continues there."""
     room = longest - len(head)
     end = _cut(rest, room)
     fence, info = _open_fence(head + rest[:end])
     if fence:
-        # Room for the closing fence; the end may move out of the fence by that, which is as well.
+        # Leaves room for the closing fence; the end may move out of the fence by that, which is fine.
         end = _cut(rest, room - len(fence) - 1)
         fence, info = _open_fence(head + rest[:end])
     piece = head + rest[:end]
@@ -73,14 +73,14 @@ def _cut(text: str, room: int) -> int:
         if found > 0:
             return found + 1 if mark == "\n" else found + len(mark)
     cut = max(room, 1)
-    # Not between the halves of what is one character to a reader: a combining mark, a joiner, a selector.
+    # Not inside what a reader sees as one character: before a combining mark, a joiner, a selector.
     while cut > room - 16 and cut > 1 and (text[cut] in "\u200d\ufe0f\ufe0e" or text[cut - 1] == "\u200d"):
         cut -= 1
     return cut
 
 
 def _open_fence(text: str) -> tuple[str, str]:
-    """Return the fence that is open at the end of ``text``, and what is said about it; empty if none is."""
+    """Return the fence that is open at the end of ``text``, and its info string; empty if none is open."""
     fence = info = ""
     for found in _FENCE.finditer(text):
         mark, said = found[1], found[2].strip()

@@ -14,12 +14,12 @@ _EVERYBODY: Final = re.compile(r"@(?=everyone|here)")
 
 @lru_cache(RECENT)
 def discord_markdown(markdown: str) -> str:
-    """Return a text of Markdown as Discord reads it; nobody is called by it."""
+    """Return Markdown in Discord's dialect; it mentions nobody."""
     return in_dialect(markdown, _DISCORD) or "\u200b"
 
 
 def _escaped(text: str) -> str:
-    """Return words in which Discord finds no mark; an address stays as it is, for else it is none."""
+    """Return text in which Discord finds no markup; a URL stays unchanged, since escapes would break it."""
     parts = _ADDRESS.split(text)
     parts[::2] = [_SPECIAL.sub(r"\\\1", one) for one in parts[::2]]
     return _EVERYBODY.sub("@\u200b", _AT_A_LINE.sub(r"\1\\\2", "".join(parts)))

@@ -1,7 +1,7 @@
-"""Markdown as Telegram wants to be told of it: a text without marks, and where in it is what. Pure.
+"""Markdown as Telegram's entities: a text without markup, and the position of each style in it. Pure.
 
-Telegram refuses a text whose marks it cannot make sense of, and a model writes any; entities cannot be misread. It
-finds names of people in a text by itself, and calls them; within code it finds none, so a name is marked as code.
+Telegram refuses a text with markup that it cannot parse, and a model writes any; entities cannot be misread. It finds
+user names in a text by itself, and notifies these people; inside code it finds none, so a name is marked as code.
 """
 
 import re
@@ -26,12 +26,12 @@ EntityKind = Literal["bold", "italic", "strikethrough", "code", "pre", "text_lin
 _KINDS: Final[dict[Style, EntityKind]] = {"bold": "bold", "italic": "italic", "strike": "strikethrough"}
 _NAME: Final = re.compile(r"@[A-Za-z0-9_]{3,}")
 _MOST: Final = 100
-"""Telegram takes so many entities in a message."""
+"""Telegram accepts this many entities in a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A part of a text that is shown in a way of its own: where it is, in units of UTF-16."""
+    """A styled part of a text, with its position in UTF-16 units."""
 
     kind: EntityKind
     offset: int
@@ -47,7 +47,7 @@ def units(text: str) -> int:
 
 @lru_cache(RECENT)
 def with_entities(markdown: str) -> tuple[str, tuple[Entity, ...]]:
-    """Return the text of Markdown, and what in it is shown in a way of its own."""
+    """Return the plain text of Markdown, and its entities."""
     drawing = _Drawing()
     for piece in pieces(markdown):
         match piece:
@@ -88,7 +88,7 @@ class _Drawing:
         return "".join(self._parts)
 
     def words(self, text: str) -> None:
-        """Add words; a name in them calls nobody."""
+        """Add plain text; a name in it notifies nobody."""
         end = 0
         for found in _NAME.finditer(text):
             self._add(text[end : found.start()])
@@ -104,7 +104,7 @@ class _Drawing:
             self._mark(kind, self._since.pop(kind, self._units))
 
     def apart(self, text: str, kind: EntityKind, *, language: str = "", url: str = "") -> None:
-        """Add a text that cannot have styles, and so interrupts them."""
+        """Add a text that cannot have styles; the open styles are interrupted."""
         for style, since in self._since.items():
             self._mark(style, since)
         begin = self._units

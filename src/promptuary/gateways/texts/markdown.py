@@ -1,7 +1,7 @@
-"""Markdown, as models write it, as a sequence of pieces that each platform shows in its own way. Pure.
+"""Turns Markdown, as models write it, into a sequence of pieces that each platform renders in its own way. Pure.
 
-It decides what is safe for all of them: a link never hides behind a text that may be read as another address, a picture
-is its address, and HTML is text. What calls people, and how a mark is escaped, differs from platform to platform.
+It decides what is safe on all of them: the text of a link never looks like another address, a picture becomes its
+address, and HTML is text. How people are mentioned, and how markup is escaped, differs from platform to platform.
 """
 
 import re
@@ -22,14 +22,14 @@ Style = Literal["bold", "italic", "strike"]
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Words, without any mark."""
+    """Plain text, without markup."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class InlineCode:
-    """Words of code in a line."""
+    """Code within a line."""
 
     text: str
 
@@ -44,7 +44,7 @@ class CodeBlock:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A text that leads to an address; the text cannot be taken for another address."""
+    """A text that links to an address; the text cannot be mistaken for another address."""
 
     text: str
     url: str
@@ -52,7 +52,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Styled:
-    """From here on the text has a style, or has it no longer."""
+    """A style begins or ends here."""
 
     style: Style
     on: bool
@@ -60,12 +60,12 @@ class Styled:
 
 @dataclass(frozen=True, slots=True)
 class QuoteMark:
-    """What follows in this line is a quotation."""
+    """The rest of this line is a quotation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a platform writes what Markdown means: its marks, and words in which it finds none."""
+    """The markup of a platform, and how it escapes plain text."""
 
     words: Callable[[str], str]
     code: Callable[[str], str]
@@ -80,14 +80,14 @@ Piece = Text | InlineCode | CodeBlock | Link | Styled | QuoteMark
 _STYLES: Final[dict[str, Style]] = {"strong": "bold", "em": "italic", "s": "strike"}
 _LANGUAGE: Final = re.compile(r"[\w+#.-]{0,40}")
 _HARMLESS: Final = re.compile(r"[\w\s'’\"“”,!?()&–—-]+")
-"""A label of these characters alone cannot look like an address: there is no dot, slash, colon or at sign in it."""
+"""A label of only these characters cannot look like an address: they include no dot, slash, colon or at sign."""
 _ADDRESS: Final = re.compile(r"(?ai)https?://[A-Za-z0-9.-]+(?::\d{1,5})?(?:[/?#][\w.~:/?#@!$&'()*+,;=%-]*)?")
-"""What every platform takes as the address of a link: no name or password in it, and nothing beyond ASCII."""
+"""An address that every platform accepts in a link: without a user name or password, and only ASCII."""
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]()<>#+.!|~&=:-])")
 _TICKS: Final = re.compile("`+")
 _BREAK: Final = Text("\n")
 RECENT: Final = 256
-"""How many texts a platform keeps as it shows them: an answer that comes in is measured and shown again and again."""
+"""How many rendered texts are cached for each platform: an answer that comes in is measured and shown repeatedly."""
 
 
 @cache
@@ -95,18 +95,18 @@ def _reader(*, blocks_only: bool = False) -> "MarkdownIt":
     from markdown_it import MarkdownIt  # noqa: PLC0415  (gateways alone need it)
 
     reader = MarkdownIt("commonmark", {"html": False, "maxNesting": 20}).enable(["table", "strikethrough"])
-    # A definition elsewhere in the text could make a long address of every short label.
+    # A link definition elsewhere in the text could turn every short label into a long address.
     reader.disable(["reference", "html_block", "html_inline"])
     return reader.disable("inline") if blocks_only else reader
 
 
 def pieces(text: str) -> list[Piece]:
-    """Return a text of Markdown in pieces, from which each platform makes its own marks."""
+    """Return a Markdown text as pieces, which each platform renders with its own markup."""
     return list(_Blocks().of(_reader().parse(text)))
 
 
 def in_dialect(markdown: str, dialect: Dialect) -> str:
-    """Return a text of Markdown with the marks of a platform; if it says nothing but marks, these as words."""
+    """Return a Markdown text with the markup of a platform; a text of nothing but markup is shown literally."""
     shown = "".join(_written(piece, dialect) for piece in pieces(markdown))
     return shown if shown.strip() else dialect.words(markdown)
 
@@ -130,7 +130,7 @@ def _written(piece: Piece, dialect: Dialect) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return Markdown that shows a plain text as it is."""
+    """Return Markdown that shows a plain text literally."""
     return _SPECIAL.sub(r"\\\1", text)
 
 
@@ -148,12 +148,12 @@ def fenced(text: str) -> str:
 
 
 def within_fence(text: str) -> str:
-    """Return lines of code that cannot end the fence around them, for platforms whose fences are of one length."""
+    """Return lines of code that cannot end the fence around them, for platforms whose fences have a fixed length."""
     return text.replace("```", "``\u200b`")
 
 
 def with_tables_as_code(text: str) -> str:
-    """Return Markdown with its tables drawn as code: no platform has tables, and code is never cut within a fence."""
+    """Return Markdown with its tables drawn as code: no platform has tables, and a split never breaks a fence."""
     if "|" not in text:
         return text
     lines, shown, done = text.split("\n"), [], 0
@@ -167,7 +167,7 @@ def with_tables_as_code(text: str) -> str:
 
 
 def _drawn(tokens: "Sequence[Token]", source: str) -> str:
-    """Return a table with aligned columns; its source, where a long cell would fill the others with blanks."""
+    """Return a table with aligned columns, or its source if a long cell would pad the others with blanks."""
     columns: list[Column] = []
     rows: list[list[str]] = []
     for place, token in enumerate(tokens):
@@ -187,12 +187,12 @@ def _drawn(tokens: "Sequence[Token]", source: str) -> str:
 
 
 def _words(text: str) -> str:
-    """Return a text of Markdown without any mark."""
+    """Return a Markdown text without markup."""
     return "".join(getattr(one, "text", "") for one in pieces(text)).replace("\n", " ")
 
 
 class _Blocks:
-    """Makes pieces of the blocks of a text, with the blank lines between them that the text has."""
+    """Turns the blocks of a text into pieces, and keeps the blank lines between them."""
 
     def __init__(self) -> None:
         self._end = 0
@@ -236,12 +236,12 @@ class _Blocks:
             yield Styled("bold", on=False)
 
     def _before(self, token: "Token") -> Iterator[Piece]:
-        """Yield what stands before a block: line breaks, and the mark of its list or quotation."""
+        """Yield what precedes a block: line breaks, and the marker of its list or quotation."""
         begin, end = token.map or (self._end, self._end)
         gap = ("\n\n" if begin > self._end else "\n") if self._began else ""
         self._began, self._end = True, end
         marker = "".join([" " * len(one) for one in self._markers[:-1]] + self._markers[-1:])
-        if self._markers:  # what follows in the same item stands under its beginning
+        if self._markers:  # the rest of the item is indented below its beginning
             self._markers[-1] = " " * len(self._markers[-1])
         if gap:
             yield Text(gap)
@@ -252,7 +252,7 @@ class _Blocks:
 
 
 def _inline(tokens: "Sequence[Token]", within: Sequence[Style]) -> Iterator[Piece]:
-    """Yield the pieces of a paragraph; ``within`` are the styles that it has already."""
+    """Yield the pieces of a paragraph; ``within`` are the styles that are already open."""
     depth = dict.fromkeys(_STYLES.values(), 0) | dict.fromkeys(within, 1)
     label: list[str] | None = None
     target = ""
@@ -284,7 +284,7 @@ def _said(token: "Token") -> str:
 
 
 def _linked(label: str, url: str) -> Piece:
-    """Return a link whose text is harmless, or both the text and the address."""
+    """Return a link if its text is harmless, else both the text and the address."""
     if not label.strip() or label == url:
         return Text(url)
     is_harmless = _HARMLESS.fullmatch(unicodedata.normalize("NFKC", label)) and label.isprintable()

@@ -1,6 +1,6 @@
-"""Markdown as Slack writes it: one star for bold, a line below for italic, and ``<address|text>`` for a link. Pure.
+"""Markdown in Slack's dialect: one star for bold, an underscore for italic, and ``<address|text>`` for a link. Pure.
 
-Everything that Slack obeys stands between angle brackets, which a text cannot have: they are escaped in it.
+Slack interprets only what is between angle brackets, and these are escaped in a text.
 """
 
 from functools import lru_cache
@@ -11,12 +11,12 @@ from promptuary.gateways.texts.markdown import RECENT, Dialect, in_dialect, with
 
 @lru_cache(RECENT)
 def mrkdwn(markdown: str) -> str:
-    """Return a text of Markdown as Slack writes it; nobody is called by it."""
+    """Return Markdown in Slack's dialect; it mentions nobody."""
     return in_dialect(markdown, _SLACK) or " "
 
 
 def _escaped(text: str) -> str:
-    """Return a text in which nothing is a command of Slack, such as one that calls everybody."""
+    """Return a text that contains no Slack command, such as one that notifies everybody."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 

@@ -1,7 +1,7 @@
-"""What the people of a chat read, as Markdown: what a command did, why something failed, what became of references.
+"""The texts for people in a chat, as Markdown: results of commands, errors, and outcomes of references.
 
-Nobody in a chat can run a program on the machine or change its settings: what only the operator can mend is logged, and
-the chat gets a sentence without any detail of the machine.
+Nobody in a chat can run a program on the machine or change its settings: a problem that only the operator can solve is
+logged, and the chat gets a sentence without any detail of the machine.
 """
 
 import logging
@@ -40,7 +40,7 @@ from promptuary.gateways.texts.markdown import code, escaped, fenced
 logger = logging.getLogger(__name__)
 
 FAILED: Final = "Something went wrong here, and your message could not be answered. Please try again."
-UNUSABLE: Final = "This cannot be done here at the moment. Whoever runs this bot finds the reason in its log."
+UNUSABLE: Final = "This cannot be done here at the moment. The operator of this bot finds the reason in its log."
 
 _LONGEST: Final = 200
 _SEEN: Final = {Detail.OUTLINE: "outline", Detail.EXCERPT: "beginning and end", Detail.PATH: "name"}
@@ -49,13 +49,13 @@ _OF_CODE: Final = {
     Code.UNSUPPORTED_TYPE: "it is of a kind that cannot be read here",
     Code.BUDGET_EXCEEDED: "there is no room for it; attach less",
 }
-"""What a chat is told of errors whose reasons name programs and settings of the machine."""
+"""Sentences for a chat in place of reasons that name programs and settings of the machine."""
 _UNAVAILABLE: Final = "it is not available here"
 _ADDRESS: Final = re.compile(r"(?<![\w./@:~])/(?:[\w.+-]+/)+[\w.+-]*")
 
 
 def worded(error: PromptuaryError, mark: str) -> str:
-    """Return an error as a sentence for somebody in a chat, where commands begin with ``mark``."""
+    """Return an error as a sentence for a chat in which commands begin with ``mark``."""
     match error:
         case UnknownNoteError():
             return f"there is no such note; {mark}memory list shows which there are"
@@ -73,12 +73,12 @@ def worded(error: PromptuaryError, mark: str) -> str:
 
 
 def unanswered(error: PromptuaryError) -> str:
-    """Return what somebody is told whose message could not be answered: trying again does not mend a workspace."""
+    """Return the sentence for a message that could not be answered: trying again does not repair a workspace."""
     return UNUSABLE if isinstance(error, ConfigError | StorageError) else FAILED
 
 
 def in_chat(result: CommandResult, mark: str) -> str:
-    """Return what a command answered as Markdown; what is a table is code, so that its columns stay together."""
+    """Return the result of a command as Markdown; a table becomes code, so that its columns stay aligned."""
     match result:
         case HelpShown(commands):
             return "\n".join(f"{code(usage)} {escaped(meaning)}" for usage, meaning in help_rows(commands, mark))
@@ -96,12 +96,12 @@ def in_chat(result: CommandResult, mark: str) -> str:
 
 
 def _told(notes: tuple[SearchNote, ...]) -> tuple[SearchNote, ...]:
-    """Return the notes of a search that are for everybody; the others name files and settings of the operator."""
+    """Return the notes of a search that everybody may read; the others name files and settings of the operator."""
     return tuple(one for one in notes if isinstance(one, IndexBusy))
 
 
 def about_references(expansion: Expansion) -> list[str]:
-    """Return what a person is told about their references before the answer: what failed, slips, and the budget."""
+    """Return sentences about the references of a message, to show before the answer: failures, slips, the budget."""
     lines = [
         f"{_raw(one.reference.raw)}: {escaped(one_line(_OF_CODE.get(one.code) or one.reason or _UNAVAILABLE))}."
         for one in expansion.outcomes
@@ -127,10 +127,10 @@ def _raw(reference: str) -> str:
 
 
 def without_codes(text: str) -> str:
-    """Return a sentence without the codes that are for programs."""
+    """Return a sentence without the codes for programs."""
     return re.sub(r"\b(?:" + "|".join(Code) + r"): ", "", text)
 
 
 def without_addresses(text: str) -> str:
-    """Return what a command says without absolute paths of the machine, wherever one may have got into it."""
+    """Return the text of a command without absolute paths of the machine, wherever they come from."""
     return _ADDRESS.sub("…", text)
