@@ -1,4 +1,4 @@
-"""``/context``: what is kept in view of a thread, and what goes with its next message."""
+"""``/context``: what is kept in view of a thread, and what is queued for its next message."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 async def run(p: "Promptuary", asked: Invocation, thread: str, worded: Worded) -> CommandResult:
-    """Do one thing with what is in view, then show it."""
+    """Carry out one action on what is in view, then return what is in view."""
     if asked.action == "find":
         return FilesFound(asked.rest, await p.find_files(asked.rest))
     if asked.action == "clear":

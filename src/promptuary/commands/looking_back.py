@@ -1,4 +1,4 @@
-"""The commands about what was said: ``/why``, ``/replay``, ``/compact``, ``/undo``, ``/copy`` and ``/save``."""
+"""The commands about past turns: ``/why``, ``/replay``, ``/compact``, ``/undo``, ``/copy`` and ``/save``."""
 
 import os
 from pathlib import Path
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 async def run(p: "Promptuary", asked: Invocation, thread: str) -> CommandResult:
-    """Do one thing with what was said in a thread."""
+    """Carry out one command about the past turns of a thread."""
     match asked.command:
         case "compact":
             return await p.threads.compact(thread=thread)
@@ -66,4 +66,4 @@ async def _save(p: "Promptuary", asked: Invocation, thread: str) -> CommandResul
 
 
 def _path(name: str) -> Path:
-    return Path(os.path.expanduser(name))  # noqa: PTH111  (one that cannot be expanded stays as it is)
+    return Path(os.path.expanduser(name))  # noqa: PTH111  (what it cannot expand stays unchanged)

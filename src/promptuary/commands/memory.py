@@ -1,4 +1,4 @@
-"""``/memory``: the notes of the principal, and what was learnt and waits for them."""
+"""``/memory``: the notes of the principal, and the proposals that wait for a decision."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 LISTED: Final = 20
 """How many notes are listed at once."""
 _SHORTEST: Final = 4
-"""How much of the id of a proposal must be typed."""
+"""The fewest characters of a proposal's id that must be typed."""
 
 
 async def run(p: "Promptuary", asked: Invocation, worded: Worded) -> CommandResult:
-    """Do one thing with the notes."""
+    """Carry out one action on the notes."""
     rest, words = asked.rest, asked.words
     match asked.action:
         case "list":
@@ -89,7 +89,7 @@ async def _proposed(p: "Promptuary", asked: Invocation, worded: Worded) -> Comma
 
 
 def _named(word: str, waiting: Sequence[str], mark: str) -> str:
-    """Return the proposal that ``word`` is the beginning of. Raises ``PromptuaryError`` unless it is one alone."""
+    """Return the proposal whose id begins with ``word``. Raises ``PromptuaryError`` unless there is exactly one."""
     found = [one for one in waiting if one == word or (len(word) >= _SHORTEST and one.startswith(word))]
     if len(found) != 1:
         raise PromptuaryError(f"there is no proposal {one_line(word)[:60]!r}; {mark}memory proposals lists them")

@@ -1,4 +1,4 @@
-"""Does something with each of several words; one that is refused keeps none of the others from being done."""
+"""Applies a function to each of several words; a refused word does not stop the others."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
@@ -10,13 +10,13 @@ Result = TypeVar("Result")
 
 
 Worded = Callable[[PromptuaryError], str]
-"""Returns an error as a sentence for the people of a surface: somebody in a chat cannot run a program here."""
+"""Words an error for the users of a surface: somebody in a remote chat cannot run a program here."""
 
 
 async def one_by_one(
     words: Sequence[str], work: Callable[[str], Awaitable[Result]], worded: Worded
 ) -> tuple[Sequence[Result], Sequence[str]]:
-    """Return what ``work`` gave, and a sentence for each word with which nothing was done."""
+    """Return the results of ``work``, and a sentence for each word that was refused."""
     done, refused = [], []
     for word in words:
         try:

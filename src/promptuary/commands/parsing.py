@@ -1,4 +1,4 @@
-"""Reads a line as a slash command, and answers slips: what is almost a command is never sent to a model. Pure."""
+"""Parses a line as a slash command, and detects slips: text that is almost a command is never sent to a model. Pure."""
 
 import re
 import shlex
@@ -10,12 +10,12 @@ from typing import Final
 from promptuary.commands.registry import COMMANDS, Action, SlashCommand, allowed_commands, find_command, is_allowed
 from promptuary.core.text import one_line
 
-# ``@name`` is what Telegram adds in a group. A path such as /etc/hosts is no command.
+# Telegram adds ``@name`` in a group. A path such as /etc/hosts is not a command.
 _COMMAND: Final = re.compile(r"\s*/([A-Za-z][A-Za-z-]*)(?:@\w+)?(?=\s|$)")
 _LITERAL: Final = re.compile(r"\s*//(?=\S)")
 _SHOWN: Final = 60
 MARK: Final = "/"
-"""What a command begins with, unless a platform keeps that for itself."""
+"""What a command begins with, unless a platform reserves that for itself."""
 AS_MESSAGE: Final = "a message that begins with // is sent with one /"
 _NUMBER: Final = "[NUMBER]"
 _OTHER_NAMES: Final = {
@@ -39,12 +39,12 @@ _OTHER_NAMES: Final = {
     "bye": "quit",
     "commands": "help",
 }
-"""What other programs call it."""
+"""Names that other programs use, and the command that each means here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """A command with its action, if it has actions, and the rest of the line as it was typed."""
+    """A command, its action if it has actions, and the rest of the line as typed."""
 
     command: str
     action: str
@@ -61,13 +61,13 @@ class Invocation:
         """The words of the rest; quotes keep a name with spaces together."""
         try:
             return shlex.split(self.rest)
-        except ValueError:  # an apostrophe, and no quotes at all
+        except ValueError:  # an apostrophe, not a quotation mark
             return self.rest.split()
 
 
 @dataclass(frozen=True, slots=True)
 class CommandSlip:
-    """A line that is almost a command, or one that is not available here: a sentence that says what to do."""
+    """A line that is almost a command, or a command that is not available here, and a sentence that says what to do."""
 
     reason: str
 
@@ -78,17 +78,17 @@ def is_command(line: str) -> bool:
 
 
 def unescaped(text: str) -> str:
-    """Return a message as it is sent: two slashes at its beginning are one that begins no command."""
+    """Return a message as it is sent: two slashes at its beginning escape one, which then begins no command."""
     return text.replace("//", "/", 1) if _LITERAL.match(text) and is_command(text.replace("//", "/", 1)) else text
 
 
 def as_message(mark: str) -> str:
-    """Return how a message is written that begins like a command."""
+    """Return how to write a message that begins like a command."""
     return AS_MESSAGE.replace(MARK, mark)
 
 
 def parse(line: str, allowed: frozenset[str], mark: str = MARK) -> Invocation | CommandSlip:
-    """Read a line that is a command. ``mark`` is what commands begin with where the person writes."""
+    """Parse a line that is a command. ``mark`` is what commands begin with on this surface."""
     found = _COMMAND.match(line)
     if found is None:
         return CommandSlip(f"which command? {mark}help lists them")
@@ -128,7 +128,7 @@ def _unknown(name: str, rest: str, allowed: frozenset[str], mark: str) -> Comman
     there = [command.name for command in allowed_commands(allowed)]
     meant = _OTHER_NAMES.get(name) or "".join(near_names(name, [*there, *_OTHER_NAMES]))
     meant = _OTHER_NAMES.get(meant, meant)
-    listed = f"{mark}help lists those that there are"
+    listed = f"{mark}help lists the commands"
     advice = f"did you mean {mark}{meant}{f' {rest}' if rest else ''}?" if meant else listed
     return CommandSlip(f"there is no command {mark}{name[:_SHOWN]}; {_one_line(advice)}")
 
@@ -142,7 +142,7 @@ def _unknown_action(command: SlashCommand, word: str, rest: str, allowed: frozen
 
 
 def near_names(word: str, names: Iterable[str]) -> list[str]:
-    """Return the name that ``word`` is probably meant to be: one or none."""
+    """Return the name that ``word`` probably means: a list of one or none."""
     known = list(names)
     begun = [one for one in known if one.startswith(word)]
     return begun[:1] if len(begun) == 1 else get_close_matches(word, known, n=1, cutoff=0.6)
@@ -155,7 +155,7 @@ def _one_line(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What the ``/`` menu offers: the text that replaces what is typed from ``start`` on, and what it means."""
+    """A row of the ``/`` menu: the text that replaces what was typed from ``start`` on, and what it means."""
 
     text: str
     start: int
@@ -163,7 +163,7 @@ class Choice:
 
 
 def choices(line: str, allowed: frozenset[str]) -> Iterator[Choice]:
-    """Yield what may follow at the end of ``line``: the names of commands, then those of their actions."""
+    """Yield what can complete ``line``: the names of commands, then those of their actions."""
     text = line.lstrip()
     if not text.startswith("/") or "\n" in text:
         return

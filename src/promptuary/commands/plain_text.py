@@ -1,6 +1,6 @@
-"""What a slash command answered, as plain text: for gateways, and for everything that a chat shows no other way.
+"""The result of a slash command as plain text: for gateways, and for what the chat does not show in another form.
 
-Every text of files, notes and models is shown with its hidden characters spelled out, so no terminal obeys it.
+Hidden characters in texts of files, notes and models are spelled out, so that no terminal interprets them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -124,7 +124,7 @@ def _context(shown: results.ContextShown, mark: str) -> Iterator[str]:
 
 
 def _state(file: TrackedFile) -> str:
-    """Return what became of a file, in words, such as "deleted" and "file too large"."""
+    """Return the state of a file in words, such as "deleted" and "file too large"."""
     return file.code.lower().replace("_", " ") or file.state
 
 
@@ -175,7 +175,7 @@ def _changed(changed: results.NotesChanged) -> Iterator[str]:
 
 def _history(shown: results.NoteHistory) -> Iterator[str]:
     if not shown.changes:
-        yield f"nothing is known of {one_line(shown.key)}"
+        yield f"nothing is known about {one_line(shown.key)}"
     for one in shown.changes:
         why = f": {one_line(one.reason)[:_TITLE]}" if one.reason else ""
         yield f"{one.number}. {one.at[:19]} {one.kind} by {one_line(one.actor)}{why}"
@@ -186,18 +186,18 @@ def _forgotten(report: ForgetReport, mark: str) -> Iterator[str]:
     copies = f", with its copies in {stored}" if report.prompts else ""
     yield f"{report.note} {'is' if report.done else 'would be'} forgotten{copies}"
     places = [f"{one.kind} {one_line(one.name)}" + (f", turn {one.turn}" if one.turn else "") for one in report.places]
-    yield from (f"it was also said in {place}, which keeps it" for place in places[:10])
+    yield from (f"it was also said in {place}, where it stays" for place in places[:10])
     if len(places) > 10:
         yield f"and in {len(places) - 10:,} more places"
     if report.in_git:
         yield "git tracks the file: what was committed stays in the history of git"
     if not report.done:
-        yield f"this cannot be undone: {mark}memory forget {report.note} yes does it"
+        yield f"this cannot be undone; to confirm: {mark}memory forget {report.note} yes"
 
 
 def _proposals(proposals: Sequence[Proposal], mark: str) -> Iterator[str]:
     if not proposals:
-        yield "nothing waits for you"
+        yield "no proposal waits for your decision"
         return
     for one in proposals:
         draft = one.draft
@@ -232,7 +232,7 @@ def explained(replay: Replay) -> Iterator[str]:
 
 
 def since(replay: Replay) -> Iterator[str]:
-    """Yield what became of the sources of a turn."""
+    """Yield how the sources of a turn have changed since."""
     for one in replay.drift:
         yield f"since then: {one_line(one.path)} {_SINCE.get(one.kind, f'is {one.kind}')}"
     yield from (f"since then: {one_line(address)} was forgotten" for address in replay.forgotten)
@@ -256,12 +256,12 @@ def _models(names: Sequence[str], current: str, mark: str) -> Iterator[str]:
     if not names and not current:
         yield f'no model is configured: answer_model = "ollama/llama3.2" in your configuration, or {mark}model NAME'
     else:
-        yield f"{mark}model NAME talks to another one; a provider's own name is enough, as in ollama/llama3.2"
+        yield f"{mark}model NAME switches to another one; a provider's own name is enough, as in ollama/llama3.2"
 
 
 def _threads(shown: results.ThreadsListed) -> Iterator[str]:
     if not shown.threads:
-        yield "no thread has anything yet"
+        yield "no thread has been used yet"
     for one in shown.threads:
         mark = "*" if one.id == shown.current else " "
         size = f"{counted(one.turns, 'turn')}, {counted(one.items, 'message')}"
@@ -277,7 +277,7 @@ def _help(commands: Sequence[SlashCommand], mark: str) -> Iterator[str]:
 
 
 def help_rows(commands: Sequence[SlashCommand], mark: str) -> list[tuple[str, str]]:
-    """Return how each command is written and what it is for; of a command alone, each of its actions."""
+    """Return the usage and meaning of each command; for a single command, those of each of its actions."""
     if len(commands) == 1 and commands[0].actions:
         (command,) = commands
         return [(f"{mark}{command.name} {one.name} {one.takes}".rstrip(), one.meaning) for one in command.actions]

@@ -1,7 +1,7 @@
-"""What a slash command answers: a closed union of values, which each surface shows in its own way.
+"""The results of slash commands: a closed union of values, which each surface shows in its own way.
 
-Where the core has a value that says it all, that is the answer; a value here says what the core's alone does not.
-``plain_text`` has a form of each for surfaces that show text alone.
+Where a value of the core says everything, it is the result itself; the values here add what those of the core lack.
+``plain_text`` formats each of them for surfaces that show only text.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class CommandRefused:
 
 @dataclass(frozen=True, slots=True)
 class CommandDone:
-    """It is done, and there is nothing more to show than a sentence."""
+    """The command is done; a sentence is all there is to show."""
 
     sentence: str
 
@@ -34,8 +34,8 @@ class CommandDone:
 class ContextShown:
     """What is in view of a thread, and what waits for its next message.
 
-    ``refused`` are sentences about the words with which nothing was done. ``whole`` says that the person asked what
-    everything costs.
+    ``refused`` has a sentence for each word that was refused. ``whole`` says that the person asked for the cost of
+    everything.
     """
 
     thread: str
@@ -48,7 +48,7 @@ class ContextShown:
 
 @dataclass(frozen=True, slots=True)
 class FilesFound:
-    """The files that the words may mean, the likeliest first."""
+    """The files that the words may mean, most likely first."""
 
     words: str
     paths: Sequence[str]
@@ -64,7 +64,7 @@ class NotesMatched:
 
 @dataclass(frozen=True, slots=True)
 class NotesChanged:
-    """Notes that were written, archived or brought back. ``refused`` are sentences about the others."""
+    """Notes that were written, archived or restored. ``refused`` has a sentence for each of the others."""
 
     deed: str
     headers: Sequence[NoteHeader]
@@ -73,7 +73,7 @@ class NotesChanged:
 
 @dataclass(frozen=True, slots=True)
 class NoteHistory:
-    """What happened to a note, the oldest change first."""
+    """The changes to a note, oldest first."""
 
     key: str
     changes: Sequence[NoteChange]
@@ -81,14 +81,14 @@ class NoteHistory:
 
 @dataclass(frozen=True, slots=True)
 class ProposalsListed:
-    """What was learnt and waits for the person."""
+    """The proposals that wait for the person's decision."""
 
     proposals: Sequence[Proposal]
 
 
 @dataclass(frozen=True, slots=True)
 class PassagesFound:
-    """What the indexed files say to a question."""
+    """The passages of indexed files that answer a question."""
 
     query: str
     result: SearchResult
@@ -110,7 +110,7 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True)
 class ModelsListed:
-    """The models that have a name in the settings, and the one that answers now, if there is one."""
+    """The models named in the settings, and the current one, if there is one."""
 
     names: Sequence[str]
     current: str
@@ -125,7 +125,7 @@ class ModelChosen:
 
 @dataclass(frozen=True, slots=True)
 class ThreadsListed:
-    """The threads of the principal, the one used last first, and the one that is open."""
+    """The threads of the principal, most recently used first, and the one that is open."""
 
     threads: Sequence[ThreadInfo]
     current: str
@@ -133,7 +133,7 @@ class ThreadsListed:
 
 @dataclass(frozen=True, slots=True)
 class ThreadChosen:
-    """From now on the surface is in this thread."""
+    """From now on the surface uses this thread."""
 
     name: str
     is_new: bool

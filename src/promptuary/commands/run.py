@@ -1,7 +1,7 @@
-"""Runs a slash command over the facade: reads the line, does it, and returns what a surface shows.
+"""Runs a slash command over the facade: parses the line, carries it out, and returns what a surface shows.
 
-A slip, a command that the surface does not allow, and every error of the library is a
-``CommandRefused`` with a sentence.
+A slip, a command that the surface does not allow, and every error of the library become a ``CommandRefused`` with a
+sentence.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from promptuary.engine import Promptuary
 
 LONGEST: Final = 100_000
-"""A command has at most as many characters."""
+"""The most characters of a command."""
 
 
 async def run_command(
@@ -42,11 +42,11 @@ async def run_command(
     mark: str = MARK,
     worded: Worded = str,
 ) -> CommandResult:
-    """Do what ``line`` asks for, and return what there is to show. It never raises a ``PromptuaryError``.
+    """Carry out ``line``, and return what there is to show. Never raises a ``PromptuaryError``.
 
-    ``allowed`` has the names of commands, or of single actions (``memory list``). ``model`` is the one that the surface
-    talks to now. ``mark`` is what the person writes before a command, ``line`` begins with a slash all the same.
-    ``worded`` says what an error is to the people of the surface.
+    ``allowed`` has the names of commands, or of single actions (``memory list``). ``model`` is the surface's current
+    one. ``mark`` is what the person writes before a command; ``line`` itself always begins with a slash. ``worded``
+    words an error for the users of the surface.
     """
     if len(line) > LONGEST:
         return CommandRefused(f"a command has at most {LONGEST:,} characters; this one has {len(line):,}")
@@ -86,7 +86,7 @@ async def _done(
 def _model(p: "Promptuary", name: str, current: str) -> CommandResult:
     if not name:
         return ModelsListed([one.name for one in p.settings.models], current)
-    p.settings.chat(name)  # raises a sentence that says how to configure it
+    p.settings.chat(name)  # raises an error that says how to configure it
     return ModelChosen(name)
 
 
@@ -94,7 +94,7 @@ async def _thread(p: "Promptuary", name: str, current: str) -> CommandResult:
     threads = await p.threads.list()
     if not name:
         return ThreadsListed(threads, current)
-    await p.threads.turns(thread=name)  # raises a sentence if that cannot be a name
+    await p.threads.turns(thread=name)  # raises an error if that is not a valid name
     return ThreadChosen(name, is_new=name not in {one.id for one in threads})
 
 
@@ -106,6 +106,6 @@ def _help(asked: Invocation, allowed: frozenset[str]) -> CommandResult:
     found = [one for one in there if one.name == wanted]
     if not found:
         near = near_names(wanted, [one.name for one in there])
-        advice = f"did you mean {mark}help {near[0]}?" if near else f"{mark}help lists those that there are"
+        advice = f"did you mean {mark}help {near[0]}?" if near else f"{mark}help lists the commands"
         return CommandRefused(f"there is no command {mark}{one_line(wanted)[:60]} here; {advice}")
     return HelpShown(found)

@@ -1,4 +1,4 @@
-"""The bar of a window: who has how much of it, and what is left. Pure."""
+"""The bar of a window: how much of it each layer takes, and how much is free. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,21 +14,21 @@ _MARK_OF: Final = {REPLY: "┄", FREE: "·"}
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A part of the bar: whose it is, its tokens, and how many cells it takes."""
+    """A part of the bar: its name, its tokens, and how many cells it takes."""
 
     name: str
     tokens: int
     cells: int
 
     def mark(self, place: int) -> str:
-        """Return the character of its cells, if it is the segment of this place."""
+        """Return the character that fills its cells, where ``place`` is its position among the segments."""
         return _MARK_OF.get(self.name, _MARKS[place % len(_MARKS)])
 
 
 def segments(receipt: Receipt, width: int) -> list[Segment]:
-    """Return the bar of a receipt: each layer, the room for the reply, and what is free; ``width`` cells together.
+    """Return the bar of a receipt: each layer, the room for the reply, and what is free; ``width`` cells in total.
 
-    A layer that has anything has at least one cell, as long as there are enough of them.
+    A layer with any tokens has at least one cell, as long as there are enough cells.
     """
     window = max(receipt.window, 1)
     parts = [*receipt.by_layer().items(), (REPLY, receipt.reserve)]
@@ -40,7 +40,7 @@ def segments(receipt: Receipt, width: int) -> list[Segment]:
 
 
 def _fitted(cells: Sequence[int], width: int) -> list[int]:
-    """Return ``cells`` with the largest ones made smaller or larger until they are ``width`` together."""
+    """Return ``cells`` with the largest ones made smaller or larger until their sum is ``width``."""
     fitted = list(cells)
     while fitted and (over := sum(fitted) - width):
         largest = fitted.index(max(fitted))

@@ -145,7 +145,7 @@ def test_what_was_learnt_is_accepted_or_rejected(project: Path) -> None:
 
     none, listed, accepted, rejected, missing = within(project, work)
 
-    assert none == "nothing waits for you"
+    assert none == "no proposal waits for your decision"
     assert "write: Always use tabs here." in listed
     assert accepted.splitlines()[0].endswith("Always use tabs here.")
     assert "nothing" in accepted.splitlines()[1]
@@ -263,7 +263,7 @@ def test_a_thread_is_saved_as_markdown_or_as_json_and_nothing_is_overwritten(pro
 
 def test_help_for_what_is_almost_a_command_suggests_it(project: Path) -> None:
     assert "did you mean /help context?" in within(project, lambda p: said(p, "/help contex"))
-    assert "/help lists those" in within(project, lambda p: said(p, "/help zzz"))
+    assert "/help lists the commands" in within(project, lambda p: said(p, "/help zzz"))
 
 
 def test_the_last_answer_is_copied(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -371,7 +371,7 @@ def test_slips_are_answered_in_the_words_of_the_chat(project: Path) -> None:
     assert saved == "nothing was said in thread new yet: there is nothing to save"
     assert unknown == "there is no proposal 'zzz'; /memory proposals lists them"
     assert undo == "/undo takes no words; a message that begins with // is sent with one /"
-    assert unpin == "/context unpin needs PATH… after it: let pinned files stand among the others again"
+    assert unpin == "/context unpin needs PATH… after it: put pinned files back among the others"
 
 
 def test_every_command_that_is_named_begins_as_commands_do_on_the_surface(project: Path) -> None:
