@@ -1,4 +1,4 @@
-"""Shows a run in the terminal: what goes along, the answer as it arrives, each call of a tool, and what it took."""
+"""Shows a run in the terminal: the context, the answer as it arrives, each tool call, and the cost."""
 
 import time
 from collections.abc import Sequence
@@ -31,21 +31,21 @@ _MARKS: Final[dict[Status, str]] = {"included": "+", "degraded": "~", "refused":
 
 
 def waiting_line(name: str, seconds: float) -> str:
-    """Return what is shown while something is waited for."""
+    """Return the line that is shown during a wait."""
     return f"{name} … {seconds:.0f} s, Ctrl-C stops"
 
 
 class StreamedAnswer:
-    """Is told what happens in a run, and shows it."""
+    """Receives the events of a run, and shows them."""
 
     def __init__(self, terminal: Terminal, model: str, context: "ContextLines") -> None:
         self._terminal, self._model, self._context = terminal, model, context
         self._awaited, self._since = "preparing", time.monotonic()
-        """What is waited for, and since when; nothing while text arrives."""
+        """What the run waits for, and since when; empty while text arrives."""
         self.result: RunResult | None = None
 
     def show(self, event: RunEvent) -> None:
-        """Show what happens."""
+        """Show an event."""
         terminal = self._terminal
         match event:
             case TurnPrepared(turn):
@@ -75,12 +75,12 @@ class StreamedAnswer:
         self._terminal.wait(f"{self._model} …")
 
     def still_waiting(self) -> None:
-        """Show what is waited for, and for how long."""
+        """Show what the run waits for, and for how long."""
         if self._awaited:
             self._terminal.wait(waiting_line(self._awaited, time.monotonic() - self._since))
 
     def end(self, seconds: float) -> None:
-        """Show what the run took, as far as it is known."""
+        """Show what the run took, as far as that is known."""
         self._terminal.break_line()
         if self.result is None:
             return
@@ -90,9 +90,9 @@ class StreamedAnswer:
 
 
 class ContextLines:
-    """Shows what goes along with a message, above its answer: references, files in view, the budget, and warnings.
+    """Shows the context of a message above its answer: references, files in view, the budget, and warnings.
 
-    Of the files in view, it shows those that were not there before, or are another than before.
+    Of the files in view, it shows only those that are new or have changed.
     """
 
     def __init__(self, terminal: Terminal) -> None:
@@ -100,7 +100,7 @@ class ContextLines:
         self._seen: dict[tuple[str, str], tuple[str, int]] = {}
 
     def show(self, expansion: Expansion, receipt: Receipt) -> None:
-        """Show what goes along."""
+        """Show the context of a message."""
         terminal = self._terminal
         for one in expansion.outcomes:
             short = "" if one.status == "included" else f" ({one.detail or one.code or one.status})"
@@ -119,7 +119,7 @@ class ContextLines:
             terminal.line(f"warning: {failure.layer} failed: {failure.reason}", "yellow")
 
     def _show_tracked(self, entries: Sequence[ReceiptEntry], thread: str) -> None:
-        """Show a file as it is now; what was sent of it before stands in the prompt, too, and costs as well."""
+        """Show a file as it is now; an earlier version that is still in the prompt costs tokens, too."""
         *earlier, entry = entries
         tokens = sum(one.tokens for one in entries)
         name, now = (thread, entry.label), (f"{entry.status} {entry.detail} {entry.revision}", tokens)
@@ -133,7 +133,7 @@ class ContextLines:
 
 
 def _by_label(entries: Sequence[ReceiptEntry]) -> dict[str, list[ReceiptEntry]]:
-    """Return the entries of each file: one, or what was sent of it before and then what it is now."""
+    """Return the entries of each file: one, or the earlier versions and then the current one."""
     found: dict[str, list[ReceiptEntry]] = {}
     for entry in entries:
         found.setdefault(entry.label, []).append(entry)

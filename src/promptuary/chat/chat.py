@@ -1,6 +1,6 @@
-"""The chat: asks for messages until the person leaves. ``talk`` does what they say, and is loaded when it is needed.
+"""The chat: asks for messages until the person leaves. ``talk`` handles them, and is loaded when it is needed.
 
-So the prompt is there before the threads are opened: what was said last appears above it a moment later.
+So the prompt appears before the threads are opened; the last exchange appears above it a moment later.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ class Chat:
         self._talk: Talk | None = None
 
     async def run(self) -> None:
-        """Talk until the person leaves."""
+        """Run the chat until the person leaves."""
         loop, main = asyncio.get_running_loop(), asyncio.current_task()
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
         for ending in (signal.SIGTERM, signal.SIGHUP):
@@ -52,7 +52,7 @@ class Chat:
         try:
             return await self._prompt.ask(draft)
         except PromptInterruptedError as stopped:
-            if not str(stopped):  # a line that was cleared is answer enough
+            if not str(stopped):  # if a line was cleared, the person sees that Ctrl-C worked
                 self._terminal.line("Ctrl-D, or /quit, ends the chat", "dim")
             return ""
 
@@ -61,17 +61,17 @@ class Chat:
         self._terminal.line(f"promptuary · thread {self._prompt.thread} · {model} · /help, Ctrl-D ends", "dim")
 
     async def _resume(self) -> None:
-        """Load what the menus need; then show above the prompt what was said last, and notes on the workspace."""
+        """Load what the menus need; then show the last exchange and notes on the workspace above the prompt."""
         await self._prompt.drawn.wait()
         answer_keys_first()
         with suppress(PromptuaryError):
-            await self._p.warm_up()  # at once: nobody has typed yet
+            await self._p.warm_up()  # now, because nobody has typed yet
         try:
             said = await last_exchange(self._p, self._prompt.thread)
         except PromptuaryError as error:
             said = [str(error)]
         settings = self._p.settings
-        # How tokens are counted is told where nobody has talked yet: whoever comes back knows it.
+        # How tokens are counted is shown only in a new thread: a person who comes back knows it.
         counting = settings.counting_notes if not said and not self._options.quiet else ()
         notes = [f"note: {note}" for note in (*counting, *self._p.notes[len(settings.notes) :])]
         if said or notes:
@@ -85,7 +85,7 @@ class Chat:
 
     def _talking(self) -> "Talk":
         if self._talk is None:
-            from promptuary.chat.talk import Talk  # noqa: PLC0415  (the prompt is there before it)
+            from promptuary.chat.talk import Talk  # noqa: PLC0415  (the prompt appears first)
 
             options = self._options
             self._talk = Talk(self._p, options, prompt=self._prompt, terminal=self._terminal)

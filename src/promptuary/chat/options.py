@@ -1,11 +1,11 @@
-"""How a chat begins."""
+"""The options that a chat starts with."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class ChatOptions:
-    """How a chat begins."""
+    """The options that a chat starts with."""
 
     thread: str = "main"
     tools: bool = True
@@ -13,4 +13,4 @@ class ChatOptions:
     may_write: bool = False
     """Whether tools may write without asking."""
     quiet: bool = False
-    """Whether it begins without notes."""
+    """Whether it starts without notes."""

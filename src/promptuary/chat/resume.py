@@ -1,4 +1,4 @@
-"""What was said last in a thread: for who comes back to it."""
+"""The last exchange of a thread, for a person who comes back to it."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from promptuary.engine import Promptuary
 
 _LONGEST: Final = 2_000
-"""Characters of a text that are shown."""
+"""The most characters of a text that are shown."""
 
 
 async def last_exchange(p: "Promptuary", thread: str) -> list[str]:

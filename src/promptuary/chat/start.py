@@ -1,4 +1,4 @@
-"""Starts a chat: the one module of this room that others name. It says what is missing before anything is opened."""
+"""Starts a chat: the only module here that others import. It reports what is missing before it opens anything."""
 
 import asyncio
 import sys
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def start(
     opened: "Callable[[], Promptuary]", *, thread: str, tools: bool, max_requests: int, may_write: bool, quiet: bool
 ) -> None:
-    """Talk at the terminal until the person leaves."""
+    """Run a chat at the terminal until the person leaves."""
     from promptuary.chat.chat import Chat  # noqa: PLC0415  (other commands start without them)
     from promptuary.chat.options import ChatOptions  # noqa: PLC0415
     from promptuary.chat.terminal import Terminal, is_dumb  # noqa: PLC0415
@@ -31,7 +31,7 @@ def start(
             await Chat(p, options, prompt=prompt_of(p), terminal=Terminal()).run()
 
     with nullcontext() if is_dumb() else _without_echo(), suppress(asyncio.CancelledError):
-        asyncio.run(talk())  # it is cancelled when the terminal is gone, or the program was told to end
+        asyncio.run(talk())  # cancelled when the terminal is gone, or on a signal to terminate
 
 
 def _line_prompt() -> "Callable[[Promptuary], AnyPrompt]":
@@ -52,9 +52,9 @@ def _full_prompt() -> "Callable[[Promptuary], AnyPrompt]":
 
 @contextmanager
 def _without_echo() -> "Iterator[None]":
-    """Let the terminal neither echo nor edit: what is typed while an answer arrives waits for the next prompt.
+    """Turn off the terminal's echo and line editing: what is typed while an answer arrives waits for the next prompt.
 
-    Otherwise Enter would be a new line there, and Ctrl-D would be lost. Ctrl-C still interrupts, and drops none of it.
+    Otherwise Enter would be a new line there, and Ctrl-D would be lost. Ctrl-C still interrupts, and discards nothing.
     """
     terminal = sys.stdin.fileno()
     before = termios.tcgetattr(terminal)

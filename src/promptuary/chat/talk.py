@@ -1,6 +1,6 @@
-"""What is said and done in a chat: sends messages and shows the answers, and does what slash commands say.
+"""Handles the input of a chat: sends messages, shows the answers, and runs slash commands.
 
-Everything is done by the facade and by the commands; what is here is when, and what the person sees of it.
+The facade and the commands do the work; this module decides when, and what the person sees of it.
 """
 
 import asyncio
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 _SECOND: Final = 1.0
-"""How often a person who waits sees for how long."""
+"""Seconds between two updates of the waiting line."""
 
 
 class Talk:
-    """What is said and done in a chat: messages that are sent, and commands."""
+    """Handles the input of a chat: messages and commands."""
 
     def __init__(self, p: "Promptuary", options: ChatOptions, *, prompt: AnyPrompt, terminal: Terminal) -> None:
         self._p, self._options, self._prompt, self._terminal = p, options, prompt, terminal
@@ -55,14 +55,14 @@ class Talk:
         self._running: asyncio.Task[Any] | None = None
         """What Ctrl-C stops: an answer, or a command."""
         self._asking = False
-        """Whether the person is asked something: then nothing else is shown."""
+        """Whether a question to the person is open: then nothing else is shown."""
         self._context = ContextLines(terminal)
         self._draft = ""
         """What the next prompt begins with."""
         self._preview: SentTurn | None = None
-        """What was shown last instead of being sent, since there is no model."""
+        """The last turn that was shown instead of sent, because there is no model."""
         self._as_it_is = ""
-        """The message with words that look like a placeholder, of which the person was told."""
+        """The message with words that look like a placeholder, after the person was warned about them."""
 
     def take_draft(self) -> str:
         """Return what the next prompt begins with."""
@@ -75,14 +75,14 @@ class Talk:
             self._running.cancel()
 
     async def did(self, text: str) -> bool:
-        """Send a message or do what a command says; return whether the chat goes on."""
+        """Send a message or run a command; return whether the chat continues."""
         whole = self._prompt.pastes.unfolded(unescaped(text))
         if is_command(text):
             return await self._do(whole.text)
         if whole.literal and text != self._as_it_is:
             self._terminal.line(
-                f"{whole.literal[0]} is no pasted text, only these words: paste it again, or press Enter once more to"
-                " send the words",
+                f"{whole.literal[0]} is not a pasted text, only these words: paste it again, or press Enter once more"
+                " to send the words",
                 "yellow",
             )
             self._draft = self._as_it_is = text
@@ -96,7 +96,7 @@ class Talk:
         return True
 
     def _wait_with(self, text: str = "") -> None:
-        """Let a message wait in the next prompt, and below it what was typed meanwhile: neither is sent unseen."""
+        """Put a message into the next prompt, and below it what was typed meanwhile: neither is sent unseen."""
         self._draft = text
         self._prompt.hold_typed_ahead()
 
@@ -128,13 +128,13 @@ class Talk:
         shown.end(seconds)
 
     async def _awaited(self, name: str, work: Coroutine[Any, Any, Result]) -> "asyncio.Task[Result]":
-        """Return what the person asked for when it is done or left; ``name`` is shown meanwhile."""
+        """Return the task of ``work`` when it is done or was interrupted; ``name`` is shown meanwhile."""
         task, began = asyncio.ensure_future(work), time.monotonic()
         await self._ended(task, lambda: self._terminal.wait(waiting_line(name, time.monotonic() - began)))
         return task
 
     async def _ended(self, task: "asyncio.Task[Any]", still_waiting: Callable[[], None]) -> None:
-        """Wait for what the person asked for, which Ctrl-C stops; show each second that it is not done yet."""
+        """Wait for a task, which Ctrl-C stops; show every second that it is not done yet."""
         self._running = task
         try:
             while not (await asyncio.wait([task], timeout=_SECOND))[0]:
@@ -167,7 +167,7 @@ class Talk:
             self._terminal.line(f"  {line}")
 
     def _show_end(self, task: "asyncio.Task[object]", shown: StreamedAnswer, typed: str) -> None:
-        """Show how a run ended, if not with an answer; a message of which nothing was kept can be sent again."""
+        """Show how a run ended, if not with an answer; if nothing was kept of the turn, it can be sent again."""
         if task.cancelled():
             if shown.result is None:
                 self._terminal.line(NOTHING_ARRIVED, "yellow")
@@ -197,7 +197,7 @@ class Talk:
             return await self._prompt.agrees("Let it?")
         except PromptInterruptedError:
             self.interrupt()
-            await asyncio.sleep(0)  # where it is interrupted: the model is not told that the person declined
+            await asyncio.sleep(0)  # the cancellation arrives here: the model does not see a refusal by the person
             return False
         finally:
             self._asking = False
@@ -209,7 +209,7 @@ class Talk:
             self._terminal.line(f"note: turn {earlier.number} got no reply and is abandoned now", "dim")
 
     async def _do(self, line: str) -> bool:
-        """Do what a command says; return whether the chat goes on."""
+        """Run a command; return whether the chat continues."""
         if self._preview is not None and parse(line, EVERYTHING) == Invocation("why", "", ""):
             self._explain_preview(self._preview)
             return True
@@ -231,16 +231,16 @@ class Talk:
         return True
 
     async def _result(self, line: str) -> CommandResult:
-        """Return what a command answers. One that takes long can be left: what writes is done all the same."""
+        """Return the result of a command. Ctrl-C ends the wait for a long one, but its writes still complete."""
         prompt, name = self._prompt, line.split(maxsplit=1)[0]
         work = run_command(self._p, line, thread=prompt.thread, model=prompt.model, worded=_in_words)
         task = await self._awaited(name, work)
         if task.cancelled():
-            return CommandRefused(f"interrupted: what {name} had begun to write may be done all the same")
+            return CommandRefused(f"interrupted: what {name} had begun to write may still be completed")
         return task.result()
 
     async def _talk_to(self, model: str) -> None:
-        """Talk to another model: from now on everything is counted for it."""
+        """Switch to another model: from now on, tokens are counted for it."""
         if model not in self._by_model:  # all are closed with the workspace
             self._by_model[model] = await self._p.acting_as(self._p.principal, model=model)
         before, self._p = self._p, self._by_model[model]
@@ -250,8 +250,8 @@ class Talk:
                 self._terminal.line(f"note: {note}", "yellow")
 
     def _explain_preview(self, turn: SentTurn) -> None:
-        """Show what a message is made of that was not sent, since there is no model."""
-        title = f"not sent, for there is no model: {one_line(turn.text)[:200]}"
+        """Show what a message is made of that was not sent, because there is no model."""
+        title = f"not sent, because there is no model: {one_line(turn.text)[:200]}"
         if not self._terminal.only_prints:
             from promptuary.chat.why import show_receipt  # noqa: PLC0415  (rich is loaded when it is needed)
 
@@ -279,5 +279,5 @@ class Talk:
 
 
 def _in_words(error: PromptuaryError) -> str:
-    """Return what an error is to a person: its sentence, without the code that is for programs."""
+    """Return an error as a person reads it: its sentence, without the code, which is for programs."""
     return error.reason if isinstance(error, SourceError) else str(error)

@@ -1,4 +1,4 @@
-"""Writes to the terminal: texts of models, files and notes never reach it with control characters."""
+"""Writes to the terminal. Control characters in texts of models, files and notes never reach it."""
 
 import os
 import sys
@@ -9,12 +9,12 @@ from promptuary.core.text import VisibleStream, one_line, visible, with_unix_lin
 
 TextStyle = Literal["bold", "dim", "red", "yellow", "green", "cyan"]
 _USUAL: Final = 80
-"""The columns of a terminal that does not tell."""
+"""The columns to assume if the terminal does not report them."""
 _CODES: Final = {"bold": "1", "dim": "2", "red": "31", "yellow": "33", "green": "32", "cyan": "36"}
 
 
 def is_dumb() -> bool:
-    """Return whether the terminal can only print: one that moves no cursor and shows no colours."""
+    """Return whether the terminal can only print: it neither moves the cursor nor shows colours."""
     return os.environ.get("TERM", "").lower() in {"", "dumb", "unknown"}
 
 
@@ -32,7 +32,7 @@ class Terminal:
         self._coloured = not os.environ.get("NO_COLOR") and not self.only_prints
 
     def piece(self, text: str) -> None:
-        """Write some more of a text from elsewhere, at once."""
+        """Write the next piece of an untrusted text, without buffering."""
         self.stop_waiting()
         self._write_piece(self._visible.piece(text))
 
@@ -40,7 +40,7 @@ class Terminal:
         self._write(self._wrap.wrapped(shown, self._columns()) if self._wraps else shown)
 
     def line(self, text: str, style: TextStyle | None = None) -> None:
-        """Write one sentence, whatever ``text`` has in it."""
+        """Write one line, whatever ``text`` contains."""
         self.break_line()
         self._write(f"{self._styled(self._wrapped(one_line(text)), style)}\n")
 
@@ -50,14 +50,14 @@ class Terminal:
         self._write(f"{self._styled(self._wrapped(visible(with_unix_lines(text))[0]), style)}\n")
 
     def wait(self, sentence: str) -> None:
-        """Show a sentence until the next thing is written; what is too long for one row of the terminal is cut."""
+        """Show a sentence until something else is written; it is cut to one row of the terminal."""
         self.break_line()
         if not self.only_prints:
             self._write(self._styled(one_line(sentence)[: self._columns() - 1], "dim"))
             self._waiting = True
 
     def stop_waiting(self) -> None:
-        """Take that sentence away."""
+        """Remove that sentence."""
         if self._waiting:
             self._waiting = False
             self._write("\r\x1b[K")

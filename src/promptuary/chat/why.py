@@ -20,13 +20,13 @@ _WIDEST: Final = 76
 _TITLES: Final = ("layer", "what", "status", "tokens", "window", "why")
 _GAP: Final = 2
 _WORD: Final = 24
-"""A word of a reason stays whole if it has no more characters."""
+"""The longest word of a reason, in characters, that is not broken."""
 _ROOMY: Final = 100
-"""Columns that leave room for a state on one line."""
+"""The fewest columns that leave room for a state on one line."""
 _NAME: Final = 14
-"""Columns that a name has at least."""
+"""The fewest columns of a name."""
 _NARROW: Final = 72
-"""Columns below which the table leaves out what is told below it, or by the bar."""
+"""Columns below which the table omits what the lines below it or the bar show."""
 _FEW: Final = 4
 """How many columns such a table has."""
 
@@ -38,7 +38,7 @@ def show_why(replay: Replay) -> None:
 
 
 def show_receipt(title: str, receipt: Receipt, remarks: Sequence[str] = ()) -> None:
-    """Print a receipt: its table, the bar of the window, and what else is to be said."""
+    """Print a receipt: its table, the bar of the window, and remarks."""
     console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
     console.print(Text(title, style="bold"))
     narrow = console.width < _NARROW
@@ -53,7 +53,7 @@ def show_receipt(title: str, receipt: Receipt, remarks: Sequence[str] = ()) -> N
 
 
 def _table(receipt: Receipt, width: int | None) -> Table:
-    """Return the table for a terminal of this width; without one, for a narrow terminal."""
+    """Return the table for a terminal of this width; if it is ``None``, for a narrow terminal."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     colours = _colours(segments(receipt, _WIDEST))
     shown = _FEW if width is None else len(_TITLES)
@@ -69,7 +69,7 @@ def _table(receipt: Receipt, width: int | None) -> Table:
 
 
 def _widest(rows: Sequence[tuple[Text, ...]], width: int) -> dict[str, int]:
-    """Return how wide names and states may be shown so that the words of the reasons stay whole."""
+    """Return how wide names and states may be so that the words of the reasons are not broken."""
     cells = {title: [title, *(row[place].plain for row in rows)] for place, title in enumerate(_TITLES)}
     word = {title: max(len(one) for cell in column for one in cell.split()) for title, column in cells.items()}
     wide = {title: max(map(len, column)) for title, column in cells.items()}

@@ -1,7 +1,7 @@
 """Breaks the lines of a text between words while it arrives piece by piece. Pure.
 
-A piece is shown at once. If a word turns out to cross the edge, its beginning is taken back and written on the next
-line. Lines of code stay as they are: who copies them gets them whole.
+A piece is shown at once. If a word turns out to cross the edge, its beginning is erased and written on the next line.
+Lines of code stay as they are, so that they are copied whole.
 """
 
 import unicodedata
@@ -12,18 +12,18 @@ _FENCES: Final = ("```", "~~~")
 
 
 class WordWrap:
-    """Where a text stands on its line."""
+    """The position of a text on its line."""
 
     def __init__(self) -> None:
         self._column = 0
         self._word = ""
         self._word_width = 0
         self._head = ""
-        """How the line begins, as far as that shows whether it is a fence."""
+        """The beginning of the line, as far as it decides whether the line is a fence."""
         self._in_code = False
 
     def wrapped(self, text: str, columns: int) -> str:
-        """Return what to write for the next piece of the text on a terminal of so many columns."""
+        """Return what to write for the next piece of the text on a terminal with ``columns`` columns."""
         return "".join(self._next(char, max(columns - 1, 1)) for char in text)  # the last column behaves strangely
 
     def _next(self, char: str, edge: int) -> str:
@@ -48,7 +48,7 @@ class WordWrap:
         return before + char
 
     def _broken(self, width: int, edge: int) -> str:
-        """Begin a line, with the word that has begun if it can stand there whole."""
+        """Begin a line with the unfinished word, if it fits there whole."""
         if self._word and self._word_width < self._column and self._word_width + width <= edge:
             back = "\b" * self._word_width + "\x1b[K"
             self._column = self._word_width

@@ -274,7 +274,7 @@ def test_without_a_model_it_shows_what_would_be_sent_and_how_to_configure_one(be
     chat.expect("answer_model = ")
     assert "[tool read_file]" in chat.everything
     chat.press("/why\r")
-    chat.expect("not sent, for there is no model: Look at @src/first.py")
+    chat.expect("not sent, because there is no model: Look at @src/first.py")
     chat.expect("free 12")
     chat.press("\x04")
 

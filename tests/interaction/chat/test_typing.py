@@ -35,7 +35,7 @@ def test_a_terminal_that_can_only_print_is_talked_to_line_by_line(begin: Begin, 
     chat.press("dropped\x03")
     chat.expect("ends the chat")
     chat.press("/help\r")
-    chat.expect("goes on in the next")
+    chat.expect("continues in the next")
     chat.press("\x04")
 
     assert chat.ended() == 0
@@ -90,7 +90,7 @@ def test_a_folded_paste_is_deleted_as_a_whole_and_only_a_paste_is_one(begin: Beg
     chat.press("this\r")
     chat.expect("First.")
     chat.press("See [Pasted text #1, 120 lines]\r")  # words, that look like the paste which was deleted
-    chat.expect("is no pasted text, only these words")
+    chat.expect("is not a pasted text, only these words")
     chat.press("\r")
     chat.expect("Second.")
     chat.press("/memory write ")

@@ -1,4 +1,4 @@
-"""What a chat needs of a prompt on any terminal: ``menu_prompt`` has menus, ``line_prompt`` reads lines."""
+"""What a chat needs from a prompt on any terminal: ``menu_prompt`` has menus, ``line_prompt`` reads lines."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 class PromptInterruptedError(Exception):
-    """The person pressed Ctrl-C in a prompt; its text is the line that is gone with it."""
+    """The person pressed Ctrl-C in a prompt; its text is the line that this discarded."""
 
 
 class AnyPrompt(ABC):
-    """Asks for messages, again and again. It knows nothing of models: it returns what the person typed."""
+    """Asks for messages, again and again. It does not know models: it returns what the person typed."""
 
     keys: Sequence[tuple[str, str]] = ()
-    """What the help says about keys."""
+    """The keys that the help lists, with their meanings."""
 
     def __init__(self, p: "Promptuary") -> None:
         self._p = p
@@ -30,34 +30,34 @@ class AnyPrompt(ABC):
 
     @abstractmethod
     async def ask(self, text: str = "") -> str | None:
-        """Return what the person typed, beginning with ``text`` if it can be changed there; ``None`` at the end.
+        """Return what the person typed; ``None`` at the end. ``text`` is put there first, if the prompt can edit it.
 
         Raises ``PromptInterruptedError`` for Ctrl-C.
         """
 
     @abstractmethod
     async def agrees(self, question: str) -> bool:
-        """Ask a question that is answered with y or n; whatever was typed before it was asked is no answer.
+        """Ask a yes/no question; keys that were typed before it was asked do not answer it.
 
         Raises ``PromptInterruptedError`` for Ctrl-C.
         """
 
     def talk_to(self, p: "Promptuary", model: str) -> None:
-        """Count for another model from now on: ``p`` is the workspace for it."""
+        """Count tokens for another model from now on: ``p`` is the workspace for it."""
         self._p, self.model = p, model
 
     @abstractmethod
     def hold_typed_ahead(self) -> None:
-        """Let what was typed meanwhile wait in the next prompt: it is not sent before the person has seen it there."""
+        """Put what was typed meanwhile into the next prompt: it is not sent before the person has seen it there."""
 
     @abstractmethod
     async def above(self, show: Callable[[], object]) -> None:
-        """Let something be written above the prompt."""
+        """Call ``show``, whose output appears above the prompt."""
 
     @abstractmethod
     def interrupt(self) -> None:
-        """Do what Ctrl-C does, where it is a signal and not a key."""
+        """Handle Ctrl-C where it is a signal and not a key."""
 
     @abstractmethod
     def close(self) -> None:
-        """Stop what is going on in the background."""
+        """Stop the work in the background."""

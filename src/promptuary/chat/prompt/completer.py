@@ -1,6 +1,6 @@
 """The menus of the prompt: ``/`` for commands, ``@`` and ``#`` for references, with hints that are filled in later.
 
-Everything that looks at files runs in threads of the library; the menu shows what is there, and fills up.
+All access to files runs in threads of the library; the menu shows what is known, and fills up.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ from promptuary.core.text import one_line
 
 ROWS: Final = 12
 PAUSE: Final = 0.1
-"""Seconds without a key before files are measured, and between two drawings of what was measured."""
+"""Seconds without a key before files are measured, and between two updates of the shown hints."""
 _TAKES_PATHS: Final = ("/context add ", "/context drop ", "/context pin ", "/context unpin ")
 _LABEL: Final = 60
 
 
 class Completes(Protocol):
-    """What the menus need of the facade."""
+    """What the menus need from the facade."""
 
     async def complete(self, text: str, *, limit: int = 20, hints: bool = True) -> Menu:
         """Return the menu at the end of ``text``; without ``hints``, no file is read for it."""
@@ -38,7 +38,7 @@ class Completes(Protocol):
 
 
 class Hints:
-    """The hints of rows: files are measured when the typing pauses, and several are drawn at once."""
+    """The hints of rows: files are measured when the person stops typing, and several hints are drawn at once."""
 
     def __init__(
         self, measure: Callable[[MenuItem], Awaitable[str]], changed: Callable[[], object], *, pause: float = PAUSE
@@ -48,11 +48,11 @@ class Hints:
         self._task: asyncio.Task[None] | None = None
 
     def of(self, item: MenuItem) -> str:
-        """Return what is known of a row by now."""
+        """Return the hint of a row, as far as it is known."""
         return item.hint or self._known.get(item.path, "")
 
     def want(self, items: Sequence[MenuItem]) -> None:
-        """Measure the rows of this menu, and no longer those of the one before."""
+        """Measure the rows of this menu, and stop measuring those of the previous one."""
         self.close()
         missing = [item for item in items if item.path and not self.of(item)]
         if missing:
@@ -65,7 +65,7 @@ class Hints:
             self._task = None
 
     def forget(self) -> None:
-        """Measure everything again from now on: files change."""
+        """Drop what was measured: files change."""
         self._known.clear()
 
     async def _fill(self, items: Sequence[MenuItem]) -> None:
@@ -80,9 +80,9 @@ class Hints:
 
 
 class ChatCompleter(Completer):
-    """Completes what stands before the cursor.
+    """Completes the text before the cursor.
 
-    ``scanning`` is called when the workspace is still being listed, so that the menu can be asked for again.
+    ``scanning`` is called while the workspace is still being listed, so that the menu can be requested again.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class ChatCompleter(Completer):
         self._source, self._allowed, self._hints, self._scanning = source, allowed, hints, scanning
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """Return nothing: everything is found by the asynchronous form."""
+        """Return nothing: the asynchronous method does the work."""
         del document, complete_event
         return ()
 
@@ -121,13 +121,13 @@ class ChatCompleter(Completer):
 
 
 def may_refer(text: str) -> bool:
-    """Return whether a reference can end at the end of ``text``: most keys need no look at the workspace."""
+    """Return whether ``text`` can end with a reference: for most keys, the workspace need not be searched."""
     line = text[text.rfind("\n") + 1 :]
     return "@" in line or "#" in line or "[[" in line
 
 
 def path_being_typed(text: str) -> str | None:
-    """Return the path at the end of a command that takes paths, as far as it is typed; else ``None``."""
+    """Return the partly typed path at the end of a command that takes paths; else ``None``."""
     bare = text.lstrip()
     if not bare.startswith(_TAKES_PATHS) or "\n" in bare:
         return None
@@ -140,7 +140,7 @@ def _row_of_choice(choice: Choice, text: str) -> Completion:
 
 
 def _label(item: MenuItem) -> StyleAndTextTuples:
-    """Return the label with the letters that match set off."""
+    """Return the label with the matching letters highlighted."""
     label, matches = one_line(item.label), set(item.matches)
     if len(label) != len(item.label):
         matches = set()

@@ -1,6 +1,6 @@
-"""The prompt of a terminal that can only print: it reads lines, which the terminal itself lets a person edit.
+"""The prompt for a terminal that can only print: it reads lines, which a person edits with the terminal's own keys.
 
-It has no menus and no meter, and needs no extra. A line that ends with a backslash goes on in the next one.
+It has no menus and no meter, and needs no extra. A line that ends with a backslash continues in the next one.
 """
 
 import asyncio
@@ -24,8 +24,8 @@ class LinePrompt(AnyPrompt):
     """Asks for messages line by line."""
 
     keys = (
-        ("Enter", "send the message; a line that ends with \\ goes on in the next"),
-        ("Ctrl-C", "stop the answer; at the prompt: drop the line"),
+        ("Enter", "send the message; a line that ends with \\ continues in the next"),
+        ("Ctrl-C", "stop the answer; at the prompt: discard the line"),
         ("Ctrl-D", "end the chat, if the line is empty"),
     )
 
@@ -35,7 +35,7 @@ class LinePrompt(AnyPrompt):
         self._keyboard = sys.stdin.fileno()
 
     async def ask(self, text: str = "") -> str | None:
-        """Return the next lines. ``text`` cannot be changed here: the person sees it further up."""
+        """Return the next message. ``text`` cannot be edited here: the person sees it further up."""
         del text
         lines: list[str] = []
         while True:
@@ -51,30 +51,30 @@ class LinePrompt(AnyPrompt):
         return typed
 
     async def agrees(self, question: str) -> bool:
-        """Ask a question, after everything that was typed before was thrown away."""
+        """Ask a question, after discarding everything that was typed before."""
         termios.tcflush(self._keyboard, termios.TCIFLUSH)
         answer = await self._line(f"{one_line(question)} [y/N] ")
         return answer is not None and answer.strip().lower() in {"y", "yes"}
 
     def hold_typed_ahead(self) -> None:
-        """Leave it where it is: such a terminal shows what is typed at once, so the person has seen it."""
+        """Do nothing: such a terminal shows what is typed at once, so the person has seen it."""
 
     async def above(self, show: Callable[[], object]) -> None:
-        """Write below what stands there, and show the prompt again."""
+        """Write below the current line, and show the prompt again."""
         self._write("\n")
         show()
         self._write("> ")
 
     def interrupt(self) -> None:
-        """Let whoever waits for a line know of Ctrl-C."""
+        """End the wait for a line with Ctrl-C."""
         if self._reading is not None and not self._reading.done():
             self._reading.set_exception(PromptInterruptedError())
 
     def close(self) -> None:
-        """Do nothing: nothing is going on."""
+        """Do nothing: there is no work in the background."""
 
     async def _line(self, prompt: str) -> str | None:
-        """Return the next line without its end; ``None`` if there is none any more."""
+        """Return the next line without its line break; ``None`` at the end of the input."""
         loop = asyncio.get_running_loop()
         self._reading = reading = loop.create_future()
         loop.add_reader(self._keyboard, self._read, reading)

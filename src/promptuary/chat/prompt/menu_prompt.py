@@ -1,4 +1,4 @@
-"""The prompt with all that terminals can do: editing, keys, menus, the toolbar, the search in what was typed before."""
+"""The prompt for full terminals: editing, keys, menus, the toolbar, and search in earlier messages."""
 
 import asyncio
 from bisect import bisect_right
@@ -51,30 +51,30 @@ _STYLE: Final = Style.from_dict(
 )
 _REORDERS: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _AGAIN: Final = 0.2
-"""Seconds until a menu is asked for again while the workspace is being listed."""
+"""Seconds until the menu is requested again while the workspace is being listed."""
 
 _ESCAPE: Final = 0.1
-"""Seconds after which an Esc is a key of its own, and not the beginning of another key."""
+"""Seconds after which an Esc counts as a key, and not as the beginning of a key sequence."""
 
 _KEYS: Final = (
-    ("Enter", "send the message, or take the row of the menu that is chosen"),
+    ("Enter", "send the message, or accept the selected row of the menu"),
     ("Alt-Enter, Ctrl-J", "a new line"),
-    ("Tab, arrows", "go through the menu; Esc closes it"),
-    ("Ctrl-R", "search in what you typed before; arrow up brings it back"),
+    ("Tab, arrows", "move in the menu; Esc closes it"),
+    ("Ctrl-R", "search in what you typed before; arrow up recalls it"),
     ("Ctrl-C", "stop the answer; at the prompt: clear the line"),
     ("Ctrl-D", "end the chat, if the line is empty"),
 )
 
 
 class MenuPrompt(AnyPrompt):
-    """Asks for messages, again and again. ``keyboard`` and ``output`` are those of tests."""
+    """Asks for messages, again and again. Tests pass their own ``keyboard`` and ``output``."""
 
     keys = _KEYS
 
     def __init__(self, p: "Promptuary", *, keyboard: "Input | None" = None, output: "Output | None" = None) -> None:
         super().__init__(p)
         self._held = ""
-        """What was typed ahead, and waits for the next prompt."""
+        """What was typed ahead, for the next prompt."""
         self._hints = Hints(p.hint, self._redraw)
         self._meter = LiveMeter(self._measure, self._redraw)
         completer = ChatCompleter(p, EVERYTHING, self._hints, self._ask_again)
@@ -101,7 +101,7 @@ class MenuPrompt(AnyPrompt):
         self.session.app.after_render += lambda _: self.drawn.set()
 
     async def ask(self, text: str = "") -> str | None:
-        """Return what the person typed, beginning with ``text`` and what was typed ahead; ``None`` at the end."""
+        """Return what the person typed, after ``text`` and what was typed ahead; ``None`` at the end."""
         text = "\n".join(filter(None, [text, self._held]))
         self._held = ""
         self._hints.forget()
@@ -114,7 +114,7 @@ class MenuPrompt(AnyPrompt):
             return None
 
     async def agrees(self, question: str) -> bool:
-        """Ask a question that is answered with y or n."""
+        """Ask a yes/no question."""
         self.hold_typed_ahead()
         asked: PromptSession[str] = PromptSession(
             input=self.session.input, output=self.session.output, interrupt_exception=PromptInterruptedError
@@ -126,19 +126,19 @@ class MenuPrompt(AnyPrompt):
         return answer.strip().lower() in {"y", "yes"}
 
     def hold_typed_ahead(self) -> None:
-        """Let what was typed meanwhile wait in the next prompt."""
+        """Put what was typed meanwhile into the next prompt."""
         typed = take_typed_ahead(self.session.input, self.pastes.folded)
         self._held = "\n".join(filter(None, [self._held, typed]))
 
     async def above(self, show: Callable[[], object]) -> None:
-        """Let something be written above the prompt, which is drawn again below it."""
+        """Call ``show``, whose output appears above the prompt; then draw the prompt again."""
         await run_in_terminal(show)
 
     def interrupt(self) -> None:
-        """Do nothing: while it asks, Ctrl-C is a key."""
+        """Do nothing: in this prompt, Ctrl-C is a key."""
 
     def close(self) -> None:
-        """Stop what is going on in the background."""
+        """Stop the work in the background."""
         self._hints.close()
         self._meter.close()
 
@@ -165,21 +165,21 @@ class MenuPrompt(AnyPrompt):
             app.invalidate()
 
     def _ask_again(self) -> None:
-        """Ask for the menu again in a moment, if the person has not gone on by then."""
+        """Request the menu again in a moment, unless the person has typed on by then."""
         buffer = self.session.default_buffer
         text = buffer.text
 
         def again() -> None:
             chosen = buffer.complete_state is not None and buffer.complete_state.complete_index is not None
             if buffer.text == text and not chosen and get_app_or_none() is not None:
-                buffer.complete_state = None  # while a menu is open, no other is asked for
+                buffer.complete_state = None  # while a menu is open, no other is requested
                 buffer.start_completion(select_first=False)
 
         asyncio.get_running_loop().call_later(_AGAIN, again)
 
 
 class _Typed(History):
-    """What was typed before, as the facade keeps it. It is read when it is first needed."""
+    """What was typed before, as the facade stores it. It is read on first use."""
 
     def __init__(self, p: "Promptuary", pastes: Pastes) -> None:
         super().__init__()
@@ -187,7 +187,7 @@ class _Typed(History):
         self._writing: set[asyncio.Task[None]] = set()
 
     async def load(self) -> AsyncGenerator[str, None]:
-        """Yield what was typed, the newest first."""
+        """Yield what was typed, newest first."""
         if not self._loaded:
             self._loaded_strings = list(reversed(await self._p.typed()))
             self._loaded = True
@@ -195,11 +195,11 @@ class _Typed(History):
             yield line
 
     def load_history_strings(self) -> Iterable[str]:
-        """Return nothing: everything is read by ``load``."""
+        """Return nothing: ``load`` reads everything."""
         return ()
 
     def store_string(self, string: str) -> None:
-        """Keep what was typed, in the background. The texts of long pastes are not kept."""
+        """Store what was typed, in the background. The texts of long pastes are not stored."""
         task = asyncio.ensure_future(self._p.keep_typed(self._pastes.shown(string)))
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
@@ -208,14 +208,14 @@ class _Typed(History):
 class _Placeholders(Processor):
     """Shows the placeholder of a pasted text for the character that stands for it.
 
-    What would reorder the line, as it may stand in the name of a file, is spelled out.
+    Characters that would reorder the line, as the name of a file may contain them, are spelled out.
     """
 
     def __init__(self, pastes: Pastes) -> None:
         self._pastes = pastes
 
     def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
-        """Return the line as it is shown, and which places of it are which."""
+        """Return the line as it is shown, and the mappings between its positions and those of the text."""
         chars = explode_text_fragments(transformation_input.fragments)
         shown = [self._pastes.placeholder(char) if char not in _REORDERS else one_line(char) for _, char, *_ in chars]
         if all(len(text) == 1 for text in shown):
@@ -238,7 +238,7 @@ def _keys(pastes: Pastes) -> KeyBindings:
     keys = KeyBindings()
     add: Callable[..., Callable[[Callable[[KeyPressEvent], None]], Callable[[KeyPressEvent], None]]] = keys.add
 
-    typing = has_focus(DEFAULT_BUFFER)  # and not searching in what was typed before
+    typing = has_focus(DEFAULT_BUFFER)  # and not searching in earlier messages
 
     @Condition
     def is_chosen() -> bool:
@@ -267,11 +267,11 @@ def _keys(pastes: Pastes) -> KeyBindings:
 
     @Condition
     def is_alone() -> bool:
-        """Whether nothing came with the key: Alt-Enter, and Alt with any other key, is Esc and that key at once."""
+        """Whether nothing came with the key: Alt-Enter, as Alt with any key, arrives as Esc and that key at once."""
         app = get_app_or_none()
         return app is not None and not app.key_processor.input_queue
 
-    # Used up at once: an Enter that follows it is no Alt-Enter.
+    # Consumed at once: an Enter that follows it is not an Alt-Enter.
     @add(Keys.Escape, filter=typing & has_completions & is_alone, eager=True)
     def _close(event: KeyPressEvent) -> None:
         event.current_buffer.cancel_completion()

@@ -1,6 +1,6 @@
 """The token meter of the toolbar: what the references of a message cost, before it is sent.
 
-``meter_text`` is pure. ``LiveMeter`` measures in the background when the typing pauses: no key ever waits for it.
+``meter_text`` is pure. ``LiveMeter`` measures in the background when the person stops typing: no key ever waits for it.
 """
 
 import asyncio
@@ -16,13 +16,13 @@ PAUSE: Final = 0.15
 _FILLED, _EMPTY, _MARK, _MARK_FILLED = "━", "─", "┼", "╋"
 
 Fragment = tuple[str, str]
-"""A style and a text, as prompt_toolkit has them."""
+"""A style and a text, as prompt_toolkit takes them."""
 
 
 def meter_text(measured: Measured, *, busy: bool = False, room: int = 1_000) -> list[Fragment]:
     """Return the meter: a bar of the window with marks at the warning and at the limit, and the figures.
 
-    What does not fit into ``room`` cells is left out: the words, then the bar.
+    If it does not fit into ``room`` cells, the words are left out first, then the bar.
     """
     spend = measured.spend
     style = "class:meter.low" if spend.injected <= spend.warn_at else "class:meter.high"
@@ -49,7 +49,7 @@ def _cell(place: int, filled: int, marks: set[int]) -> str:
 
 
 class LiveMeter:
-    """Measures what is typed, whenever the typing pauses; ``changed`` is called when there is something new to show."""
+    """Measures what is typed when the person stops typing; calls ``changed`` when there is something new to show."""
 
     def __init__(
         self,
@@ -65,11 +65,11 @@ class LiveMeter:
 
     @property
     def busy(self) -> bool:
-        """Whether what is shown is not yet about what is typed."""
+        """Whether the figures shown are older than the text."""
         return self._task is not None and not self._task.done()
 
     def typed(self, text: str) -> None:
-        """Note what the message is now."""
+        """Take the current text of the message."""
         self._wanted = text
         if not self.busy:
             self._task = asyncio.ensure_future(self._catch_up())
@@ -90,6 +90,6 @@ class LiveMeter:
         self._changed()
 
     def close(self) -> None:
-        """Stop."""
+        """Stop measuring."""
         if self._task is not None:
             self._task.cancel()

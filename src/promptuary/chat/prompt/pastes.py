@@ -1,8 +1,8 @@
 """Long pastes: one character stands for each while a message is edited, and the whole text is sent. Pure.
 
-The character is of a private use area, and the prompt shows a placeholder for it. So it is deleted as a whole, and
-words that only look like a placeholder never are one. What is pasted is the words of somebody else: nothing in it is
-ever taken for a reference.
+The character is from a private use area, and the prompt shows a placeholder for it. So a paste is deleted as a whole,
+and typed words that look like a placeholder are never mistaken for one. Somebody else may have written a pasted text:
+nothing in it is ever taken for a reference.
 """
 
 import re
@@ -13,7 +13,7 @@ from promptuary.core.references import Span
 
 MOST_LINES: Final = 5
 MOST_CHARACTERS: Final = 500
-"""What is longer than either is folded."""
+"""A paste that exceeds either limit is folded."""
 _MOST_PASTES: Final = 4_000
 _FIRST: Final = 0x10F000
 _MARK: Final = re.compile(f"[{chr(_FIRST)}-{chr(_FIRST + _MOST_PASTES - 1)}]")
@@ -22,9 +22,9 @@ _PLACEHOLDER: Final = re.compile(r"\[Pasted text #\d{1,9}, [\d,]{1,15} lines?\]"
 
 @dataclass(frozen=True, slots=True)
 class Unfolded:
-    """A message as it is sent: ``pasted`` is where the pasted texts stand in it.
+    """A message as it is sent: ``pasted`` is where the pasted texts are in it.
 
-    ``literal`` are words that look like a placeholder and are none: typed, or recalled from an earlier chat.
+    ``literal`` are words that look like a placeholder but are not: typed, or recalled from an earlier chat.
     """
 
     text: str
@@ -49,7 +49,7 @@ class Pastes:
         return mark
 
     def shown(self, text: str) -> str:
-        """Return a message as a person reads it, with placeholders."""
+        """Return a message as it is shown to a person, with placeholders."""
         return _MARK.sub(lambda found: self.placeholder(found[0]), text)
 
     def placeholder(self, char: str) -> str:

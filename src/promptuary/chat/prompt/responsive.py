@@ -1,19 +1,19 @@
-"""Lets keys be answered while threads of this process compute: for a program that a person talks to."""
+"""Keeps an interactive program responsive to keys while its threads compute."""
 
 import gc
 import sys
 from typing import Final
 
 _TURN: Final = 0.001
-"""Seconds after which a thread that computes gives way; Python's own 5 ms, times the threads, a person can feel."""
+"""The thread switch interval in seconds. Python's default of 5 ms, times the threads, is a delay that people notice."""
 
 
 _GARBAGE: Final = (2_000, 10, 100)
-"""When the garbage collector runs: often, because what drawing leaves behind takes it 60 ms if it is left to gather."""
+"""When the garbage collector runs: often, because it takes 60 ms if the garbage of drawing accumulates."""
 
 
 def answer_keys_first() -> None:
-    """Let threads take short turns, and let the garbage collector pass over what was loaded so far."""
+    """Shorten the thread switch interval, and exempt what was loaded so far from garbage collection."""
     sys.setswitchinterval(_TURN)
     gc.freeze()
     gc.set_threshold(*_GARBAGE)

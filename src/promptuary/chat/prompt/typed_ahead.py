@@ -1,4 +1,4 @@
-"""What a person typed while nothing read it: taken from the keyboard, as the text that an editor would have made of it.
+"""Typeahead: reads what a person typed while no prompt was open, as the text that an editor would have made of it.
 
 ``text_of`` is pure.
 """
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from prompt_toolkit.input import Input
 
 _MOST: Final = 1 << 20
-"""Bytes that are read at most; the terminal has less room."""
+"""The most bytes that are read; the terminal's buffer is smaller."""
 _PASTED: Final = re.compile(r"\x1b\[200~(.*?)(?:\x1b\[201~|\Z)", re.DOTALL)
 _SEQUENCE: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|.)?", re.DOTALL)
 _CONTROL: Final = re.compile(r"[\x00-\x07\x0b-\x14\x16-\x1f\x80-\x9f]")
 
 
 def take_typed_ahead(keyboard: "Input", folded: Callable[[str], str]) -> str:
-    """Return what was typed and no prompt has taken yet; it is gone from the keyboard then.
+    """Return what was typed and not yet read by a prompt, and remove it from the keyboard.
 
-    ``folded`` says what stands for a text that was pasted.
+    ``folded`` returns what stands for a pasted text.
     """
     from prompt_toolkit.input.typeahead import get_typeahead  # noqa: PLC0415  (an extra)
 
@@ -31,7 +31,7 @@ def take_typed_ahead(keyboard: "Input", folded: Callable[[str], str]) -> str:
 
 
 def text_of(keys: str, folded: Callable[[str], str]) -> str:
-    """Return the text that ``keys`` make: without line breaks at its end, and without keys that only move."""
+    """Return the text that ``keys`` produce: without trailing line breaks, and without keys that only move."""
     parts, position = [], 0
     for found in _PASTED.finditer(keys):
         parts += [_edited(keys[position : found.start()]), folded(found[1])]
@@ -40,7 +40,7 @@ def text_of(keys: str, folded: Callable[[str], str]) -> str:
 
 
 def _edited(keys: str) -> str:
-    """Return the text of keys: Backspace takes a character away, Ctrl-U a line."""
+    """Return the text of keys: Backspace removes a character, Ctrl-U a line."""
     plain = _CONTROL.sub("", _SEQUENCE.sub("", keys).replace("\r", "\n").replace("\t", " "))
     if not re.search("[\x08\x15\x7f]", plain):
         return plain
@@ -57,7 +57,7 @@ def _edited(keys: str) -> str:
 
 
 def _waiting(keyboard: int) -> str:
-    """Return what waits at the keyboard."""
+    """Return the unread input of the keyboard."""
     data = b""
     while len(data) < _MOST and select.select([keyboard], [], [], 0)[0]:
         try:
