@@ -255,7 +255,7 @@ def test_a_filter_that_leads_out_of_the_workspace_is_refused(project: Path, path
     is_error, said = called(project, "search_files", query="version", paths=[path])
 
     assert is_error
-    assert said.startswith("paths are globs from the workspace, such as src/**, and not ")
+    assert said.startswith("paths are globs in the workspace, such as src/**, not ")
 
 
 @pytest.mark.parametrize("tool", ["search_files", "find_experiences"])
@@ -375,5 +375,5 @@ def test_what_is_no_message_gets_the_same_answer_over_both_transports(project: P
     assert [(one["error"]["code"], one["id"]) for one in errors] == [(code, known) for _, code, known in MALFORMED]
     assert errors[-1]["error"]["message"] == "tools/call needs params with 'name', which is a text"
     assert (too_large["id"], too_large["error"]["code"]) == (None, types.INVALID_REQUEST)
-    assert "4,194,304 bytes are the most" in too_large["error"]["message"]
+    assert "at most 4,194,304 bytes are allowed" in too_large["error"]["message"]
     assert [one["id"] for one in answers if "result" in one] == [0, "end"]

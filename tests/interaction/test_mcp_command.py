@@ -273,7 +273,7 @@ def test_a_client_that_declares_roots_and_knows_none_is_one_without(project: Pat
     said = asyncio.run(served())
 
     assert ("Be brief" in said) == is_served
-    assert ("did not say which" in said) != is_served
+    assert ("did not name them" in said) != is_served
 
 
 @pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")  # later protocols have no roots

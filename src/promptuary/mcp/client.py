@@ -1,8 +1,8 @@
-"""The client at the other end: what it can do, and how it is asked something.
+"""The connected client: what it can do, and how it is asked something.
 
 Up to the protocol of 2025 a server sends requests to its client. From 2026-07-28 on it may not: it answers a call with
-what it needs to know, and the client repeats the call with the answers (``paused``). Both are hidden here: ``ask``
-returns the client's answer. Only the loop that serves the client runs any of this; other threads use ``ClientModel``.
+its questions, and the client repeats the call with the answers (``paused``). This module hides the difference. Only the
+event loop that serves the client runs any of this; other threads use ``ClientModel``.
 """
 
 import asyncio
@@ -23,19 +23,19 @@ from promptuary.core.messages import Message
 logger = logging.getLogger(__name__)
 
 Context = ServerRequestContext[Any, Any]
-"""What the package of the protocol tells of a request."""
+"""What the MCP package passes with a request."""
 
 ROOTS_SECONDS: Final = 10.0
 SAMPLE_SECONDS: Final = 120.0
 _ROOTS_LAST: Final = 60.0
-"""Seconds for which roots are believed where the client does not tell that they changed."""
+"""Seconds for which roots are cached if the client does not report changes."""
 _MOST_QUESTIONS: Final = 16
 _CANNOT: Final = frozenset({types.METHOD_NOT_FOUND, types.INVALID_REQUEST})
-"""What a client answers that knows no roots: up to 1.6 the package of the protocol declared them for every client."""
+"""The answer of a client without roots: up to version 1.6, the MCP package declared roots for every client."""
 
 
 class Question:
-    """Something that the client is to be asked, and its answer once that is there."""
+    """A question to the client, and its answer once there is one."""
 
     def __init__(self, request: types.CreateMessageRequest | types.ListRootsRequest) -> None:
         self.request = request
@@ -43,28 +43,28 @@ class Question:
 
 
 class Client:
-    """One client: over standard streams the only one, over HTTP that of one session.
+    """One client: over standard streams the only one, over HTTP the client of one session.
 
-    ``lasting`` says whether its later requests can be told from those of others; if not, nothing is kept of it.
+    ``lasting`` says whether its later requests can be distinguished from those of others; if not, nothing is stored.
     """
 
     def __init__(self, *, lasting: bool) -> None:
         self.lasting = lasting
         self.loop = asyncio.get_running_loop()
         self.questions: dict[str, Question] = {}
-        """What is to be asked with the next answer, by name (protocol of 2026)."""
+        """Questions to send with the next answer, by name (protocol of 2026)."""
         self.asked = asyncio.Event()
-        """Set while there are questions that the client was not sent yet."""
+        """Set while some questions have not been sent to the client."""
         self._context: Context | None = None
         self._roots: tuple[float, list[str] | None] | None = None
         self._number = 0
 
     def meet(self, context: Context) -> None:
-        """Take note of a request: what its client declares is true until the next."""
+        """Store a request: what the client declares in it is valid until the next one."""
         self._context = context
 
     def take_over(self, other: "Client") -> None:
-        """Take the latest request of the same client, which could not be told from others."""
+        """Take the latest request from another object for the same client, which could not be recognized."""
         self._context = other._context  # noqa: SLF001  (of the same class)
 
     @property
@@ -88,19 +88,19 @@ class Client:
 
     @property
     def knows_roots(self) -> bool:
-        """Whether the client's roots are known and still believed."""
+        """Whether the client's roots are cached and still valid."""
         if self._roots is None:
             return False
         return not self.is_modern or time.monotonic() - self._roots[0] < _ROOTS_LAST
 
     def forget_roots(self) -> None:
-        """Ask for the roots again: they have changed."""
+        """Drop the cached roots, because they have changed."""
         self._roots = None
 
     async def roots(self) -> list[str] | None:
-        """Return the URIs of the client's roots; ``None`` if it has none to name, or cannot name any.
+        """Return the URIs of the client's roots; ``None`` if it has none, or does not support them.
 
-        Raises ``PromptuaryError`` if it declares roots and does not say which: then no folder can be used.
+        Raises ``PromptuaryError`` if it declares roots and does not name them: then no folder can be used.
         """
         if not self.has_roots:
             return None
@@ -111,13 +111,13 @@ class Client:
             found: list[str] | None = [str(root.uri) for root in answer.roots]
         except (MCPError, TimeoutError, ValueError) as error:
             if not isinstance(error, MCPError) or error.code not in _CANNOT:
-                raise PromptuaryError("the client has roots and did not say which, so no folder can be used") from error
+                raise PromptuaryError("the client has roots but did not name them, so no folder can be used") from error
             found = None
         self._roots = (time.monotonic(), found)
         return found
 
     async def sample(self, messages: Sequence[Message], max_tokens: int) -> str:
-        """Return what the client's model answers. Raises ``PromptuaryError`` if it does not."""
+        """Return the answer of the client's model. Raises ``PromptuaryError`` if there is none."""
         try:
             request = _sampling(messages, max_tokens)
             answer = await asyncio.wait_for(self._ask(request, types.CreateMessageResult), SAMPLE_SECONDS)
@@ -146,11 +146,11 @@ class Client:
             self.questions.pop(name, None)
         if isinstance(answer, kind):
             return answer
-        # A sampling answer arrives as whichever of two shapes it fits first.
+        # The package parses a sampling answer as the first of two types that fits.
         return kind.model_validate(answer.model_dump(by_alias=True, mode="json", exclude_none=True))
 
     def answered(self, answers: dict[str, Any]) -> None:
-        """Take the client's answers; a name that was not asked for is passed over."""
+        """Take the client's answers; unknown names are ignored."""
         for name, answer in answers.items():
             question = self.questions.get(name)
             if question is not None and not question.answer.done():
@@ -158,7 +158,7 @@ class Client:
 
 
 class ClientModel:
-    """The client's model as a ``ChatModel``: asked from any thread, on any event loop."""
+    """The client's model as a ``ChatModel``: usable from any thread, on any event loop."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -172,7 +172,7 @@ class ClientModel:
 
 
 def _sampling(messages: Sequence[Message], max_tokens: int) -> types.CreateMessageRequest:
-    """Return the request for messages. The protocol knows a system prompt and two roles."""
+    """Return the sampling request for messages. The protocol has a system prompt and two roles."""
     system = "\n\n".join(str(one.get("content") or "") for one in messages if one["role"] in {"system", "developer"})
     said = [
         types.SamplingMessage(

@@ -1,4 +1,4 @@
-"""What completes an argument of a prompt or of a template of URIs: the same engine as the ``@`` menu."""
+"""Completes an argument of a prompt or of a URI template, with the same engine as the ``@`` menu."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -7,17 +7,17 @@ from promptuary.engine import Promptuary
 from promptuary.mcp.description import FILE, NOTE, SESSION
 
 MOST: Final = 100
-"""Values of one answer; the protocol allows no more."""
+"""The most values in one answer that the protocol allows."""
 _LISTING_SECONDS: Final = 2.0
 _LONGEST: Final = 2_000
 _GIT: Final = "@git:"
 _SINCE: Final = "..HEAD"
 _CLIPBOARD: Final = "@clipboard"
-"""Nobody knows whose clipboard a client would mean, so it is not read for one."""
+"""It is unknown whose clipboard a client would mean, so the clipboard is not offered."""
 
 
 async def of_template(template: str, argument: str, typed: str, workspace: Promptuary) -> list[str]:
-    """Return what may stand for an argument of a template of URIs, the likeliest first."""
+    """Return values for an argument of a URI template, the likeliest first."""
     typed = typed[:_LONGEST]
     match template, argument:
         case (t, "path") if t == FILE:
@@ -32,7 +32,7 @@ async def of_template(template: str, argument: str, typed: str, workspace: Promp
 
 
 async def of_prompt(prompt: str, argument: str, typed: str, workspace: Promptuary) -> list[str]:
-    """Return what may stand for an argument of a prompt: what is typed, with its last reference completed."""
+    """Return values for an argument of a prompt: the typed text with its last reference completed."""
     typed = typed[:_LONGEST]
     match prompt, argument:
         case "with_context", "message":
@@ -46,7 +46,7 @@ async def of_prompt(prompt: str, argument: str, typed: str, workspace: Promptuar
 
 
 async def _bases(typed: str, workspace: Promptuary) -> list[str]:
-    """Return what changes can be reviewed since: branches and tags, then commits by how far they are back."""
+    """Return bases for a review of changes: branches and tags, then commits by how far they are back."""
     menus = [
         await workspace.complete(f"{_GIT}{one}", limit=MOST, timeout=_LISTING_SECONDS)
         for one in ([typed] if typed else ["HEAD~", ""])
@@ -56,7 +56,7 @@ async def _bases(typed: str, workspace: Promptuary) -> list[str]:
 
 
 def _as_reference(typed: str) -> str:
-    """Return references that are typed with an ``@`` before the last one, if it has none."""
+    """Return the typed references with an ``@`` before the last one, if it has none."""
     words = typed.split(" ")
     if not words[-1].startswith(("@", "#", "[[")) and typed.count('"') % 2 == 0:
         words[-1] = f"@{words[-1]}"

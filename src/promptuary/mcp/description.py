@@ -1,7 +1,7 @@
-"""What the server says about itself: its tools, prompts and templates, as they are sent to a client.
+"""The server's description of itself: its tools, prompts and templates, as they are sent to a client.
 
-The descriptions of tools are short, since a client sends them with every request. Loads nothing of the protocol's
-package, which takes most of a start: what is said here can be answered before (``transports.early``).
+The descriptions of tools are short, since a client sends them with every request. This does not import the MCP package,
+which takes most of the start-up time: lists can be answered before it is loaded (``transports.early``).
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ _TAGS: Final = {"type": "array", "items": _TEXT}
 
 
 class ToolDescription(NamedTuple):
-    """What a model is told of a tool."""
+    """The description of a tool for a model."""
 
     description: str
     properties: Mapping[str, Any]
@@ -48,7 +48,7 @@ class ToolDescription(NamedTuple):
 
 
 class PromptDescription(NamedTuple):
-    """What a prompt is for, its arguments with what they mean, and which of these are needed."""
+    """What a prompt is for, its arguments with their meaning, and which of them are required."""
 
     description: str
     arguments: Mapping[str, str]
@@ -56,7 +56,7 @@ class PromptDescription(NamedTuple):
 
 
 class TemplateDescription(NamedTuple):
-    """What the URIs of a template stand for, and the type of what is read."""
+    """What the URIs of a template stand for, and the media type of their content."""
 
     name: str
     description: str
@@ -180,11 +180,11 @@ TEMPLATES: Final[Mapping[str, TemplateDescription]] = {
     NOTE: TemplateDescription("memory", "A note: its path or id.", "text/markdown"),
     SESSION: TemplateDescription("session", "What a session may see, and what changed since.", "application/json"),
 }
-"""Templates of URIs."""
+"""The URI templates."""
 
 
 def listed(method: str) -> dict[str, Any] | None:
-    """Return the answer to a request for a list that never changes; ``None`` if it is none of these."""
+    """Return the answer to a request for a list that never changes; ``None`` for any other request."""
     match method:
         case "tools/list":
             return {"tools": [_tool(name, one) for name, one in TOOLS.items()]}

@@ -1,6 +1,6 @@
-"""Which folders a client may use: the roots that it names, as far as they are in what the person allows.
+"""Which folders a client may use: its roots, as far as they are inside the folders that the person allows.
 
-Pure but for resolving links in paths. Opens nothing.
+Pure except for resolving links in paths. Opens nothing.
 """
 
 import os
@@ -14,7 +14,7 @@ _LONGEST_URI: Final = 4_096
 
 
 def root_path(uri: str) -> Path | None:
-    """Return the folder that the URI of a root means; ``None`` if it means none on this machine."""
+    """Return the folder of a root's URI; ``None`` if it is not a folder on this machine."""
     try:
         parts = urlsplit(uri[: _LONGEST_URI + 1])
         path = unquote(parts.path, errors="strict")
@@ -26,16 +26,16 @@ def root_path(uri: str) -> Path | None:
 
 
 def is_wide(folder: Path) -> bool:
-    """Tell whether a folder has the home of the person in it, or is it: everything that they have."""
+    """Return whether a folder is or contains the person's home, and so everything that they have."""
     home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111  (no error for a user without a home)
     return Path(home).is_relative_to(folder)
 
 
 def usable_folders(allowed: Sequence[Path], roots: Iterable[str] | None) -> tuple[list[Path], list[str]]:
-    """Return the folders that are both allowed and named by the client, and the roots that lead to none.
+    """Return the folders that are both allowed and named by the client, and the roots that match none.
 
-    A root inside of an allowed folder is used as it is; of a root around one, only the allowed part. Without ``roots``
-    (a client that has none to name) every allowed folder is used. Links are resolved before anything is compared.
+    A root inside an allowed folder is used as it is; of a root around one, only the allowed part. Without ``roots``
+    (a client that has none) every allowed folder is used. Links are resolved before anything is compared.
     """
     real = [_real(one) for one in allowed]
     if roots is None:

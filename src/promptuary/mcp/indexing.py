@@ -1,4 +1,4 @@
-"""Indexes a workspace before it is first searched, and reports how far that is."""
+"""Indexes a workspace before its first search, and reports the progress."""
 
 import threading
 from collections.abc import Callable
@@ -10,13 +10,13 @@ from promptuary.engine import Promptuary
 from promptuary.mcp.folders import is_wide
 
 Report = Callable[[int, int, str], None]
-"""Called with how much is done, of how much, and what is done; from any thread."""
+"""Called with the amount done, the total, and a description; from any thread."""
 
 _MOST_FILES: Final = 50_000
 
 
 async def indexed(workspace: Promptuary, report: Report, stopped: threading.Event) -> list[str]:
-    """Index all of a workspace if nothing of it is indexed yet; return what there is to say about that."""
+    """Index a whole workspace if nothing in it is indexed yet; return sentences about that."""
     if (await workspace.search.status()).folders:
         return []
     if is_wide(workspace.path):
@@ -24,9 +24,9 @@ async def indexed(workspace: Promptuary, report: Report, stopped: threading.Even
 
     def progress(done: int, total: int) -> None:
         if stopped.is_set():
-            raise PromptuaryError("the client gave up the call; what was indexed so far is kept")
+            raise PromptuaryError("the client cancelled the call; the files that were indexed so far stay indexed")
         if total > _MOST_FILES:
-            raise PromptuaryError(f"the workspace has {total:,} files; index what is wanted of it: promptuary index")
+            raise PromptuaryError(f"the workspace has {total:,} files; index only what you need: promptuary index")
         report(done, total, "indexing")
 
     synced = await workspace.search.index([workspace.path], progress=progress)

@@ -1,7 +1,7 @@
-"""Calls that wait for the client to answer something, in the protocol of 2026.
+"""Calls that wait for an answer of the client, in the protocol of 2026.
 
-There a server asks by answering a call with its questions; the client then repeats the call with the answers and with
-the mark of the call that waits. The work of that call is not begun again: it has been waiting, and goes on.
+In it a server asks by answering a call with its questions; the client then repeats the call with the answers and with
+the mark of the waiting call. The work of that call does not start again: it has been waiting, and continues.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ _LASTS: Final = 300.0
 
 
 class PausedCalls:
-    """The calls of all clients that wait."""
+    """The waiting calls of all clients."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, tuple[float, Client, asyncio.Task[Any]]] = {}
@@ -35,7 +35,7 @@ class PausedCalls:
         state: str | None,
         answers: Mapping[str, Any] | None,
     ) -> Result | types.InputRequiredResult:
-        """Run ``work``, or go on with the call that ``state`` marks; return its result, or what it needs to know.
+        """Run ``work``, or resume the call that ``state`` marks; return its result, or its questions.
 
         Raises ``MCPError`` if no call waits under ``state``.
         """
@@ -57,7 +57,7 @@ class PausedCalls:
         return task.result() if task.done() else self._pause(client, task)
 
     def close(self) -> None:
-        """Give up every call that waits."""
+        """Cancel every waiting call."""
         for _, _, task in self._waiting.values():
             task.cancel()
         self._waiting.clear()
@@ -77,7 +77,7 @@ class PausedCalls:
         if found is None:
             raise MCPError(code=types.INVALID_PARAMS, message="no call waits under this requestState; call again")
         _, before, task = found
-        # Over HTTP nothing but the mark tells that it is the same client; what it declares now counts.
+        # Over HTTP only the mark identifies the client; what it declares now counts.
         if before is not client:
             before.take_over(client)
         return before, task

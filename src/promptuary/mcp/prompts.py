@@ -1,4 +1,4 @@
-"""Prompts that a person chooses in their client: a message with its context, and a review of what has changed."""
+"""Prompts that a person chooses in their client: a message with its context, and a review of changes."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -18,14 +18,14 @@ _REVIEW: Final = (
 
 
 async def prompted(name: str, given: Mapping[str, str], workspace: Promptuary) -> str:
-    """Return the message of a prompt. Raises ``PromptuaryError``, which says what is wrong with the arguments."""
+    """Return the message of a prompt. Raises ``PromptuaryError`` if the arguments are wrong."""
     unknown = [f"there is no argument {one[:60]!r}" for one in given if one not in PROMPTS[name].arguments]
     missing = [f"{one} is missing" for one in PROMPTS[name].needed if not given.get(one, "").strip()]
     if unknown or missing:
         raise PromptuaryError(f"{[*unknown, *missing][0]}; {name} takes {', '.join(PROMPTS[name].arguments)}")
     text = _with_context(given) if name == "with_context" else _review(given)
     if len(text) > _LONGEST:
-        raise PromptuaryError(f"the message is too long: {_LONGEST:,} characters are the most")
+        raise PromptuaryError(f"the message is too long: at most {_LONGEST:,} characters are allowed")
     expansion = await workspace.expand(text)
     if expansion.blocked:
         raise PromptuaryError("the message and what it points at do not fit into the window; point at less")
@@ -50,14 +50,14 @@ def _review(given: Mapping[str, str]) -> str:
 
 
 def _changes(given: Mapping[str, str]) -> list[str]:
-    """Return the references that bring the changes."""
+    """Return the references to the changes."""
     base = given.get("base", "").strip()
     commits = base if ".." in base else f"{base}..HEAD"
     return [format_reference("git", commits)] if base else ["@staged", "@diff"]
 
 
 def _check_base(expansion: Expansion, given: Mapping[str, str]) -> None:
-    """Raise ``PromptuaryError`` if the base is none. Other references may fail: the message says so of them."""
+    """Raise ``PromptuaryError`` if the base does not exist. Other references may fail: the message reports that."""
     changes = _changes(given) if given.get("base", "").strip() else ()
     reason = next((one.reason for one in expansion.outcomes if one.code and one.reference.raw in changes), None)
     if reason is not None:
@@ -65,7 +65,7 @@ def _check_base(expansion: Expansion, given: Mapping[str, str]) -> None:
 
 
 def _is_unchanged(expansion: Expansion, given: Mapping[str, str]) -> bool:
-    """Tell whether all that was asked for came without a patch, and without a note that one was withheld."""
+    """Return whether every requested source came without a patch, and without a note that one was withheld."""
     changes = _changes(given)
     found = [one.source for one in expansion.blocks if one.source.asked in changes]
     return len(found) == len(changes) and not any(one.language == "diff" or one.notes for one in found)

@@ -1,6 +1,6 @@
-"""What a client can read by its URI: files, notes and sessions.
+"""The resources that a client can read by URI: files, notes and sessions.
 
-What is not there, may not be read, or belongs to somebody else gets one and the same answer.
+A resource that does not exist, may not be read, or belongs to somebody else gets the same answer.
 """
 
 import json
@@ -22,18 +22,18 @@ _MOST_LISTED: Final = 50
 
 
 class NoResourceError(Exception):
-    """There is nothing to read under this URI, for whatever reason."""
+    """There is nothing to read at this URI, for whatever reason."""
 
 
 class Readable(NamedTuple):
-    """What a URI holds."""
+    """The content at a URI."""
 
     text: str
     mime_type: str
 
 
 class ListedResource(NamedTuple):
-    """A resource as it is listed."""
+    """A resource in a list."""
 
     uri: str
     name: str
@@ -42,7 +42,7 @@ class ListedResource(NamedTuple):
 
 
 async def read(uri: str, workspaces: Workspaces, client: Client) -> Readable:
-    """Return what a URI holds. Raises ``NoResourceError`` if that is nothing that this client may read."""
+    """Return the content at a URI. Raises ``NoResourceError`` if there is none that this client may read."""
     scheme, colon, rest = uri.partition("://")
     scheme = scheme.lower()
     if scheme == "file" and rest[: len(_LOCALHOST)].lower() == _LOCALHOST:
@@ -76,13 +76,13 @@ async def _file(path: str, workspaces: Workspaces, client: Client) -> Readable:
         raise NoResourceError
     (block,) = expansion.blocks
     start, end = block.body
-    # A part of a file comes with what says which part.
+    # A part of a file comes with a line that says which part it is.
     return Readable(block.text[start:end] if block.detail is Detail.FULL else block.text, "text/plain")
 
 
 async def _note(key: str, workspace: Promptuary) -> Readable:
     for argument in ("relative_path", "memory_id"):
-        # The tool puts words of others inside a boundary.
+        # The tool puts text that others wrote inside a boundary.
         answer = await workspace.memory.call_tool("search_recall_memories", {argument: key})
         if "content" in answer:
             return Readable(f"# {answer['title']}\n\n{answer['content']}", "text/markdown")
@@ -98,7 +98,7 @@ async def _session(name: str, workspace: Promptuary) -> Readable:
 
 
 async def listed(workspace: Promptuary) -> list[ListedResource]:
-    """Return the newest notes and sessions. Files are too many: completion finds them."""
+    """Return the newest notes and sessions. There are too many files to list: completion finds them."""
     notes = await workspace.memory.list(limit=_MOST_LISTED)
     sessions = await workspace.sessions.list()
     return [

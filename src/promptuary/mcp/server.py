@@ -1,7 +1,7 @@
-"""The server: answers what the protocol asks with tools, resources, prompts and completions.
+"""The server: answers requests of the protocol with tools, resources, prompts and completions.
 
-The low-level server of the protocol's package is used: its descriptions of tools are ours, byte for byte, and it calls
-one function for each method. Every failure becomes an answer; nothing that a client sends ends the server.
+It uses the low-level server of the MCP package, which sends our tool descriptions byte for byte, and calls one function
+for each method. Every failure becomes an answer; nothing that a client sends ends the server.
 """
 
 import asyncio
@@ -29,12 +29,12 @@ logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 _NOT_FOUND: Final = -32002
-"""The protocol's code for a resource that is not there."""
+"""The protocol's code for a missing resource."""
 _REPORT_EVERY: Final = 0.1
 
 
 class PromptuaryServer:
-    """A server over ``workspaces``. ``one_client``: whatever comes in is from the same client (standard streams)."""
+    """A server for ``workspaces``. ``one_client``: all requests are from the same client (standard streams)."""
 
     def __init__(self, workspaces: Workspaces, *, one_client: bool) -> None:
         self._workspaces = workspaces
@@ -61,7 +61,7 @@ class PromptuaryServer:
         )
 
     async def close(self) -> None:
-        """Give up what waits, and close the workspaces."""
+        """Cancel the waiting calls, and close the workspaces."""
         self._paused.close()
         await self._workspaces.close()
 
@@ -71,7 +71,7 @@ class PromptuaryServer:
         return client
 
     def _of_session(self, context: Context) -> Client:
-        """Return the client of an HTTP session; a request of its own (protocol of 2026) has a client of its own."""
+        """Return the client of an HTTP session; a request without a session (protocol of 2026) gets a new client."""
         session = context.session.client_params
         if session is None or not context.session.can_send_request:
             return Client(lasting=False)
@@ -96,7 +96,7 @@ class PromptuaryServer:
     async def _interactive(
         self, context: Context, params: Any, work: Callable[[Client], Awaitable[Result]]
     ) -> Result | types.InputRequiredResult:
-        """Run the work of a call in which the client may be asked something."""
+        """Run the work of a call that may ask the client something."""
         client = self._client(context)
         return await self._paused.run(
             client, lambda: work(client), state=params.request_state, answers=params.input_responses
@@ -204,9 +204,9 @@ class PromptuaryServer:
     async def _quietly(
         self, context: Context, work: Callable[[Client], Awaitable[Result]], otherwise: Result
     ) -> Result:
-        """Return what ``work`` returns; ``otherwise`` if there is no workspace, or the client cannot be asked for it.
+        """Return the result of ``work``; ``otherwise`` if there is no workspace, or the client cannot be asked for it.
 
-        For lists and menus: in the protocol of 2026 a client cannot be asked anything in answer to these.
+        For lists and menus: in the protocol of 2026 the answer to these cannot contain questions.
         """
         client = self._client(context)
         if client.is_modern and client.has_roots and not client.knows_roots:
@@ -219,14 +219,14 @@ class PromptuaryServer:
 
 
 class Progress:
-    """Reports progress to the client that asked for it, from any thread, and not more often than it helps."""
+    """Reports progress to the client that asked for it, from any thread, at a limited rate."""
 
     def __init__(self, context: Context) -> None:
         self._context, self._loop = context, asyncio.get_running_loop()
         self._last = 0.0
 
     def __call__(self, done: int, total: int, said: str) -> None:
-        """Send how much is done, of how much."""
+        """Send the amount done and the total."""
         now = self._loop.time()
         if now - self._last >= _REPORT_EVERY or done == total:
             self._last = now
@@ -240,5 +240,5 @@ def _no_such(what: str, name: str, known: Iterable[str]) -> str:
 
 
 def _sendable(text: str) -> str:
-    """Return ``text`` without what UTF-8 cannot express."""
+    """Return ``text`` without characters that UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode("utf-8")

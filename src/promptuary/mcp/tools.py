@@ -1,6 +1,6 @@
-"""The tools: what each of them does. What a model is told of them is in ``description``.
+"""The implementations of the tools. Their descriptions for models are in ``description``.
 
-A mistake of the model is an answer that says what to do. What belongs to others gets the answer of what is not there.
+A mistake of the model gets an answer that says what to do. What belongs to others is answered as if it did not exist.
 """
 
 import json
@@ -26,7 +26,7 @@ _LONG_FIELDS: Final = frozenset({"text", "reply", "content", "solution", "contex
 
 
 class ToolRequest(NamedTuple):
-    """A call: the workspace, checked arguments, where to report progress, and whether it was given up."""
+    """A call: the workspace, checked arguments, where to report progress, and whether it was cancelled."""
 
     workspace: Promptuary
     given: Mapping[str, Any]
@@ -35,21 +35,21 @@ class ToolRequest(NamedTuple):
 
 
 class ToolAnswer(NamedTuple):
-    """What a tool answers."""
+    """The answer of a tool."""
 
     text: str
     is_error: bool = False
 
 
 def checked(tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the arguments of a call without those that are null. Raises ``PromptuaryError`` if they do not fit."""
+    """Return the arguments of a call without null values. Raises ``PromptuaryError`` if they are not valid."""
     given = {str(name): value for name, value in arguments.items() if value is not None}
     if problem := wrong_arguments(tool, given, TOOLS[tool].schema):
         raise PromptuaryError(problem)
     for name, one in given.items():
         longest = _LONGEST_TEXT if name in _LONG_FIELDS else _LONGEST_NAME
         if len(one if isinstance(one, str) else json.dumps(one)) > longest:
-            raise PromptuaryError(f"{name} is too long: {longest:,} characters are the most")
+            raise PromptuaryError(f"{name} is too long: at most {longest:,} characters are allowed")
     return given
 
 
@@ -66,7 +66,7 @@ async def _expand(call: ToolRequest) -> ToolAnswer:
 
 
 async def _replied(call: ToolRequest, thread: str) -> str:
-    """End the turn of a thread that waits: with the reply, or without one. Return what there is to say about that."""
+    """End the waiting turn of a thread, with the reply or without one. Return a remark about that for the answer."""
     threads, reply = call.workspace.threads, call.given.get("reply")
     waiting = await threads.pending(thread=thread)
     if reply is None:
@@ -98,7 +98,7 @@ async def _search(call: ToolRequest) -> ToolAnswer:
     query, paths = _query(call), tuple(call.given.get("paths", ()))
     for one in paths:
         if not (plain := one.removeprefix("!").strip()) or ".." in plain.split("/"):
-            raise PromptuaryError(f"paths are globs from the workspace, such as src/**, and not {one_line(one)[:80]!r}")
+            raise PromptuaryError(f"paths are globs in the workspace, such as src/**, not {one_line(one)[:80]!r}")
     said = await indexed(call.workspace, call.report, call.stopped)
     limit = min(max(1, call.given.get("limit", 8)), 50)
     filters = Filters(paths=paths)
@@ -123,7 +123,7 @@ async def _record_experience(call: ToolRequest) -> ToolAnswer:
     given = dict(call.given)
     kind, intent, solution = given.pop("type"), given.pop("intent"), given.pop("solution", None)
     given.pop("workspace", None)
-    # Nobody knows what the model has read before: its words may be those of a page.
+    # It is unknown what the model has read before: its text may come from a web page.
     stored = await call.workspace.experiences.add(kind, intent, solution, trust="external", **given)
     return _data(experience_json(stored, datetime.now(UTC).isoformat(timespec="seconds")))
 
@@ -170,4 +170,4 @@ CALLS: Final[Mapping[str, Callable[[ToolRequest], Awaitable[ToolAnswer]]]] = {
     "track_file": _track,
     "explain_turn": _explain,
 }
-"""What calling a tool does, by its name."""
+"""The functions of the tools, by name."""

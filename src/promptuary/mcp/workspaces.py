@@ -1,7 +1,7 @@
-"""The workspaces that a server has open, and which of them a client may use.
+"""The open workspaces of a server, and which of them a client may use.
 
-A client whose model is used has workspaces of its own, since its model is asked by what runs in them; all others share
-them. Everything belongs to one principal: the person who started the server.
+A client whose model is used has its own workspaces, since code in them asks its model; all others share theirs.
+Everything belongs to one principal: the person who started the server.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ logger = logging.getLogger(__name__)
 
 _MOST_OPEN: Final = 64
 _CLIENT: Final = "the-client"
-"""What the client's model is called in the settings."""
+"""The name of the client's model in the settings."""
 _RECALL_MILLISECONDS: Final = 8_000
 """How long the client's model may take to choose notes: a person's own model may be slow."""
 _TOO_WIDE: Final = (
-    "this server was started in {folder}, which holds all that the person has, and the client names no roots, so no "
+    "this server was started in {folder}, which is or contains your home folder, and the client names no roots, so no "
     "folder is used; start it with: promptuary mcp --workspace DIR"
 )
 _JOBS: Final = ("recall_model", "writeback_model", "experience_model", "file_reference_scoring_model")
@@ -34,10 +34,10 @@ _JOBS: Final = ("recall_model", "writeback_model", "experience_model", "file_ref
 
 
 class Workspaces:
-    """Workspaces by folder, opened when they are first used. ``allowed`` is where the person lets clients be.
+    """Workspaces by folder, opened on first use. ``allowed`` are the folders that the person lets clients use.
 
-    Unless the first of them was ``chosen``, it is where the server happened to be started: if that is the home folder
-    or one around it, only roots of the client in there are used.
+    Unless the first of them was ``chosen``, it is the folder in which the server happened to be started: if that is the
+    home folder or one around it, only roots of the client inside it are used.
     """
 
     def __init__(self, allowed: Sequence[Path], options: SettingsOptions, *, chosen: bool = True) -> None:
@@ -49,9 +49,9 @@ class Workspaces:
         self._refused: set[str] = set()
 
     async def of(self, client: Client, name: str = "") -> Promptuary:
-        """Return the workspace that a client means by ``name``: a folder, or the last part of one; else the first.
+        """Return the workspace that a client calls ``name``, a folder or the last part of one; without it, the first.
 
-        Raises ``PromptuaryError`` if it may use none, or none of that name.
+        Raises ``PromptuaryError`` if the client may use none, or none of that name.
         """
         folders = await self.folders(client)
         if not name:
@@ -63,9 +63,9 @@ class Workspaces:
         return await self._opened(matching[0], client)
 
     async def around(self, path: str, client: Client) -> tuple[Promptuary, str]:
-        """Return the workspace that an absolute path is in, and the path from there; else the first, and the path.
+        """Return the workspace with an absolute path in it, and the path relative to it; else the first, and the path.
 
-        A path that starts with a slash and is in no workspace counts from the first one.
+        A path that starts with a slash and is in no workspace is relative to the first one.
         """
         folders = await self.folders(client)
         inside = [one for one in folders if path == str(one) or path.startswith(f"{one}/")]
@@ -105,7 +105,7 @@ class Workspaces:
             return self._open[key]
 
     def _chosen(self, folder: Path, client: Client) -> SettingsOptions:
-        """Return the options with the client's model for every job, unless the person chose models themselves."""
+        """Return the options with the client's model for every job, unless the person has chosen models."""
         settings = load(folder, self._options) if client.has_model else None
         if settings is None or any(getattr(settings, name) for name in _JOBS):
             return self._options
@@ -122,6 +122,6 @@ class Workspaces:
         self._open.clear()
 
     async def leave(self, client_id: int) -> None:
-        """Close the workspaces of a client that is gone."""
+        """Close the workspaces of a client that has disconnected."""
         for key in [key for key in self._open if key[1] == client_id]:
             await self._open.pop(key).close()

@@ -1,4 +1,4 @@
-"""Answers hooks of coding agents while a server runs: it has a workspace open, which they would have to open first."""
+"""Answers hooks of coding agents while a server runs: its workspace is open, and a hook would have to open it."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ _MOST_AT_ONCE: Final = 16
 
 
 class HookDesk:
-    """Answers the hooks of one workspace, which it opens when it is first asked."""
+    """Answers the hooks of one workspace, which it opens on first use."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -54,7 +54,7 @@ class HookDesk:
         agent = AGENTS.get(question["agent"]) if isinstance(question, dict) else None
         told = question.get("told") if agent else None
         if agent is None or not isinstance(told, dict) or question.get("when") not in PLACES:
-            return _error("this is no question of a hook")
+            return _error("this is not a question of a hook")
         try:
             answers = await self._answers()
             folder, exact = str(told.get("cwd", "")), question.get("exact") is True
@@ -87,13 +87,13 @@ def _error(sentence: str) -> dict[str, Any]:
 
 @asynccontextmanager
 async def answering_hooks(workspaces: Workspaces) -> AsyncIterator[None]:
-    """Answer hooks about the folders that the server is for, for as long as the block runs."""
+    """Answer hooks about the folders of the server while the block runs."""
     listening: list[tuple[Any, asyncio.Server, HookDesk]] = []
     for folder in workspaces.allowed:
         try:
             one = await concurrency.run(lambda folder=folder: local_socket(folder))  # type: ignore[misc]
         except OSError as error:
-            logger.warning("hooks are not answered faster: no socket for them (%s)", error.strerror or error)
+            logger.warning("hooks cannot ask this server: no socket for them (%s)", error.strerror or error)
             continue
         desk = HookDesk(folder)
         listening.append((one, await asyncio.start_unix_server(desk.serve, sock=one.socket), desk))

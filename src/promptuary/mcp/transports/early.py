@@ -1,8 +1,8 @@
-"""The answers that do not wait for the package of the protocol, whose import takes most of a start.
+"""The answers that do not wait for the MCP package, whose import takes most of the start-up time.
 
-A client begins by asking who the server is and what it offers, and some let their model begin without the tools of a
-server that takes long to say so. Those answers never change. Only what is certain is answered here: an unusual request
-is left to the package. The package gets all other requests as well, so it knows what it would know without this. Pure.
+A client first asks who the server is and what it offers, and some let their model start without the tools of a server
+that is slow to answer. Those answers never change. Only usual requests are answered here: an unusual one is left to the
+package. The package also gets every request that is answered here, so its state is the same as without this. Pure.
 """
 
 import json
@@ -12,9 +12,9 @@ from typing import Any, Final, Literal, NamedTuple
 from promptuary.mcp.description import CAPABILITIES, INSTRUCTIONS, SERVER, listed
 
 HANDSHAKES: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-"""The versions of the protocol that begin with ``initialize``."""
+"""The protocol versions that begin with ``initialize``."""
 MODERN: Final = "2026-07-28"
-"""The version in which every request says who sends it."""
+"""The version in which every request names its sender."""
 _META: Final = "io.modelcontextprotocol/"
 
 RequestId = int | str
@@ -28,13 +28,13 @@ class EarlyAnswer(NamedTuple):
 
 
 class EarlyAnswers:
-    """Answers the first requests of one client, in the era of the protocol that it begins with."""
+    """Answers the first requests of one client, in the protocol era that it begins with."""
 
     def __init__(self) -> None:
         self._era: Literal["unknown", "handshake", "modern", "left to the package"] = "unknown"
 
     def answer(self, line: bytes) -> EarlyAnswer | None:
-        """Return the answer to a message; ``None`` if it is none that is answered here."""
+        """Return the answer to a message; ``None`` if it is not answered here."""
         request = _request(line)
         if request is None or self._era == "left to the package":
             return None
@@ -91,7 +91,7 @@ def _modern_result(method: str, meta: Mapping[str, Any]) -> dict[str, Any] | Non
         case "server/discover":
             result = {"supportedVersions": [MODERN], "capabilities": CAPABILITIES, "instructions": INSTRUCTIONS}
         case "resources/list" if isinstance(able.get("roots"), dict):
-            result = {"resources": []}  # its roots are not known yet, and it cannot be asked for them in this answer
+            result = {"resources": []}  # the roots are not known yet, and this answer cannot ask for them
         case _:
             result = listed(method)
     if result is None:

@@ -1,7 +1,7 @@
-"""The server over streamable HTTP, on loopback alone: a token for every request, ``Host`` and ``Origin`` checked.
+"""The server over streamable HTTP, only on loopback. Every request needs a token; ``Host``, ``Origin`` are checked.
 
-A page in a browser of this machine can send requests to loopback, too. It knows no token, and its origin gives it away;
-a name that leads here by DNS is no host that is answered.
+A web page in a browser on this machine can also send requests to loopback. It does not know the token, and its origin
+reveals it; a host name that DNS resolves to loopback is not an accepted ``Host``.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class TokenRequired:
-    """Lets requests through that carry the token, and answers all others with 401, whatever they ask for."""
+    """Passes on requests that carry the token, and answers all others with 401, whatever they ask for."""
 
     def __init__(self, app: App, token: str) -> None:
         self._app, self._token = app, token.encode()
@@ -49,18 +49,18 @@ class TokenRequired:
     def _is_known(self, scope: Scope) -> bool:
         given = [value for name, value in scope["headers"] if name.lower() == b"authorization"]
         scheme, _, token = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
-        # Names of schemes are the same in either case.
+        # Names of schemes are case-insensitive.
         return scheme.lower() == b"bearer" and hmac.compare_digest(token.strip(), self._token)
 
 
 def _in_lower_case(scope: Scope) -> Scope:
-    """Return a request whose ``Host`` and ``Origin`` are in lower case: names of hosts are the same in either."""
+    """Return a request with ``Host`` and ``Origin`` in lower case: host names are case-insensitive."""
     headers = scope.get("headers", [])
     return {**scope, "headers": [(name, value.lower() if name.lower() in _HOSTS else value) for name, value in headers]}
 
 
 class MessagesAlone:
-    """Answers what is no message of the protocol as standard streams do, and lets all else through."""
+    """Refuses invalid messages as the standard streams do, and passes on all others."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -87,7 +87,7 @@ class MessagesAlone:
 
 
 def _again(received: "list[MutableMapping[str, Any]]", receive: Receive) -> Receive:
-    """Return what receives the messages that were read already, and then what follows."""
+    """Return a ``receive`` that first repeats the messages that were already read."""
     waiting = iter(received)
 
     async def next_one() -> MutableMapping[str, Any]:
@@ -99,7 +99,7 @@ def _again(received: "list[MutableMapping[str, Any]]", receive: Receive) -> Rece
 
 
 def application(server: PromptuaryServer, token: str) -> App:
-    """Return the application that answers HTTP."""
+    """Return the ASGI application."""
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
         allowed_hosts=[*_NAMES, *(f"{name}:*" for name in _NAMES)],
@@ -112,7 +112,7 @@ def application(server: PromptuaryServer, token: str) -> App:
 
 
 async def serve(listening: Any, token: str, allowed: list[Path], options: SettingsOptions, *, chosen: bool) -> None:
-    """Serve on a socket that listens, until the process is asked to end."""
+    """Serve on a listening socket, until the process is asked to end."""
     server = PromptuaryServer(workspaces := Workspaces(allowed, options, chosen=chosen), one_client=False)
     config = uvicorn.Config(
         application(server, token),

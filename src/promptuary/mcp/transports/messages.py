@@ -1,6 +1,6 @@
-"""Which messages are none of the protocol, and the error that each of them gets: the same over every transport.
+"""Which messages are invalid, and the error that each of them gets: the same over every transport.
 
-JSON-RPC wants an answer to whatever cannot be read: with the id that was sent, if it can be told, else with none.
+JSON-RPC requires an answer to every message that cannot be read: with its id if that can be read, else without one.
 """
 
 import json
@@ -12,10 +12,10 @@ from pydantic import ValidationError
 
 from promptuary.mcp.transports.standard_streams import LARGEST
 
-TOO_LARGE: Final = f"the message is too large: {LARGEST:,} bytes are the most"
-_NO_JSON: Final = "this is no JSON; a message is one JSON object"
+TOO_LARGE: Final = f"the message is too large: at most {LARGEST:,} bytes are allowed"
+_NO_JSON: Final = "this is not JSON; a message is one JSON object"
 _NO_MESSAGE: Final = (
-    'this is no message of JSON-RPC 2.0: an object with "jsonrpc": "2.0", a method, params that are an object, and an '
+    'this is not a JSON-RPC 2.0 message: an object with "jsonrpc": "2.0", a method, params that are an object, and an '
     "id that is a whole number or a text; messages are sent one by one, and not in a list"
 )
 _TEXT: Final = (str, "a text")
@@ -26,27 +26,27 @@ _NEEDED: Final[Mapping[str, Mapping[str, tuple[type, str]]]] = {
     "resources/read": {"uri": _TEXT},
     "completion/complete": {"ref": _OBJECT, "argument": _OBJECT},
 }
-"""The parameters that a method cannot do without."""
+"""The required parameters of each method."""
 _TAKE_ARGUMENTS: Final = frozenset({"tools/call", "prompts/get"})
 
 
 def refusal(data: str | bytes, *, first: bool = False) -> types.JSONRPCError | None:
-    """Return the error with which a message is answered that cannot be read; ``None`` if it can be.
+    """Return the error for a message that cannot be read; ``None`` if it can be.
 
-    The ``first`` request decides which era of the protocol is spoken, so its parameters are left to the protocol.
+    The ``first`` request decides which era of the protocol is used, so its parameters are left to the MCP package.
     """
     try:
         message = types.jsonrpc_message_adapter.validate_json(data, by_name=False)
     except ValidationError:
         return _of_text(data)
-    # A request whose id is no id would be taken for a notification otherwise, and get no answer.
+    # Otherwise a request with an invalid id would be treated as a notification, and get no answer.
     if isinstance(message, types.JSONRPCNotification) and "id" in json.loads(data):
         return error(types.INVALID_REQUEST, _NO_MESSAGE)
     return _wrong_params(message) if isinstance(message, types.JSONRPCRequest) and not first else None
 
 
 def _wrong_params(request: types.JSONRPCRequest) -> types.JSONRPCError | None:
-    """Return what is wrong with the parameters of a request; the package of the protocol would not say what."""
+    """Return the error for wrong parameters of a request; the MCP package would not say what is wrong."""
     given = request.params or {}
     for name, (kind, called) in _NEEDED.get(request.method, {}).items():
         if not isinstance(given.get(name), kind):
@@ -59,7 +59,7 @@ def _wrong_params(request: types.JSONRPCRequest) -> types.JSONRPCError | None:
 
 
 def error(code: int, sentence: str, identifier: Any = None) -> types.JSONRPCError:
-    """Return an error as it is sent."""
+    """Return an error response."""
     known = identifier if isinstance(identifier, int | str) and not isinstance(identifier, bool) else None
     return types.JSONRPCError(jsonrpc="2.0", id=known, error=types.ErrorData(code=code, message=sentence))
 

@@ -1,7 +1,7 @@
-"""Standard input and output of a server: a message a line, each of bounded length, read from the start on.
+"""Standard input and output of a server: one message a line, of bounded length, read as soon as the program starts.
 
-A thread reads while the package of the protocol is still being imported, and gives the answers that need nothing of it
-(``early``). All messages go to the package as well; what it answers to those that have an answer is not sent.
+A thread reads while the MCP package is still being imported, and gives the answers that do not need it (``early``). The
+package also gets all messages; its answer to a message that is already answered is not sent.
 """
 
 import json
@@ -14,9 +14,9 @@ from promptuary import concurrency
 from promptuary.mcp.transports.early import EarlyAnswers, RequestId
 
 LARGEST: Final = 4 << 20
-"""Bytes of a message."""
+"""The most bytes of a message."""
 _MOST_WAITING: Final = 16
-"""Messages that are read before somebody takes them."""
+"""The most messages that are read ahead."""
 
 
 class TooLarge:
@@ -35,21 +35,21 @@ class StandardStreams:
         concurrency.start_daemon(self._read_all, name="promptuary-mcp-input")
 
     def no_longer_early(self) -> None:
-        """Leave all answers to the server, which is ready."""
+        """Leave all answers to the server, because it is ready."""
         with self._sending:
             self._early = None
 
     def next_message(self) -> bytes | TooLarge | None:
-        """Wait for the next message, and return it; ``None`` at the end, and if nobody reads the answers."""
+        """Wait for the next message, and return it; ``None`` at the end, or if the client no longer reads."""
         message = self._waiting.get()
         return message if self._is_read else None
 
     async def write(self, line: str) -> None:
-        """Send an answer or a question of the server, unless it answers what has an answer."""
+        """Send a line of the server, unless it is the second answer to a request."""
         await concurrency.run(lambda: self._write(line))
 
     async def flush(self) -> None:
-        """Do nothing: what is written is sent."""
+        """Do nothing: ``write`` sends at once."""
 
     def _write(self, line: str) -> None:
         with self._sending:
@@ -64,7 +64,7 @@ class StandardStreams:
             self._is_read = False
 
     def _is_answered(self, line: str) -> bool:
-        """Tell whether a line is the second answer to a request."""
+        """Return whether a line is the second answer to a request."""
         if not self._answered:
             return False
         message = json.loads(line)

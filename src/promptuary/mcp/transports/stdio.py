@@ -1,4 +1,4 @@
-"""The server over standard input and output: one client, and every line of it is answered."""
+"""The server over standard input and output: one client, of which every line is answered."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,9 +19,9 @@ from promptuary.mcp.workspaces import Workspaces
 
 
 class MessageLines:
-    """The lines of standard input that are messages. Any other one is answered with an error, by ``outgoing``.
+    """The lines of standard input that are valid messages. Any other line is answered with an error, by ``outgoing``.
 
-    The package of the protocol would pass them over, and a client would wait for its answer.
+    The MCP package would ignore them, and a client would wait for its answer.
     """
 
     def __init__(self, streams: StandardStreams) -> None:
@@ -30,7 +30,7 @@ class MessageLines:
         self.outgoing: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
     async def __aiter__(self) -> AsyncIterator[str]:
-        """Yield the lines."""
+        """Yield the valid lines."""
         while (read := await concurrency.run(self._read)) is not None:
             if isinstance(read, str):
                 yield read
@@ -38,7 +38,7 @@ class MessageLines:
                 await (await self.outgoing).send(SessionMessage(read))
 
     def _read(self) -> str | types.JSONRPCError | None:
-        """Return the next line, or what it is answered with; ``None`` at the end."""
+        """Return the next line, or the error to answer it with; ``None`` at the end."""
         match self._streams.next_message():
             case None:
                 return None
@@ -65,5 +65,5 @@ async def serve(streams: StandardStreams, allowed: list[Path], options: Settings
 
 
 def run(streams: StandardStreams, allowed: list[Path], options: SettingsOptions, *, chosen: bool) -> None:
-    """Serve until the client goes away. ``chosen``: the person named the folders, and did not merely start there."""
+    """Serve until the client disconnects. ``chosen``: the person named the folders, and did not only start there."""
     asyncio.run(serve(streams, allowed, options, chosen=chosen))
