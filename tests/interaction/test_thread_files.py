@@ -101,7 +101,7 @@ def test_markdown_is_for_people_and_cannot_be_imported(run: Run) -> None:
     assert "## User (turn 1, " in out
     assert out.endswith("\n\nHi.\n")
     code, _, err = run("thread", "import", "-", piped=out)
-    assert (code, "no export of a thread" in err) == (2, True)
+    assert (code, "not an export of a thread" in err) == (2, True)
 
 
 def test_nothing_is_overwritten_and_no_thread_is_mixed_with_another(run: Run, tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_nothing_is_overwritten_and_no_thread_is_mixed_with_another(run: Run, tm
 )
 def test_what_is_no_export_is_refused_in_words_and_makes_no_thread(tmp_path: Path, text: str) -> None:
     with Promptuary.open(tmp_path) as p:
-        with pytest.raises(PromptuaryError, match=r"no export|cannot be imported|another version"):
+        with pytest.raises(PromptuaryError, match=r"not an export|cannot be imported|another version"):
             p.threads.import_(text)
         assert not p.threads.list()
 

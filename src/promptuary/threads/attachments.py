@@ -1,4 +1,4 @@
-"""What is attached to a thread by hand: the same objects as ``#`` and ``@`` in a message.
+"""What a person attaches to a thread without a message: the same objects as ``#`` and ``@`` in a message.
 
 A path is tracked for the thread; any other reference (``@diff``, ``@url:…``) is queued for its next message.
 """
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
 _PATHS: Final = frozenset({"file", "path"})
 
 _QUEUE: Final = "attachments"
-"""The references that go with the next message of a thread are stored as the state of a layer of this name."""
+"""The layer id under whose state the references for the next message of a thread are stored."""
 
 _DOCUMENTS: Final = "documents"
 MAX_DOCUMENTS: Final = 10
-"""How many documents may wait for the next message of a thread."""
+"""The most documents that may wait for the next message of a thread."""
 
 
 def queue_key(thread: str) -> StateKey:
-    """Return what the references for the next message of ``thread`` are stored under."""
+    """Return the key of the references for the next message of ``thread``."""
     return StateKey(_QUEUE, "thread", thread)
 
 
 def documents_key(thread: str) -> StateKey:
-    """Return what the documents for the next message of ``thread`` are stored under."""
+    """Return the key of the documents for the next message of ``thread``."""
     return StateKey(_DOCUMENTS, "thread", thread)
 
 
 def documents_of(state: LayerState | None) -> list[Source]:
-    """Return the documents that wait for the next message, as sources from outside: anybody may have written them."""
+    """Return the documents that wait for the next message, as untrusted sources: anybody may have written them."""
     value = state.value if state is not None else None
     return [
         Source(
@@ -65,7 +65,7 @@ def documents_of(state: LayerState | None) -> list[Source]:
 
 
 def queued_again(store: ThreadStore, thread: str) -> Callable[[], None]:
-    """Return what queues again what is queued now, after a turn that took it failed. Blocks."""
+    """Return a function that restores the current queue, for use after a turn that took it failed. Blocks."""
     keys = [queue_key(thread), documents_key(thread)]
     before = _values(store, keys)
 
@@ -82,7 +82,7 @@ def queued_again(store: ThreadStore, thread: str) -> Callable[[], None]:
 
 
 def waiting(store: ThreadStore, thread: str) -> Waiting:
-    """Return what goes with the next message of a thread. Blocks."""
+    """Return what is queued for the next message of a thread. Blocks."""
     queued, documents = store.states([queue_key(thread), documents_key(thread)])
     also = " ".join(queued.value) if queued and isinstance(queued.value, list) else ""
     return Waiting(also, documents_of(documents))
@@ -123,9 +123,9 @@ class Attachments:
         await concurrency.run(lambda: self._store_files(state))
 
     def add_document(self, name: str, data: bytes) -> str:
-        """Queue a document for the next message, and return the name it has there.
+        """Queue a document for the next message, and return its name there.
 
-        Raises ``SourceError`` if it is no text, cannot be converted to it, or is one too many.
+        Raises ``SourceError`` if it is not text and cannot be converted to text, or if too many documents wait.
         """
         (stored,) = self._store.states([documents_key(self._thread)])
         before = list(stored.value) if stored and isinstance(stored.value, list) else []
@@ -152,7 +152,7 @@ class Attachments:
         self._store_files(self._files.pin(self._tracked(), _path(path), on=on))
 
     def clear(self) -> None:
-        """Untrack everything and empty the queue, whichever version stored it."""
+        """Untrack everything and empty the queue, whichever version of the program stored it."""
         stored = self._stored_files()
         known = stored.value if stored and stored.version == self._files.state_version else None
         files = LayerState(self._files_key, self._files.state_version, self._files.clear(known))
@@ -193,7 +193,7 @@ class Attachments:
 
 
 def _reference(word: str) -> Reference | None:
-    """Return the reference that the whole of ``word`` is; a word without a sigil is a path as it stands."""
+    """Return the reference if all of ``word`` is one; a word without a sigil is a path."""
     found = scan(word) if word.startswith(("@", "#")) else []
     return found[0] if len(found) == 1 and found[0].raw == word else None
 

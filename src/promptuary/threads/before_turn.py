@@ -1,7 +1,7 @@
-"""What a turn took from its thread and added to it, apart from the history: stored, so that undoing gives it back.
+"""What a turn took from its thread and added to it, apart from the history: stored, so that an undo restores it.
 
-That is the references and documents that waited for its message, and what layers say of their states before and after
-it. It is stored as the state of a layer of this name, for the last turns. Pure.
+That is the references and documents that waited for its message, and the marks that layers make of their states before
+and after it. It is stored as the state of a layer with this name, for the last turns. Pure.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,12 +14,12 @@ from promptuary.core.ports.threads import LayerState, StateKey
 _LAYER: Final = "before_turn"
 _VERSION: Final = 1
 _TURNS: Final = 20
-"""How many turns can be undone with all that they took. Documents are kept for the last of them alone."""
+"""The number of turns whose undo restores what they took. Documents are kept only for the last of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class BeforeTurn:
-    """What the turn of the id ``turn`` found. ``marks`` are what layers said before and after it, by their ids."""
+    """What the turn with the id ``turn`` took. ``marks`` are the marks of layers before and after it, by layer id."""
 
     turn: str
     queued: Sequence[Json] = ()
@@ -28,12 +28,12 @@ class BeforeTurn:
 
 
 def key(thread: str) -> StateKey:
-    """Return what it is stored under."""
+    """Return the key under which it is stored."""
     return StateKey(_LAYER, "thread", thread)
 
 
 def added(stored: LayerState | None, thread: str, one: BeforeTurn) -> list[LayerState]:
-    """Return what is to be stored after a turn: nothing if it took nothing."""
+    """Return the states to store after a turn: none if it took nothing."""
     if not (one.queued or one.documents or one.marks):
         return []
     earlier = [{**entry, "documents": []} for entry in _entries(stored)][-(_TURNS - 1) :]
@@ -47,7 +47,7 @@ def added(stored: LayerState | None, thread: str, one: BeforeTurn) -> list[Layer
 
 
 def found(stored: LayerState | None, turn: str) -> BeforeTurn:
-    """Return what the turn of this id took; nothing if that is not known."""
+    """Return what the turn with this id took; an empty value if that is not known."""
     for entry in _entries(stored):
         if entry["turn"] == turn:
             marks = {name: (before, after) for name, (before, after) in entry["marks"].items()}

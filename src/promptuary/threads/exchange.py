@@ -1,8 +1,8 @@
 """Threads as files: written as JSON or Markdown, and read back from JSON. Pure.
 
-What is read was written by anybody: every field is checked, all ids are made anew, and the items say that they were
-imported, so that nothing is learnt from them as if it had been said here. Turns are written and not read: the ledger
-says what was sent from here, by whom, and a file cannot.
+Anybody may have written a file: every field is checked, all ids are replaced, and the items are marked as imported, so
+that nothing is learnt from them as if it had been said here. Turns are written but not read: the ledger records what
+was sent from here and by whom, which a file cannot prove.
 """
 
 import json
@@ -22,17 +22,17 @@ from promptuary.core.text import one_line, visible
 FORMAT: Final = "promptuary-thread"
 VERSION: Final = 1
 LARGEST: Final = 128 << 20
-"""How many bytes of an export are read."""
+"""The most bytes of an export that are read."""
 _MOST_ITEMS: Final = 200_000
 _MOST_NAMES: Final = 10_000
 _LONGEST_NAME: Final = 4_000
-_NO_EXPORT: Final = "this is no export of a thread (promptuary thread export writes one)"
+_NO_EXPORT: Final = "this is not an export of a thread (promptuary thread export writes one)"
 _ESCAPED: Final = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A thread to be written: ``items`` as ``laid_out`` has them, ``standing`` the ids of those in the history now."""
+    """A thread to write: ``items`` as ``laid_out`` returns them, ``standing`` the ids of those in the history now."""
 
     thread: str
     items: Sequence[Item]
@@ -44,7 +44,7 @@ class Exported:
 
 @dataclass(frozen=True, slots=True)
 class ReadThread:
-    """A thread that was read: its name there, its items with new ids, and what was tracked there."""
+    """A thread that was read: its name in the file, its items with new ids, and its tracked files."""
 
     thread: str
     items: Sequence[Item]
@@ -53,12 +53,12 @@ class ReadThread:
 
 
 def laid_out(history: Sequence[Item], said: Sequence[Item]) -> list[Item]:
-    """Return everything that was said in the order of the history.
+    """Return everything that was said, in the order of the history.
 
-    Compacted items stand before what stands for them, and messages before summaries.
+    Compacted items come before the items that replaced them, and messages before summaries.
     """
     root = {item.id: item.id for item in history}
-    for item in reversed(said):  # what an item stands for was said before it
+    for item in reversed(said):  # an item is always newer than those that it replaces
         if item.id in root:
             for one in item.stands_for:
                 root.setdefault(one, root[item.id])
@@ -81,7 +81,7 @@ def to_text(one: Exported) -> str:
         "items": [_written(item, known, one.standing) for item in one.items],
         "turns": [_written_turn(turn) for turn in one.turns],
     }
-    # What a file cannot hold, or a terminal would obey, is escaped: that means the same.
+    # Escape what a file cannot hold or a terminal would interpret: the JSON still means the same.
     return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False, indent=1))
 
 
@@ -116,7 +116,7 @@ def _written_turn(turn: TurnRecord) -> dict[str, Any]:
 def to_markdown(one: Exported) -> str:
     """Return a thread for people: what was said, in order, with the originals of what was compacted.
 
-    Hidden characters are spelled out: a terminal that shows the file obeys nothing that a model wrote.
+    Hidden characters are spelled out, so that a terminal that shows the file interprets nothing a model wrote.
     """
     numbers, known = {turn.id: turn for turn in one.turns}, {item.id for item in one.items}
     parts = [f"# Thread {one_line(one.thread)}"]
@@ -143,7 +143,7 @@ def _fenced(text: str) -> str:
 
 
 def from_text(text: str) -> ReadThread:
-    """Return the thread that ``to_text`` made JSON of. Raises ``PromptuaryError`` if it is none, and says why."""
+    """Return the thread that ``to_text`` wrote. Raises ``PromptuaryError``, with the reason, if ``text`` is not one."""
     try:
         value = json.loads(text.lstrip("\ufeff"))
     except (ValueError, RecursionError) as error:
@@ -167,15 +167,15 @@ def from_text(text: str) -> ReadThread:
 
 
 def _renamed(items: Sequence[Item]) -> Iterator[Item]:
-    """Yield the items with ids of their own; whatever they belong to, they were imported."""
+    """Yield the items with new ids, marked as imported, whatever turn they belonged to."""
     ids: dict[str, str] = {}
     turns: dict[str, str] = {}
     for item in items:
         if not item.id or item.id in ids:
-            raise ValueError(f"the id {item.id!r} is empty or is there twice")
+            raise ValueError(f"the id {item.id!r} is empty or occurs twice")
         unknown = [one for one in item.stands_for if one not in ids]
         if unknown:
-            raise ValueError(f"{item.id!r} stands for {unknown[0]!r}, which is not before it")
+            raise ValueError(f"{item.id!r} stands for {unknown[0]!r}, which does not come before it")
         ids[item.id] = new_id("item")
         turn = turns.setdefault(item.turn, new_id(IMPORTED))
         behind = tuple(ids[one] for one in item.stands_for)
@@ -183,7 +183,7 @@ def _renamed(items: Sequence[Item]) -> Iterator[Item]:
 
 
 def changes(thread: str, items: Sequence[Item]) -> Iterator[ThreadChange]:
-    """Yield what makes a thread of items that were read: all in few steps, since each step costs as the whole does."""
+    """Yield the changes that create a thread of imported items: few, because each costs as much as the whole thread."""
     standing: set[str] = set()
     said: list[Item] = []
     replacements: list[Replacement] = []
@@ -202,12 +202,12 @@ def changes(thread: str, items: Sequence[Item]) -> Iterator[ThreadChange]:
 
 def _item(value: Any) -> Item:
     if not isinstance(value, Mapping):
-        raise TypeError("an item is no object")
+        raise TypeError("an item is not an object")
     role, kind, content = value["role"], value.get("kind", "message"), _string(value, "content")
     if role not in SPEAKERS:
-        raise ValueError(f"an item is of a user, an assistant or a tool, not of {role!r}")
+        raise ValueError(f"the role of an item is user, assistant or tool, not {role!r}")
     if kind not in get_args(ItemKind):
-        raise ValueError(f"{kind!r} is no kind of item")
+        raise ValueError(f"{kind!r} is not a kind of item")
     calls = tuple(
         ToolCall(*(_string(one, name) for name in ("id", "name", "arguments"))) for one in _some(value, "tool_calls")
     )
@@ -243,20 +243,20 @@ def _attachment(value: Any, content: str) -> Attachment:
 
 def _place(value: Any, content: str) -> int:
     if not 0 <= _whole(value) <= len(content):
-        raise ValueError(f"{value!r} is no place in the content")
+        raise ValueError(f"{value!r} is not a position in the content")
     return int(value)
 
 
 def _whole(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{value!r} is no whole number")
+        raise TypeError(f"{value!r} is not a whole number")
     return value
 
 
 def _listed(value: Mapping[str, Any], name: str, most: int) -> list[Any]:
     found = value.get(name, [])
     if not isinstance(found, list) or len(found) > most:
-        raise ValueError(f"{name} is no list of at most {most:,}")
+        raise ValueError(f"{name} is not a list of at most {most:,}")
     return found
 
 
@@ -267,7 +267,7 @@ def _some(value: Mapping[str, Any], name: str) -> list[Any]:
 def _string(value: Mapping[str, Any], name: str) -> str:
     found = value[name]
     if not isinstance(found, str):
-        raise TypeError(f"{name} is no text")
+        raise TypeError(f"{name} is not text")
     return found
 
 
@@ -277,5 +277,5 @@ def _short(value: Mapping[str, Any], name: str) -> str:
 
 def _checked_name(value: Any) -> str:
     if not isinstance(value, str) or len(value) > _LONGEST_NAME:
-        raise ValueError("a name is no text, or is too long")
+        raise ValueError("a name is not text, or is too long")
     return value

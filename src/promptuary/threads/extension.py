@@ -1,8 +1,8 @@
-"""The next request of a turn, after tools were called: what stood in the last one, and what has come since.
+"""The next request of a turn, after tools were called: the last request, and what was added since.
 
-Everything before the loop stays byte for byte as it was sent, so that a cache can reuse it, but for layers that look
-again at what tools may have changed: what these have to say that is new stands at the end. If there is no room, older
-results of the loop are shortened first; then the oldest of the history go, then the oldest calls, and the newest
+Everything before the loop stays byte for byte as it was sent, so that a cache can reuse it, except for layers that
+check again what tools may have changed: their new content goes to the end. If there is no room, older results of the
+loop are shortened first; then the oldest messages of the history are removed, then the oldest calls, and the newest
 results are shortened.
 """
 
@@ -24,10 +24,10 @@ from promptuary.threads.options import ThreadOptions
 from promptuary.threads.prepared import Turn, asked_item
 
 Ask = Callable[[LayerRun, RecallRequest, int, HookLog], Awaitable[Contribution]]
-"""Returns what a layer says within so many tokens."""
+"""Returns what a layer contributes within this many tokens."""
 
 _SLACK = 5
-"""When messages of the history go, a fifth of the room is made free: the next results find it."""
+"""When messages of the history are removed, a fifth of the room is freed, for the next results."""
 
 _OWN = frozenset({"history", loops.LAYER, receipt_entries.TOOLS})
 _SPOKEN = ("references", "message")
@@ -35,7 +35,7 @@ _SPOKEN = ("references", "message")
 
 @dataclass(frozen=True, slots=True)
 class _Past:
-    """The history as it is sent: its messages, what they cost, and the part of the receipt if it is another."""
+    """The history as it is sent: its messages, what they cost, and its part of the receipt if that has changed."""
 
     messages: Sequence[Message]
     tokens: int
@@ -45,7 +45,7 @@ class _Past:
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """One further request of ``turn``, in which ``new`` was said."""
+    """A further request of ``turn``, to which ``new`` is added."""
 
     common: ThreadOptions
     runner: Runner
@@ -54,7 +54,7 @@ class Extension:
     ask: Ask
 
     async def run(self, history: PricedHistory, number: int, log: HookLog) -> Turn:
-        """Return the turn with its next request, which has this number in the thread."""
+        """Return the turn with its next request, which has the number ``number`` in the thread."""
         counter, room, turn = self.common.counter, self.common.room, self.turn
         refreshed = {run.layer.id: run for run in await self.runner.refresh(log)}
         fixed = [message for layer, message in self._standing() if layer not in refreshed]
@@ -109,13 +109,13 @@ class Extension:
         return list(zip(self.turn.layers, (*prompt.stable, *prompt.live), strict=True))
 
     def _tail(self) -> Sequence[Message]:
-        """Return what stood behind the loop in the last request."""
+        """Return what followed the loop in the last request."""
         return self.turn.prompt.loop[len(self.turn.loop) :]
 
     async def _refreshed(
         self, runs: Mapping[str, LayerRun], available: int, history: Sequence[Item], log: HookLog
     ) -> dict[str, Contribution]:
-        """Return what the layers that looked again say: within half of the room, or what they had."""
+        """Return what the layers that checked again contribute: within half of the room, or what they had."""
         counter = self.common.counter
         before = sum(message_cost(one, counter) for layer, one in self._standing() if layer in runs)
         before += sum(message_cost(one, counter) for one in self._tail())
@@ -147,9 +147,9 @@ class Extension:
     def _prompt(
         self, refreshed: Collection[str], layers: Mapping[str, Contribution], past: _Past, loop: Loop
     ) -> tuple[Prompt, tuple[str, ...]]:
-        """Return the prompt, and whose each message before and after the history is.
+        """Return the prompt, and the layer of each message before and after the history.
 
-        What has changed stays where it was told first, as long as that is still all there is to tell.
+        A change stays where it was first reported, as long as there is nothing newer to report.
         """
         before, standing = self.turn.prompt, self._standing()
         told = {layer: _message(one.recall.updates_text) for layer, one in layers.items() if one.recall.updates}
@@ -173,7 +173,7 @@ class Extension:
     def _add_rest(
         self, account: "_Account", layers: Mapping[str, Contribution], past: _Past, loop: Loop, in_view: set[str]
     ) -> None:
-        """Add to the account of the stable layers what stands behind them, in the order of the prompt."""
+        """Add to the account of the stable layers what follows them, in the order of the prompt."""
         before = self.turn.layers[: len(self.turn.prompt.stable)]
         if past.part is None:
             account.keep("history")
@@ -195,7 +195,7 @@ class Extension:
             account.add(part)
 
     def _shortened(self, loop: Loop) -> list[str]:
-        """Return what the person should know of what is not sent whole."""
+        """Return warnings for the person about what is not sent whole."""
         short = sum(item.role == "tool" and bool(item.stands_for) for item in loop.items)
         gone = len(loop.said) - sum(item.kind != "summary" for item in loop.items)
         told = [f"{short} result{'s' * (short > 1)} of tools {'are' if short > 1 else 'is'} shortened"] if short else []
@@ -204,7 +204,7 @@ class Extension:
 
 @dataclass(slots=True)
 class _Account:
-    """The parts of a further request and its entries: those of the last one as they were, or new ones."""
+    """The parts of a further request and its entries: unchanged from the last request, or new."""
 
     turn: Turn
     window: int
@@ -212,12 +212,12 @@ class _Account:
     entries: list[ReceiptEntry] = field(default_factory=list)
 
     def add(self, part: PromptPart) -> None:
-        """Add what is new."""
+        """Add a new part."""
         self.parts.append(part)
         self.entries += receipt_entries.entries([part], self.window)
 
     def keep(self, layer: str) -> None:
-        """Add what stood in the last request."""
+        """Add the parts that a layer had in the last request."""
         self.parts += [part for part in self.turn.parts if part.layer == layer]
         self.entries += [entry for entry in self.turn.receipt.entries if entry.layer == layer]
 

@@ -1,4 +1,4 @@
-"""What the threads of a principal are made with: their store, layers and room, and who expands and learns."""
+"""The options of a principal's threads: their store, layers and room, and what expands and learns."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What goes with the next message of a thread: references, and documents that came with it."""
+    """What is queued for the next message of a thread: references, and documents that were sent with it."""
 
     also: str = ""
     brought: Sequence[Source] = ()
@@ -39,7 +39,7 @@ class Waiting:
 class ExpandRequest:
     """A message to expand within ``limit`` tokens, and the references queued for it.
 
-    ``said`` is the message as the person typed it; layers may have made another ``text`` of it. ``sight`` is what the
+    ``said`` is the message as the person typed it; layers may have changed it to ``text``. ``sight`` is what the
     session of the thread may see, if it has one.
     """
 
@@ -54,41 +54,41 @@ class ExpandRequest:
     rehearsed: bool = False
     """Whether nothing may be written: the message was sent before."""
     brought: Sequence[Source] = ()
-    """Documents that were sent along with the message."""
+    """Documents that were sent with the message."""
 
 
 Expand = Callable[[ExpandRequest], Expansion]
-"""Expands a message, and writes what it asks to be remembered. Blocks."""
+"""Expands a message, and writes the notes that it asks for. Blocks."""
 
 
 SightOf = Callable[[str], "Sight | None"]
-"""Returns what the session of a thread may see; ``None`` if the thread has none. Every turn asks. Blocks."""
+"""Returns what the session of a thread may see; ``None`` if the thread has none. Called in every turn. Blocks."""
 
 
 ImagesAgain = Callable[[Sequence[Item], "Sight | None"], Mapping[str, tuple[WireImage, ...]]]
-"""Returns the images that the messages of a history show again, by their ids. Blocks."""
+"""Returns the images that the messages of a history show again, by message id. Blocks."""
 
 
 class Learner(Protocol):
-    """What learns from finished turns. ``name`` is what receipts call it."""
+    """Learns from finished turns. ``name`` is its name in receipts."""
 
     name: str
 
     def record(self, finished: FinishedTurn) -> None:
-        """Store what is to be learnt from; called in the transaction that stores the turn. Blocks.
+        """Store what to learn from; called in the transaction that stores the turn. Blocks.
 
         If it raises, the turn is stored without it.
         """
         ...
 
     async def settle(self) -> None:
-        """Begin to learn, after the turn is stored; may wait for it shortly."""
+        """Start to learn, after the turn is stored; may wait briefly for the result."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadOptions:
-    """What all threads of a principal in one workspace have in common."""
+    """The options that all threads of a principal in one workspace share."""
 
     principal: Principal
     store: ThreadStore
@@ -105,4 +105,4 @@ class ThreadOptions:
     sight: SightOf = lambda _: None
     images: ImagesAgain = lambda _items, _sight: {}
     rehearsed: bool = False
-    """Whether turns are only tried, and nothing that their messages ask for is written."""
+    """Whether turns are only rehearsed: nothing that their messages ask for is written."""

@@ -1,7 +1,7 @@
-"""The turn that waits for its reply, as it can be found again after a restart: what the ledger does not have of it.
+"""Stores what the ledger lacks of the turn that waits for its reply, so that it can be found again after a restart.
 
-It is stored as the state of a layer of this name. The texts of the prompt are in the ledger alone; what tools answered
-is here in full, until the turn is finished and it is in the history.
+It is stored as the state of a layer with this name. The texts of the prompt are only in the ledger; the results of
+tools are here in full, until the turn is finished and they are in the history.
 """
 
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ _VERSION: Final = 1
 
 
 def pending_key(thread: str) -> StateKey:
-    """Return what the turn of ``thread`` that waits is stored under."""
+    """Return the key of the pending turn of ``thread``."""
     return StateKey(_LAYER, "thread", thread)
 
 
 def pending_state(turn: Turn) -> LayerState:
-    """Return what is to be stored of a turn that waits for its reply."""
+    """Return the state to store for a turn that waits for its reply."""
     prompt, sent = turn.prompt, {item.id: item for item in turn.said}
     content = prompt.message["content"]
     value: Json = {
@@ -44,7 +44,7 @@ def pending_state(turn: Turn) -> LayerState:
 
 
 def no_pending(thread: str, stored: LayerState | None, turn: str) -> Sequence[LayerState]:
-    """Return what is to be stored when ``turn`` no longer waits."""
+    """Return the states to store when ``turn`` no longer waits."""
     waits = stored is not None and isinstance(stored.value, dict) and stored.value.get("turn") == turn
     return [LayerState(pending_key(thread), _VERSION, None)] if waits else []
 
@@ -57,7 +57,7 @@ def found(store: ThreadStore, thread: str) -> Turn | None:
     (stored,) = store.states([pending_key(thread)])
     value = stored.value if stored and stored.version == _VERSION else None
     if not isinstance(value, dict) or value.get("turn") != record.id:
-        value = {}  # it was prepared by a version that stored nothing of it
+        value = {}  # prepared by a version that did not store this state
     before = [one for number in value.get("earlier", ()) if (one := store.turn(thread, number)) is not None]
     return _turn(value, record, before)
 
@@ -96,7 +96,7 @@ def _turn(value: dict[str, Any], record: TurnRecord, before: Sequence[TurnRecord
 def _expansion(value: dict[str, Any], record: TurnRecord, message: Message) -> Expansion:
     """Return what was attached to the message, and where its words begin.
 
-    If something was forgotten since, the message is shorter: what is attached is then known by name alone.
+    If something was forgotten since, the message is shorter: then only the names of the attachments are known.
     """
     content, receipt = message["content"], record.receipt
     start = max(len(content) - value.get("words", len(content)), 0)

@@ -1,6 +1,6 @@
-"""A turn that is ready to be sent: its prompt, what went into it, and what the tools have answered so far.
+"""A turn that is ready to be sent: its prompt, what went into it, and the results of tools so far.
 
-Each request of a turn is a turn of the ledger, with a number of its own: the first is *continued* by the next.
+Each request of a turn is a turn of the ledger, with its own number: the first is *continued* by the next.
 """
 
 from dataclasses import dataclass, field
@@ -26,17 +26,17 @@ class Turn:
     receipt: Receipt
     expansion: Expansion = field(repr=False)
     parts: tuple[PromptPart, ...] = field(default=(), repr=False)
-    """What each layer, the history and the message have in the prompt; not known of a turn that was found again."""
+    """What each layer, the history and the message have in the prompt; empty for a turn that was restored."""
     layers: tuple[str, ...] = field(default=(), repr=False)
-    """Whose each message of the stable part is, and then of the live part."""
+    """The layer of each message of the stable part, then of the live part."""
     said: tuple[Item, ...] = field(default=(), repr=False)
     """What the model and its tools have said since the message, as it was received."""
     loop: tuple[Item, ...] = field(default=(), repr=False)
-    """The same as it is sent: what does not fit is shortened."""
+    """The same as it is sent: shortened where it does not fit."""
     earlier: tuple[int, ...] = ()
     """The numbers of the requests before this one."""
     noted: bool = False
-    """Whether the message had a note written on purpose: then nothing is left to learn from it."""
+    """Whether the message wrote a note explicitly: then nothing is left to learn from it."""
 
     @property
     def messages(self) -> list[Message]:
@@ -54,19 +54,19 @@ class Turn:
         return self.id.partition(".")[0]
 
     def render(self, provider: render.Provider) -> Any:
-        """Return the prompt in the words of a provider."""
+        """Return the prompt in the format of a provider."""
         return render.FORMS[provider](self.prompt)
 
 
 def wrote_a_note(expansion: Expansion) -> bool:
-    """Return whether a message had a note written on purpose."""
+    """Return whether a message wrote a note explicitly."""
     return any(one.reference.kind == "remember" and one.code is None for one in expansion.outcomes)
 
 
 def asked_item(turn: Turn) -> Item:
-    """Return the message of a turn as the history has it.
+    """Return the message of a turn as an item of the history.
 
-    Its id is derived from the turn's, so of two that finish it at the same time the store refuses the second.
+    Its id is derived from the turn's: if two callers finish the turn at the same time, the store refuses the second.
     """
     return Item(
         f"item-of-{turn.root}",

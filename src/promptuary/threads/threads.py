@@ -1,4 +1,4 @@
-"""The threads of one principal in one workspace. What is synchronous here blocks; facades put it into threads."""
+"""The threads of one principal in one workspace. Synchronous methods block; facades run them in worker threads."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -47,16 +47,16 @@ _SMALLEST_WINDOW = 100
 _LONGEST_AGO = 365_000
 _EVERY = 1_000_000
 _AFTER_ALL = "9999-12-31T23:59:59"
-"""Every turn is older."""
+"""Later than every turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What looking back and running need: where the sources of turns came from, and who answers a turn.
+    """What the methods about past turns and runs need: where sources came from, and which model answers.
 
-    ``note`` finds the address of a note, ``model`` the chat model of a name. ``answering`` is the model to run a turn
-    with, and ``for_window`` what its thread is made with. ``memory_by_thread`` says that each thread has notes of its
-    own.
+    ``note`` finds the address of a note, ``model`` the chat model with a name. ``answering`` returns the model to run a
+    turn with, and ``for_window`` the options of its thread. ``memory_by_thread`` says that each thread has its own
+    notes.
     """
 
     workspace: Workspace
@@ -70,7 +70,7 @@ class Past:
 
 
 class Threads:
-    """Everything that can be done with threads. Whoever opened ``database`` closes it."""
+    """The operations on threads. The caller that opened ``database`` closes it."""
 
     def __init__(self, options: ThreadOptions, files: TrackedFiles, database: StateDatabase, past: Past) -> None:
         self._options, self._files, self._database, self._past = options, files, database, past
@@ -85,11 +85,11 @@ class Threads:
         return self._database.persistent
 
     def is_current(self) -> bool:
-        """Tell whether the database is still there: it may have been removed or replaced."""
+        """Return whether the database file is still the same: it may have been removed or replaced."""
         return self._database.is_current()
 
     async def prepare(self, text: str, *, thread: str, pasted: Pasted = ()) -> Turn:
-        """Assemble a turn: what is in the window of the thread, and what ``text`` points at."""
+        """Assemble a turn: what is in the window of the thread, and what ``text`` refers to."""
         return await self._thread(thread).prepare(text, pasted)
 
     async def finish(self, turn: Turn, reply: Answer, *, cost: float | None) -> Receipt:
@@ -112,12 +112,12 @@ class Threads:
         confirm: Confirm | None,
         max_requests: int,
     ) -> RunResult:
-        """Let a model answer a message, with as many calls of tools as it wants, and record it all as one turn.
+        """Let a model answer a message, with any number of tool calls, and record everything as one turn.
 
         Without a ``thread`` nothing is recorded.
         """
         if max_requests < 1:
-            raise PromptuaryError(f"max_requests is a number from 1 on, not {max_requests!r}")
+            raise PromptuaryError(f"max_requests must be a number, 1 or more, not {max_requests!r}")
         options = RunOptions(tools, on_event, confirm, max_requests)
         answering = await concurrency.run(lambda: self._past.answering(model))
         window = answering.window or self._options.room.window
@@ -139,15 +139,15 @@ class Threads:
         return await previewed(text, thread_name(thread), self._options.store, scratch, pasted=pasted, tools=specs)
 
     def _unrecorded(self, window: int) -> Thread:
-        """Return a thread of which nothing stays, and that no session is over."""
+        """Return a thread that is not stored and that belongs to no session."""
         return Thread(UNRECORDED, replace(self._past.rehearsal(window), sight=lambda _: None))
 
     def pending(self, *, thread: str) -> Turn | None:
-        """Return the turn of a thread that waits for its reply."""
+        """Return the turn of a thread that waits for its reply, if there is one."""
         return self._thread(thread).pending()
 
     async def abandon(self, turn: Turn) -> None:
-        """End a turn without a reply, unless a model is answering it just now."""
+        """End a turn without a reply, unless a model is answering it now."""
         async with self._held(turn.thread):
             await self._thread(turn.thread).abandon(turn)
 
@@ -159,7 +159,7 @@ class Threads:
         return await self._thread(thread).compact()
 
     async def undo(self, *, thread: str) -> UndoneTurn:
-        """Take the last turn of a thread back."""
+        """Undo the last turn of a thread."""
         pending = await concurrency.run(lambda: self.pending(thread=thread))
         if pending is not None:
             await self.abandon(pending)
@@ -177,7 +177,7 @@ class Threads:
             return self._given_back(undoing.undone, undoing.root)
 
     def _given_back(self, undone: UndoneTurn, root: str) -> UndoneTurn:
-        """Give the thread back what a turn took from it apart from the history, and return what that is."""
+        """Give the thread back what a turn took from it apart from the history, and return that."""
         change, undone = plan_giving_back(self._options, undone, root)
         if change.states:
             self._options.store.apply(change)
@@ -211,7 +211,7 @@ class Threads:
         return self._attachments(thread).list(self._options.sight(thread))
 
     def waiting(self, *, thread: str) -> Waiting:
-        """Return what goes with the next message of a thread."""
+        """Return what is queued for the next message of a thread."""
         return waiting(self._options.store, thread_name(thread))
 
     def list(self) -> Sequence[ThreadInfo]:
@@ -244,7 +244,7 @@ class Threads:
     def audit(self, source: str, *, finished_only: bool, limit: int) -> Audit:
         """Return which turns a source influenced."""
         if limit < 1:
-            raise PromptuaryError(f"limit is a number from 1 on, not {limit!r}")
+            raise PromptuaryError(f"limit must be a number, 1 or more, not {limit!r}")
         return self._auditor.audit(source, finished_only=finished_only, limit=limit)
 
     def sources(self, *, thread: str, number: int | None) -> Sequence[AuditRow]:
@@ -256,7 +256,7 @@ class Threads:
         """Remove old turns."""
         given: object = older_than_days
         if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= _LONGEST_AGO:
-            raise PromptuaryError(f"older_than_days is a number of days from 0 on, not {given!r}")
+            raise PromptuaryError(f"older_than_days must be a number of days, 0 or more, not {given!r}")
         before = datetime.now(UTC) - timedelta(days=older_than_days)
         name = None if thread is None else thread_name(thread)
         return self._options.store.prune(before.strftime("%Y-%m-%dT%H:%M:%S"), thread=name, dry_run=dry_run)
@@ -270,7 +270,7 @@ class Threads:
         return store.prune(_AFTER_ALL, thread=name)
 
     def rename(self, *, thread: str, name: str) -> None:
-        """Give a thread another name, and note it in what refers to it."""
+        """Rename a thread, and update what refers to it."""
         before, after, principal = thread_name(thread), thread_name(name), self._options.principal
         if self._past.memory_by_thread:
             raise PromptuaryError(
@@ -308,7 +308,7 @@ class Threads:
         return text
 
     def import_(self, source: str | Path, *, thread: str | None) -> ImportedThread:
-        """Make a new thread of what was exported as JSON: ``source`` is the text, or the path of its file."""
+        """Create a thread from a JSON export: ``source`` is the text, or the path of its file."""
         text = read_export(source, exchange.LARGEST) if isinstance(source, Path) else source
         if len(text) > exchange.LARGEST:
             raise PromptuaryError(f"the export is longer than {exchange.LARGEST:,} characters")
@@ -324,12 +324,12 @@ class Threads:
         return ImportedThread(name, count, tuple(read.tracked), read.turns)
 
     def forget(self, source: str, *, dry_run: bool) -> Audit:
-        """Take a file or a page out of every stored prompt."""
+        """Remove a file or a page from every stored prompt."""
         found = self._auditor.audit(source, finished_only=False, limit=_EVERY)
         files = [one for one in found.sources if one.startswith(("file:", "index:", "url:"))]
         if not files:
             raise PromptuaryError(
-                f"{source!r} is no file and no page; memory forget and experience forget are for notes and experiences"
+                f"{source!r} is not a file or page; memory forget and experience forget are for notes and experiences"
             )
         if not dry_run:
             forgetting = self._database.forgetting(self._options.principal)
@@ -339,7 +339,7 @@ class Threads:
         return found
 
     def totals(self, *, thread: str) -> Totals:
-        """Return what was sent, answered and paid in a thread."""
+        """Return the totals of a thread: tokens sent, tokens answered, cost."""
         return self._options.store.totals(thread_name(thread))
 
     def stats(self, *, thread: str) -> HistoryStats:
@@ -359,7 +359,7 @@ class Threads:
     def _attachments(self, name: str) -> Attachments:
         if self._files not in self._options.layers:
             raise PromptuaryError(
-                f"the layer {self._files.id!r} was replaced by one that is no TrackedFiles, so no files are tracked"
+                f"the layer {self._files.id!r} was replaced by one that is not TrackedFiles, so no files are tracked"
             )
         workspace = self._past.workspace
         return Attachments(thread_name(name), self._options.store, self._files, self._options.counter, workspace)

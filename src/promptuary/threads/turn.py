@@ -1,7 +1,7 @@
-"""The turn: everything that stands in the window, put together for one message, and stored when the reply arrives.
+"""The turn: everything in the window, assembled for one message, and stored when the reply arrives.
 
-``prepare`` recalls the layers, attaches what the message points at, makes room and records exactly what is sent;
-``finish`` shows the reply to the layers and keeps it. Whatever either changes is written at once or not at all.
+``prepare`` recalls the layers, attaches what the message refers to, makes room and records exactly what is sent;
+``finish`` shows the reply to the layers and stores it. Each writes its changes in one transaction, all or none.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ logger = logging.getLogger(__name__)
 
 
 class Thread:
-    """One conversation: its layers with their states. One turn is prepared or finished at a time."""
+    """One conversation: its layers and their states. One turn is prepared or finished at a time."""
 
     def __init__(self, name: str, common: ThreadOptions) -> None:
         check(common.layers)
@@ -81,7 +81,7 @@ class Thread:
         self._sight: Sight | None = None
 
     async def prepare(self, text: str, pasted: Pasted = (), tools: Sequence[ToolSpec] = ()) -> Turn:
-        """Assemble the turn of ``text``, record it, and return it; nothing in what is ``pasted`` is a reference.
+        """Assemble the turn of ``text``, record it, and return it; nothing in the ``pasted`` parts is a reference.
 
         ``tools`` are described to the model with each request, in the same window.
         """
@@ -108,7 +108,7 @@ class Thread:
         request = RecallRequest(text, 0, stored.history.items, [*words.blocks, *attached.blocks])
         shared = await self._shared(request, stored.history, available, log)
         history, compacted, warnings = await self._compacted(stored.history, shared.for_history)
-        if compacted:  # which gives the layers more room, and takes things out of the window that they might recall
+        if compacted:  # layers get more room, and may recall what has left the window
             request = replace(request, history=history.items)
             shared = await self._shared(request, history, available, log)
         contributions, left_out = await self._contributions(shared, log)
@@ -148,7 +148,7 @@ class Thread:
         return turn
 
     async def _begin(self, turn: Turn, change: ThreadChange) -> None:
-        """Record a turn; if nobody waits for it any more, give it up."""
+        """Record a turn; if the caller was cancelled meanwhile, abandon it."""
         try:
             await self._apply(change)
         except asyncio.CancelledError:
@@ -157,7 +157,7 @@ class Thread:
             raise
 
     async def _apply(self, change: ThreadChange) -> None:
-        """Write a change. Whoever is cancelled waits for it: the next turn must find what this one wrote."""
+        """Write a change. A cancelled caller still waits for it: the next turn must find what this one wrote."""
         await concurrency.to_its_end(concurrency.run(lambda: self._common.store.apply(change)))
 
     def _found(self, turn: str, stored: "_Stored", marks: Mapping[str, Json]) -> before_turn.BeforeTurn:
@@ -169,7 +169,7 @@ class Thread:
         return before_turn.BeforeTurn(turn, queued, documents, changed)
 
     async def extend(self, turn: Turn, answer: Answer) -> Turn:
-        """Return the next request of a turn, after the model's calls and what the tools answered; record it."""
+        """Return the next request of a turn, after the model's calls and their results; record it."""
         said = checked(reply_items(answer, turn.root))
         async with self._lock:
             log = await self._resume(turn)
@@ -223,9 +223,9 @@ class Thread:
         return replace(receipt, earlier=turn.receipt.earlier)
 
     def _store_finished(self, turn: Turn, change: ThreadChange, recorded: TurnRecord) -> Receipt:
-        """Store a turn with what is to be learnt from it, and return its receipt.
+        """Store a turn with what to learn from it, and return its receipt.
 
-        One who fails to learn does not lose the turn: everything is stored again without them.
+        A learner that fails does not lose the turn: everything is stored again without it.
         """
         common, learners, receipt = self._common, list(self._learners()), recorded.receipt
         history = [*common.store.history(self.name), *change.items] if learners else []
@@ -244,12 +244,12 @@ class Thread:
                 return receipt
 
     def _learners(self) -> Sequence[Learner]:
-        """Return who learns from a turn: nobody in a session without memory."""
+        """Return what learns from a turn: nothing in a session without memory."""
         without_memory = self._sight is not None and not self._sight.session.memory
         return () if without_memory else self._common.learners
 
     async def abandon(self, turn: Turn, ending: Ending = "abandoned") -> None:
-        """End a turn that got no reply: the layers are told, and nothing enters the history."""
+        """End a turn that got no reply: the layers are notified, and nothing enters the history."""
         async with self._lock:
             await self._abandon(turn, ending)
 
@@ -261,7 +261,7 @@ class Thread:
         await self._apply(ThreadChange(self.name, turn=_recorded(turn, status), states=states))
 
     async def compact(self) -> CompactedThread:
-        """Compact the history now, though it is not due: down to the policy's share of what it costs."""
+        """Compact the history now, even if that is not due: down to the policy's share of its cost."""
         common, counter = self._common, self._common.counter
         async with self._lock:
             history = (await concurrency.run(self._stored)).history
@@ -282,7 +282,7 @@ class Thread:
         return replace(stats(history, common.room.window, common.counter, common.policy), needs_compaction=due)
 
     async def _resume(self, turn: Turn) -> HookLog:
-        """Check that a turn is still pending, and load the states again: others may have changed them since."""
+        """Check that a turn is still pending, and reload the states: others may have changed them since."""
         store, log = self._common.store, HookLog()
         known = await concurrency.run(lambda: store.turn(self.name, turn.number))
         if known is None or known.id != turn.id or known.status != "prepared":
@@ -297,7 +297,7 @@ class Thread:
         return pending.no_pending(self.name, stored, turn.id)
 
     async def _states(self, keys: Sequence[StateKey]) -> Sequence[LayerState | None]:
-        """Return the states, and find out what the turn may see: both at one go, since every turn waits for this."""
+        """Return the states, and find out what the turn may see: both in one step, since every turn waits for this."""
         common = self._common
         self._sight, states = await concurrency.run(lambda: (common.sight(self.name), common.store.states(keys)))
         self._runner.look_through(self._sight)
@@ -310,7 +310,7 @@ class Thread:
         return next((one["content"] for one in messages if content_hash(one["content"]) == revision), "")
 
     def _stored(self) -> "_Stored":
-        """Read what a turn needs of the store, at one go."""
+        """Read everything that a turn needs from the store, in one step."""
         store = self._common.store
         keys = [queue_key(self.name), documents_key(self.name), before_turn.key(self.name)]
         queued, documents, before = store.states(keys)
@@ -343,7 +343,7 @@ class Thread:
         return history, (), ()
 
     async def _expanded(self, said: Incoming, stored: "_Stored", tools: int) -> Expansion:
-        """Attach what the message points at, within its limit and what the message and the tools leave."""
+        """Attach what the message refers to, within its limit and the room that the message and the tools leave."""
         words = self._common.counter.count(said.text) + MESSAGE_OVERHEAD + tools
         queued = stored.queued.value if stored.queued else []
         request = ExpandRequest(
@@ -393,15 +393,15 @@ class Thread:
         return contributions, left_out
 
     async def _ask(self, run: LayerRun, request: RecallRequest, share: int, log: HookLog) -> Contribution:
-        """Return what a layer says within ``share`` tokens; if that is no room at all, everything is omitted."""
+        """Return what a layer contributes within ``share`` tokens; if there is no room, everything is omitted."""
         layer = run.layer
-        # Never 0, which means no limit to some layers.
+        # Never 0, which some layers take as no limit.
         recall = await self._runner.recall(run, replace(request, budget=max(share - MESSAGE_OVERHEAD, 1)), log)
         said = Contribution(layer.id, layer.band, layer.budget, recall, recall_cost(recall, self._common.counter))
         return said if share > MESSAGE_OVERHEAD else without_room(said, share)
 
     async def _again(self, run: LayerRun, first: Contribution, shared: "_Shared", log: HookLog) -> Contribution:
-        """Return what a layer says within the share it was given, ``first`` if that fits."""
+        """Return what a layer contributes within its share; ``first`` if that fits."""
         share = shared.given[first.layer]
         if first.tokens <= share:
             return first
@@ -455,7 +455,7 @@ class _Stored:
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """What the layers want to say, what each is given, what they were asked, and the tokens left for the history."""
+    """What the layers want to contribute, the share of each, the request, and the tokens left for the history."""
 
     asked: Sequence[tuple[LayerRun, Contribution]]
     given: Mapping[str, int]
@@ -475,18 +475,18 @@ def _without(request: RecallRequest, contribution: Contribution) -> RecallReques
 
 def _recorded(turn: Turn, status: TurnStatus) -> TurnRecord:
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    receipt = replace(turn.receipt, earlier=())  # each of them is the receipt of a turn of its own
+    receipt = replace(turn.receipt, earlier=())  # each earlier request is a turn with its own receipt
     sent = list(map(as_recorded, turn.messages))
     return TurnRecord(turn.id, turn.thread, turn.number, now, status, turn.text, sent, receipt)
 
 
 def _charged(cost: float | None) -> float | None:
-    """Return what a turn cost; what is no such number is refused."""
+    """Return what a turn cost. Raises ``PromptuaryError`` if it is not a valid number."""
     given: object = cost
     if given is None:
         return None
     if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given < math.inf:
-        raise PromptuaryError(f"cost is a number from 0 on, in whatever currency you count, not {given!r}")
+        raise PromptuaryError(f"cost must be a number, 0 or more, in any currency, not {given!r}")
     return float(given)
 
 

@@ -67,7 +67,7 @@ def test_totals_count_what_was_sent_what_was_answered_and_what_it_cost(project: 
 def test_a_cost_that_is_no_amount_is_refused_and_the_turn_stays_pending(project: Path, cost: float) -> None:
     with opened(project) as promptuary:
         turn = promptuary.threads.prepare("One")
-        with pytest.raises(PromptuaryError, match="cost is a number from 0 on"):
+        with pytest.raises(PromptuaryError, match="cost must be a number, 0 or more"):
             promptuary.threads.finish(turn, "Done.", cost=cost)
 
         assert promptuary.threads.replay().turn.status == "prepared"

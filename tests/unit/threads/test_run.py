@@ -234,7 +234,7 @@ def test_a_model_that_never_stops_calling_is_stopped_and_the_thread_can_go_on(pr
         assert len({call.id for item in promptuary.threads.history() for call in item.tool_calls}) == 3
         following = promptuary.threads.prepare("Go on.")
         in_order(following.messages)
-        with pytest.raises(PromptuaryError, match="from 1 on"):
+        with pytest.raises(PromptuaryError, match="1 or more"):
             promptuary.threads.run("Go.", model, max_requests=0)
 
 

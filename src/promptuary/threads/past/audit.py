@@ -1,7 +1,7 @@
-"""The ledger, asked by source: which turns a file, a note, an experience, a commit or a page influenced.
+"""Queries the ledger by source: which turns a file, a note, an experience, a commit or a page influenced.
 
-People type a path, an id, a hash or a URL; receipts have addresses. Here one is made of the other. What is not in the
-ledger is said to be so, with the names that come nearest.
+People type a path, an id, a hash or a URL; receipts have addresses. This module maps the one to the other. If a source
+is not in the ledger, the error says so and names the nearest ones.
 """
 
 import os
@@ -20,17 +20,17 @@ from promptuary.threads.past.sources_now import SourcesNow
 from promptuary.workspace.disk.current_folder import CurrentFolder
 
 _MOST_NAMES: Final = 100_000
-"""Sources among which near names are looked for."""
+"""The most sources that are searched for near names."""
 _NEAR: Final = 5
 _HASH: Final = re.compile(r"[0-9a-fA-F]{4,64}")
 _PREFIXED: Final = frozenset({"commit", "experience", "memory"})
-"""Kinds of sources that people name by the beginning of what they are called."""
+"""Kinds of sources that people name by a prefix of their hash or id."""
 
 
 class Auditor:
     """Which turns of one principal a source influenced. ``note`` finds the address of a note by its path or id.
 
-    ``here`` is where the paths count from that are typed.
+    ``here`` is the folder that typed paths are relative to.
     """
 
     def __init__(
@@ -64,12 +64,12 @@ class Auditor:
         return found
 
     def _used(self, typed: str) -> list[str]:
-        """Return the addresses that were in a prompt; of the paths that ``typed`` can mean, the first that was."""
+        """Return the addresses that were in a prompt: those of the likeliest meaning of ``typed`` that has any."""
         ways = ([one for one in dict.fromkeys(way) if self._store.uses([one], limit=1)] for way in self._ways(typed))
         return next(filter(None, ways), [])
 
     def _ways(self, typed: str) -> Iterator[Sequence[str]]:
-        """Yield what ``typed`` can mean, the likeliest first, each as the addresses that it may have."""
+        """Yield what ``typed`` can mean, likeliest first, each as its possible addresses."""
         if "://" in typed:
             yield [typed, *_of_page(typed.removeprefix("url:"))]
             return
@@ -79,7 +79,7 @@ class Auditor:
         with suppress(SourceError):
             for reading in self._here.readings(typed, absolute=True):
                 yield [*_of_path(reading), f"folder:{reading}"]
-        # What is not in the workspace, such as a file of another indexed folder, has its absolute path.
+        # A file outside of the workspace, such as one in another indexed folder, has its absolute path as address.
         start = self._here.folder or self._here.roots[0]
         yield _of_path(os.path.normpath(start / typed))
         yield [address for scheme in ("https", "http") for address in _of_page(f"{scheme}://{typed}")]
@@ -114,20 +114,20 @@ def _of_path(path: str) -> tuple[str, str]:
 
 
 def _of_page(url: str) -> tuple[str, ...]:
-    """Return the addresses of a page as people type or copy its URL: with a slash at the end or not, with a heading."""
+    """Return the addresses of a page for a typed or copied URL: with or without a final slash or a heading."""
     whole = url.partition("#")[0]
     plain = whole.rstrip("/")
     return tuple(f"url:{one}" for one in (url, whole, plain, f"{plain}/"))
 
 
 def _is_prefix(typed: str) -> bool:
-    """Return whether ``typed`` may be the beginning of a hash or an id."""
+    """Return whether ``typed`` may be a prefix of a hash or an id."""
     kind, _, rest = typed.rpartition(":")
     return bool(_HASH.fullmatch(rest)) and (not kind or kind in _PREFIXED)
 
 
 def _begun(typed: str, known: Sequence[str]) -> Iterator[str]:
-    """Yield the commits, notes and experiences of which ``typed`` is a beginning, or that are a beginning of it."""
+    """Yield the commits, notes and experiences that ``typed`` is a prefix of, or that are a prefix of it."""
     kind, _, rest = typed.lower().rpartition(":")
     if not _is_prefix(typed):
         return

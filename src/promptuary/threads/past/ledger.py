@@ -1,4 +1,4 @@
-"""The ledger, read: which threads there are, what went into each turn, and which of its sources have changed since."""
+"""Reads the ledger: which threads exist, what went into each turn, and which of its sources have changed since."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -12,11 +12,11 @@ from promptuary.core.threads import Drift, DriftKind, Replay
 from promptuary.threads.past.sources_now import SourcesNow
 
 _LARGEST: Final = 2**63 - 1
-"""The largest number that a database can look for."""
+"""The largest number that a database can search for."""
 
 
 class Ledger:
-    """What models were sent in the threads of one principal. Every method blocks."""
+    """What was sent to models in the threads of one principal. Every method blocks."""
 
     def __init__(self, store: ThreadStore, now: SourcesNow) -> None:
         self._store, self._now = store, now
@@ -30,7 +30,7 @@ class Ledger:
         return self._store.turns(thread)
 
     def history(self, thread: str, *, everything: bool = False) -> Sequence[Item]:
-        """Return the history; ``everything`` shows compacted items in the place of their summary."""
+        """Return the history; with ``everything``, compacted items instead of their summaries."""
         items = self._store.history(thread)
         return [one for item in items for one in self._behind(item)] if everything else items
 
@@ -47,7 +47,7 @@ class Ledger:
         return Replay(turn, self._drift(turn, fetch=fetch), self._requests(turn))
 
     def _requests(self, turn: TurnRecord) -> tuple[int, ...]:
-        """Return the numbers of all turns of the message of ``turn``: those before it, itself, and those after it."""
+        """Return the numbers of all turns of the message of ``turn``: the earlier ones, itself, and the later ones."""
 
         def beside(step: int) -> Iterator[int]:
             there: TurnRecord | None = turn
@@ -78,7 +78,7 @@ class Ledger:
         return f"there is no {which} {thread}; {advice}"
 
     def _drift(self, turn: TurnRecord, *, fetch: bool) -> list[Drift]:
-        """Return what became of each source of a turn; what was forgotten is named by the turn itself."""
+        """Return how each source of a turn has changed; the turn itself names what was forgotten."""
         sent = "\n".join(message["content"] for message in turn.messages)
         found: dict[str, DriftKind] = {}
         now = self._now.at_this_moment()
@@ -90,9 +90,9 @@ class Ledger:
         return [Drift(path, kind) for path, kind in sorted(found.items())]
 
     def _seen_last(self, turn: TurnRecord) -> Iterator[Origin]:
-        """Yield the sources that can have changed: of what the history also has, only what the turn itself showed.
+        """Yield the sources that can have changed: of those in the history, too, only what the turn itself showed.
 
-        Of a file that it showed twice, outdated and current, only what it was last.
+        If the turn showed a file twice, outdated and current, only the current version counts.
         """
         every = [use.origin for use in self._store.sources(turn.thread, turn.number) if use.origin.revision]
         direct = {one.source for one in every if one.how == "direct"}

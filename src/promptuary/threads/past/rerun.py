@@ -1,7 +1,7 @@
-"""Runs a past turn again, with another window or by another model, or tries the next. Nothing of it is recorded.
+"""Runs a past turn again with another window or another model, or previews the next turn. Nothing is recorded.
 
-What was sent is sent again as it was. For another window the message is prepared anew, against the history as it stood
-before the turn, in a store that lives as long as the call; layers begin with the states that they have now.
+What was sent is sent again unchanged. For another window the message is prepared again, with the history as it was
+before the turn, in a temporary store that is dropped after the call; layers start with their current states.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ from promptuary.threads.prepared import Turn
 from promptuary.threads.turn import Thread
 
 Rehearsal = Callable[[int], ThreadOptions]
-"""Returns the options of threads with another window, over a new store that is not persistent."""
+"""Returns the options of threads with another window, with a new store that is not persistent."""
 
 
 async def rerun(
@@ -33,12 +33,12 @@ async def rerun(
     rehearsal: ThreadOptions | None,
     model: ChatModel | None,
 ) -> Rerun:
-    """Run the turn of ``replay`` again: prepared anew if there is a ``rehearsal``, answered if there is a ``model``."""
+    """Run the turn of ``replay`` again: prepared again if ``rehearsal`` is given, answered if ``model`` is."""
     past, prepared = replay.turn, None
     if rehearsal is not None and "." in past.id:
         raise PromptuaryError(
-            f"turn {past.number} went on after calls of tools, which are not made again; "
-            "run the turn that it began with, or leave out the window to send it as it was"
+            f"turn {past.number} continued after tool calls, which are not made again; "
+            "run the turn that it started with, or leave out the window to send it as it was"
         )
     if rehearsal is not None:
         prepared = await _prepared(past, store, rehearsal)
@@ -51,7 +51,7 @@ async def rerun(
 async def previewed(
     text: str, thread: str, store: ThreadStore, options: ThreadOptions, *, pasted: Pasted, tools: Sequence[ToolSpec]
 ) -> Turn:
-    """Return the next turn of a thread in ``store`` as it would be, prepared over the store of ``options``."""
+    """Return the next turn of a thread in ``store`` as it would be, prepared with the store of ``options``."""
 
     def standing() -> ThreadChange:
         items = [replace(item, stands_for=()) for item in store.history(thread)]
@@ -89,5 +89,5 @@ async def _answer(model: ChatModel, messages: Sequence[Message], reserve: int) -
         return await model.complete(messages, max_tokens=max(reserve, 1))
     except PromptuaryError:
         raise
-    except Exception as error:  # a model of somebody else's may raise anything
+    except Exception as error:  # a third-party model may raise anything
         raise PromptuaryError(f"the model did not answer: {type(error).__name__}: {error}") from error

@@ -1,7 +1,7 @@
-"""What became of a source since a model saw it: files, notes, changes and commits, pages.
+"""Compares sources with what a model saw of them: files, notes, changes and commits, pages.
 
-Each is looked at through the door that it was read through. What cannot be looked at is said to be so, never passed
-over as unchanged. Every method blocks.
+Each is read in the same way as the first time. If a source cannot be read, that is reported; it never counts as
+unchanged. Every method blocks.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,20 +18,20 @@ from promptuary.core.threads import DriftKind
 from promptuary.workspace.workspace import Workspace
 
 _RESOLVED: Final = frozenset({"folder", "git", "commit", *KEYWORDS}) - {"clipboard"}
-"""Sources that are read again by the reference that named them."""
+"""Kinds of sources that are read again through the reference that named them."""
 
 _LISTS: Final = frozenset({"digest", "elsewhere"})
-"""Lists of notes, which have addresses like those of notes; pages have a path in theirs."""
+"""Lists of notes, whose addresses look like those of notes; pages have a path in theirs."""
 
 _GONE: Final = frozenset({Code.NOT_FOUND, Code.NO_MATCH, Code.NOT_A_REPOSITORY})
 
 
 @dataclass(frozen=True, slots=True)
 class Lookups:
-    """Ways to look at what is no file.
+    """Functions that read sources other than files.
 
-    ``revision`` reads a reference again; ``note`` returns what became of a note since a revision of it, ``digests`` the
-    revisions of the lists of notes, both of the memory of a thread; ``experience`` what became of an experience.
+    ``revision`` reads a reference again; ``note`` returns how a note has changed since a revision, ``digests`` the
+    revisions of the lists of notes, both in the memory of a thread; ``experience`` how an experience has changed.
     """
 
     revision: Callable[[Reference], str]
@@ -41,13 +41,13 @@ class Lookups:
 
 
 class SourcesNow:
-    """Compares sources with what they are now."""
+    """Compares what was shown of sources with what they are now."""
 
     def __init__(self, workspace: Workspace, lookups: Lookups) -> None:
         self._workspace, self._lookups = workspace, lookups
 
     def at_this_moment(self) -> "SourcesNow":
-        """Return the same for one look at many sources: each reference and each list is read once."""
+        """Return a copy for comparing many sources at one time: it reads each reference and each list once."""
         lookups = self._lookups
         once = Lookups(cache(lookups.revision), lookups.note, cache(lookups.digests), lookups.experience)
         return SourcesNow(self._workspace, once)
@@ -55,7 +55,7 @@ class SourcesNow:
     def drift(self, origin: Origin, *, thread: str, sent: str = "", fetch: bool = False) -> DriftKind | None:
         """Return how a source differs from what was shown of it; ``None`` if it does not.
 
-        ``sent`` is the text of the prompt, in which lines from the index are looked for. Pages are fetched if asked.
+        ``sent`` is the text of the prompt, which is searched for lines from the index. Pages are fetched if ``fetch``.
         """
         scheme, _, value = origin.source.partition(":")
         match scheme:
@@ -72,7 +72,7 @@ class SourcesNow:
             case _ if scheme in _RESOLVED:
                 return self._referenced(scheme, value, origin.revision)
             case _:
-                return None  # the words of a layer, which come from no place that could change
+                return None  # a layer's own words, which have no source that could change
 
     def _file(self, path: str, revision: str) -> DriftKind | None:
         try:
@@ -81,7 +81,7 @@ class SourcesNow:
             return "gone" if error.code is Code.NOT_FOUND else "not readable"
 
     def _indexed(self, origin: Origin, sent: str) -> DriftKind | None:
-        """Look for the lines in the prompt: their hash is that of the index, which has headings in it."""
+        """Search the prompt for the lines: their recorded hash is that of the index, which includes headings."""
         if not sent or origin.lines is None:
             return "not compared"
         try:

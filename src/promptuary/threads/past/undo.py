@@ -1,6 +1,6 @@
-"""Taking the last turn of a thread back: which one that is, what leaves the history with it, what the thread gets back.
+"""Plans the undo of the last turn of a thread: which turn, what it removes from the history, what the thread gets back.
 
-Only decides. What a turn did beyond its thread stays as it is: notes, experiences.
+Only plans. What a turn changed outside of its thread stays: notes, experiences.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from promptuary.threads.options import ThreadOptions
 
 @dataclass(frozen=True, slots=True)
 class Undoing:
-    """What is to be written to take back the turn of the id ``turn``, and what the person is told.
+    """What to write to undo the turn with the id ``turn``, and what to report to the person.
 
     ``root`` is the id of its first request.
     """
@@ -29,7 +29,7 @@ class Undoing:
 
 
 def plan_undo(store: ThreadStore, thread: str) -> Undoing:
-    """Return how to take back the last finished turn. Raises ``PromptuaryError`` if that cannot be done. Blocks."""
+    """Return how to undo the last finished turn. Raises ``PromptuaryError`` if it cannot be undone. Blocks."""
     turns = store.turns(thread)
     turn = next((one for one in reversed(turns) if one.status == "finished"), None)
     if turn is None:
@@ -50,10 +50,10 @@ def plan_undo(store: ThreadStore, thread: str) -> Undoing:
 
 
 def plan_giving_back(options: ThreadOptions, undone: UndoneTurn, root: str) -> tuple[ThreadChange, UndoneTurn]:
-    """Return what gives a thread back what a turn took, and what the person is told then. Blocks.
+    """Return the change that gives a thread back what a turn took, and the report for the person. Blocks.
 
-    The references and documents that went with it wait for the next message again, before those that were added since;
-    the files that its message named first are no longer tracked.
+    The references and documents that were sent with it wait for the next message again, before those added since; files
+    that were tracked because of its message are no longer tracked.
     """
     store, thread = options.store, undone.thread
     layers = [layer for layer in options.layers if layer.scope == "thread"]

@@ -1,1 +1,1 @@
-"""Running a turn: a model answers, and the tools that it asks for are called."""
+"""Runs a turn: a model answers, and the tools that it calls are executed."""

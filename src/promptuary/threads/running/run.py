@@ -1,8 +1,8 @@
 """Runs a turn: sends it to a model, calls the tools that the model asks for, extends the turn, and records the answer.
 
-However it ends, nothing of the thread is lost. What had arrived of an answer is kept, and marked, if the service breaks
-off or whoever waits is cancelled; calls that got no result get one that says so. A turn of which nothing had arrived is
-abandoned: its references are queued again, and its message is in the ledger alone.
+However it ends, nothing of the thread is lost. If the service breaks off or the run is cancelled, the part of the
+answer that arrived is kept and marked; calls without a result get one that says so. If nothing has arrived, the turn is
+abandoned: its references are queued again, and its message is only in the ledger.
 """
 
 import asyncio
@@ -52,14 +52,14 @@ logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 _LONGEST_ANSWER: Final = 4_000_000
-"""How many characters of an answer are taken: no model writes more, but a service may send anything."""
+"""The most characters of an answer: no model writes more, but a service may send anything."""
 _NOT_CALLED: Final = "not called: the answer was interrupted"
 _NOT_ALLOWED: Final = "not called: no more requests are allowed in this turn"
 
 
 @dataclass(frozen=True, slots=True)
 class RunModel:
-    """A model to run turns with, and what it charges for usage, if that is known. A ``window`` of 0 is not known."""
+    """A model to run turns with, and its prices, if they are known. A ``window`` of 0 means that it is not known."""
 
     model: StreamingModel
     window: int = 0
@@ -68,19 +68,19 @@ class RunModel:
 
 @dataclass(frozen=True, slots=True)
 class SoFar:
-    """The turn in which a tool is called, and what was said in it since its message."""
+    """The turn in which a tool is called, and what the model and its tools have said in it so far."""
 
     turn: Turn
     messages: Sequence[Message]
 
 
 in_run: ContextVar[SoFar | None] = ContextVar("in_run", default=None)
-"""For tools of our own: the turn in which they are called."""
+"""For built-in tools: the turn in which they are called."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What a run may do, and who is told of it."""
+    """What a run may do, and who receives its events."""
 
     tools: Sequence[Tool] = ()
     on_event: OnEvent | None = None
@@ -90,7 +90,7 @@ class RunOptions:
 
 @dataclass(slots=True)
 class _Answer:
-    """One answer of the model, as far as it has arrived, and the results of the calls in it."""
+    """One answer of the model, as far as it has arrived, and the results of its calls."""
 
     pieces: list[str] = field(default_factory=list)
     length: int = 0
@@ -104,7 +104,7 @@ class _Answer:
         return "".join(self.pieces)
 
     def messages(self, missing: str, mark: str = "") -> list[Message]:
-        """Return it as messages; a call without a result gets ``missing`` as one. ``mark`` says how it ended."""
+        """Return it as messages; a call without a result gets ``missing``. ``mark`` says how the answer ended."""
         if not self.calls:
             return [{"role": "assistant", "content": _marked(self.text, mark)}]
         done = {one.call.id for one in self.results}
@@ -113,7 +113,7 @@ class _Answer:
         return [*self.so_far(), *map(_result_message, open_calls), *end]
 
     def so_far(self) -> list[Message]:
-        """Return the calls, and the results that there are."""
+        """Return the calls, and their results so far."""
         calls: Message = {
             "role": "assistant",
             "content": self.text,
@@ -144,7 +144,7 @@ class Run:
         """Return the answer to ``text``, recorded."""
         try:
             self._turn = await self._thread.prepare(text, pasted, tools=[tool.spec for tool in self._options.tools])
-        except asyncio.CancelledError:  # the turn that was being recorded is given up already
+        except asyncio.CancelledError:  # the turn that was being recorded is abandoned already
             await concurrency.to_its_end(concurrency.run(self._requeue))
             raise
         try:
@@ -154,7 +154,7 @@ class Run:
             await concurrency.to_its_end(self._kept("interrupted", INTERRUPTED, "the answer was interrupted"))
             raise
         except Exception as error:
-            if self._unheard:  # whoever was told of the answer cannot take more of it
+            if self._unheard:  # the receiver of events cannot take more of the answer
                 await concurrency.to_its_end(self._kept("interrupted", INTERRUPTED, "the answer was interrupted"))
                 raise
             reason = str(error) if isinstance(error, PromptuaryError) else f"{type(error).__name__}: {error}"
@@ -166,7 +166,7 @@ class Run:
         return await self._finished(stop, "", "")
 
     async def _exchanged(self) -> StopReason:
-        """Exchange requests and answers until an answer calls no tool; return why the last one ended."""
+        """Alternate requests and answers until an answer calls no tool; return why the last one ended."""
         while True:
             turn = self._current
             if turn.receipt.blocked:
@@ -187,7 +187,7 @@ class Run:
         self._answers[-1] = _Answer(usage=answer.usage)  # what it said is in the turn now
 
     async def _asked(self, turn: Turn, answer: _Answer) -> None:
-        """Let the model answer ``turn``."""
+        """Send ``turn`` to the model, and receive its answer."""
         specs = [tool.spec for tool in self._options.tools]
         request = ChatRequest(turn.prompt, specs, max_tokens=max(turn.receipt.reserve, 1))
         events = self._model.model.stream(request)
@@ -195,7 +195,7 @@ class Run:
             async for event in events:
                 await self._took(event, answer)
         finally:
-            # A generator that is left behind would hang up only when it is collected.
+            # A generator that is not closed would end its connection only when it is garbage-collected.
             if isinstance(events, AsyncGenerator):
                 await events.aclose()
 
@@ -249,19 +249,19 @@ class Run:
         return result
 
     async def _kept(self, stop: RunStop, mark: str, note: str) -> RunResult | None:
-        """Record as much of the turn as there is; if there is nothing, give it up."""
+        """Record what has arrived of the turn; if nothing has, abandon it."""
         last = self._answers[-1] if self._answers else _Answer()
         if last.pieces or last.calls or self._current.said:
             try:
                 return await self._finished(stop, mark, note)
             except Exception:
-                logger.exception("what arrived of an answer could not be kept")
+                logger.exception("the part of an answer that arrived could not be stored")
                 return None
         try:
             await self._thread.abandon(self._current, "failed" if stop == "failed" else "abandoned")
             await concurrency.run(self._requeue)
         except PromptuaryError:
-            logger.exception("a turn without an answer could not be given up")
+            logger.exception("a turn without an answer could not be abandoned")
         return None
 
     @property

@@ -1,4 +1,4 @@
-"""Calls the tools that a model asks for. Whatever goes wrong is a result that the model is told, and never an error."""
+"""Calls the tools that a model asks for. Every failure becomes a result for the model, and never an exception."""
 
 import asyncio
 import inspect
@@ -22,13 +22,13 @@ _LONGEST_ID: Final = 64
 _LONGEST_NAME: Final = 128
 _LONGEST_ARGUMENTS: Final = 1_000_000
 _LETTERS: Final = 6
-"""How many characters of a result are kept for each token of the window: more can never fit."""
+"""The characters of a result that are kept for each token of the window: more can never fit."""
 _NOT_ASKED: Final = "refused: this tool writes, and the person cannot be asked here"
 _DECLINED: Final = "refused: the person declined this call"
 
 
 class _RefusedError(Exception):
-    """A call that is not made; the message is what the model is told."""
+    """A call that is not made; the message is the result for the model."""
 
 
 class Toolbox:
@@ -44,7 +44,7 @@ class Toolbox:
         self._ids: set[str] = set()
 
     def numbered(self, call: ToolCall) -> ToolCall:
-        """Return ``call`` with an id that no other call of the run has: some services count anew in each answer."""
+        """Return ``call`` with an id that is unique in the run: some services restart their ids in each answer."""
         plain = "".join(letter for letter in call.id if letter.isalnum() or letter in "_-")[:_LONGEST_ID] or "call"
         name, number = plain, 1
         while name in self._ids:
@@ -54,7 +54,7 @@ class Toolbox:
         return replace(call, id=name, name=one_line(call.name)[:_LONGEST_NAME])
 
     async def called(self, call: ToolCall, *, most: int) -> CallEnded:
-        """Return what a call gave; ``most`` is the size of the window in tokens, which no result can exceed."""
+        """Return the result of a call; ``most`` is the size of the window in tokens, which no result can exceed."""
         tool = self._tools.get(call.name)
         if tool is None:
             known = ", ".join(self._tools) or "none"
@@ -71,7 +71,7 @@ class Toolbox:
         except PromptuaryError as error:
             return CallEnded(call, _bounded(f"failed: {error}", most), is_error=True)
         except Exception as error:
-            # The text of an unknown error may say anything about this machine; the log has it.
+            # The text of an unknown error may reveal anything about this machine; it is only logged.
             logger.exception("the tool %s failed", one_line(call.name))
             return CallEnded(call, f"failed: {type(error).__name__}", is_error=True)
         return CallEnded(call, _bounded(said if isinstance(said, str) else _as_text(said), most))
@@ -110,7 +110,7 @@ def _arguments(call: ToolCall, tool: Tool) -> Mapping[str, Any]:
         raise _RefusedError("the arguments are not an object; call it again with one")
     try:
         problem = mismatch(given, tool.spec.parameters, "the object of arguments")
-    except Exception:  # noqa: BLE001  (a schema that says more than we check: the tool checks it itself)
+    except Exception:  # noqa: BLE001  (a schema with features that we do not check: the tool checks them)
         problem = ""
     if problem:
         raise _RefusedError(f"{problem}; call it again")
@@ -118,7 +118,7 @@ def _arguments(call: ToolCall, tool: Tool) -> Mapping[str, Any]:
 
 
 def _as_text(said: object) -> str:
-    """Return what a tool gave that is no text: JSON, if it can be."""
+    """Return a result that is not a string as text: as JSON, if possible."""
     try:
         return json.dumps(said, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
