@@ -1,6 +1,6 @@
-"""A run: one turn that a model answers, with calls of tools in between, and the lines that people read of it.
+"""A run: one turn that a model answers, including its tool calls, and the lines that are shown to people about it.
 
-Values alone, no input or output: surfaces decide where the lines go.
+Values only, no input or output: surfaces decide where the lines go.
 """
 
 import json
@@ -18,46 +18,47 @@ from promptuary.core.text import one_line
 from promptuary.core.threads import turn_numbers
 
 INTERRUPTED: Final = "[interrupted]"
-"""What ends an answer in the history that was stopped before its end."""
+"""The mark in the history at the end of an answer that was interrupted."""
 
 BROKEN_OFF: Final = "[broken off]"
-"""What ends an answer in the history that the service did not complete."""
+"""The mark in the history at the end of an answer that the service did not complete."""
 
 OUT_OF_REQUESTS: Final = "[stopped: no more requests are allowed in this turn]"
-"""What ends a turn in the history in which the model wanted to call tools again and again."""
+"""The mark in the history at the end of a turn in which the model wanted more tool calls than allowed."""
 
 MOST_REQUESTS: Final = 50
-"""How many requests a run makes at most, unless it is told otherwise."""
+"""The default limit on the requests of a run."""
 
 UNRECORDED: Final = ""
-"""The thread of a turn of which nothing is recorded. No thread can have this name."""
+"""The thread name of a turn that is not recorded. No thread can have this name."""
 
 _ARGUMENT: Final = 60
 _RESULT: Final = 100
 LONGEST_ASKED: Final = 20_000
-"""Characters of a call that a person can be asked about: it is shown to its end, and a longer one is refused."""
+"""The most characters of a call that a person is asked about: it is shown in full, and a longer one is refused."""
 _NOTICED: Final = 1.0
 """Seconds of silence that a person notices."""
 _KEPT: Final = "what had arrived of the answer is kept in the thread"
 _NOT_KEPT: Final = "nothing of the answer is kept; --thread NAME keeps what is asked and answered"
 
 NOTHING_ARRIVED: Final = "interrupted: nothing had arrived"
-"""What is said of a run that was stopped before there was anything to keep."""
+"""The message for a run that was interrupted before anything arrived."""
 
 NOT_SENT: Final = "No model is configured: this is what would be sent. To get an answer:"
-"""What is said where a message would be answered if there were a model; how to configure one stands below."""
+"""The message when no model can answer; it is followed by how to configure one."""
 
 AnyModel = str | StreamingModel | ChatModel
-"""A model to run a turn with: a name of the settings or of a provider, or a model itself."""
+"""A model to run a turn with: a name from the settings or of a provider, or a model object."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
     """What a model may call in a run.
 
-    ``call`` gets arguments that fit the schema of ``spec`` and returns what the model is told. A ``PromptuaryError``
-    that it raises is told to the model, too; of any other error only the name is. It is called in a thread unless it is
-    a coroutine function. One that ``writes`` is called only if the person agrees. ``timeout`` is in seconds.
+    ``call`` gets arguments that fit the schema of ``spec`` and returns the result for the model. The model also sees
+    the text of a ``PromptuaryError`` that it raises; of any other error it sees only the name. It is called in a thread
+    unless it is a coroutine function. A tool that ``writes`` is called only if the person agrees. ``timeout`` is in
+    seconds.
     """
 
     spec: ToolSpec
@@ -122,21 +123,21 @@ class SentTurn(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TurnPrepared:
-    """The message and all that goes with it is ready, and is sent now."""
+    """The message and its context are ready, and are sent now."""
 
     turn: SentTurn
 
 
 @dataclass(frozen=True, slots=True)
 class CallBegun:
-    """The model calls a tool. Whether the person agrees is asked after this."""
+    """The model calls a tool. The person is asked for consent after this."""
 
     call: ToolCall
 
 
 @dataclass(frozen=True, slots=True)
 class CallEnded:
-    """What the model is told of a call; ``is_error``: the tool failed, was refused, or does not exist."""
+    """The result of a call for the model; ``is_error``: the tool failed, was refused, or does not exist."""
 
     call: ToolCall
     result: str
@@ -145,7 +146,7 @@ class CallEnded:
 
 @dataclass(frozen=True, slots=True)
 class TurnExtended:
-    """The results of tools are ready, and are sent now: the next request of the turn."""
+    """The results of tools are ready, and are sent now, in the next request of the turn."""
 
     turn: SentTurn
 
@@ -158,7 +159,7 @@ RunStop = StopReason | Literal["interrupted", "failed"]
 class RunResult:
     """One turn, answered and recorded.
 
-    ``reply`` is the text of the last request as the history has it. ``usage`` is what the service counted in all
+    ``reply`` is the last answer as it is in the history. ``usage`` is what the service counted in all
     ``requests`` together, zeros if it counted nothing; ``cost`` is what they cost in dollars, if the service counts
     tokens and the price of the model is known.
     """
@@ -173,7 +174,7 @@ class RunResult:
 
     @property
     def said(self) -> str:
-        """What the model itself said last: ``reply`` without the mark of how it ended."""
+        """The model's own last words: ``reply`` without the mark of how it ended."""
         for mark in (INTERRUPTED, BROKEN_OFF, OUT_OF_REQUESTS):
             if self.stop != "end" and self.reply.endswith(mark):
                 return self.reply.removesuffix(mark).rstrip("\n")
@@ -186,13 +187,13 @@ class RunResult:
 
     @property
     def tokens(self) -> "SentTokens":
-        """What was counted here before it was sent."""
+        """The tokens as counted here before sending."""
         return SentTokens(self.receipt.tokens, self.receipt.total, self.receipt.window)
 
 
 @dataclass(frozen=True, slots=True)
 class SentTokens:
-    """What was counted here before it was sent, with the vocabulary of the settings; services may count otherwise.
+    """The tokens as counted here before sending, with the vocabulary of the settings; services may count differently.
 
     ``last_request`` is the ``tokens`` of the receipt, ``all_requests`` the sum over the requests of the turn.
     """
@@ -204,23 +205,23 @@ class SentTokens:
 
 @dataclass(frozen=True, slots=True)
 class RunEnded:
-    """The turn is recorded. The last event of a run, also of one that was interrupted or failed halfway."""
+    """The turn is recorded. The last event of a run, even of one that was interrupted or failed halfway."""
 
     result: RunResult
 
 
 RunEvent = TurnPrepared | Retrying | TextPiece | CallBegun | CallEnded | TurnExtended | RunEnded
-"""What happens in a run, in the order in which it happens."""
+"""The events of a run, in order."""
 
 OnEvent = Callable[[RunEvent], object]
-"""Is told what happens. It is called on the event loop, and what it returns is awaited if it can be."""
+"""Receives the events. It is called on the event loop, and its result is awaited if it is awaitable."""
 
 Confirm = Callable[[ToolCall], bool | Awaitable[bool]]
 """Asks the person whether a tool that writes may be called. It is called in a thread unless it is a coroutine."""
 
 
 def summed(usages: Sequence[ModelUsage]) -> ModelUsage:
-    """Return the usage of several requests together."""
+    """Return the sum of the usage of several requests."""
     return ModelUsage(
         sum(one.input_tokens for one in usages),
         sum(one.output_tokens for one in usages),
@@ -229,7 +230,7 @@ def summed(usages: Sequence[ModelUsage]) -> ModelUsage:
 
 
 def took_line(result: RunResult, seconds: float) -> str:
-    """Return what a run took, on one line: tokens, requests, money, its numbers in the thread, time."""
+    """Return what a run took, on one line: tokens, requests, cost, turn numbers, time."""
     sent, usage = result.tokens, result.usage
     parts = [f"{sent.last_request:,} tokens sent, {sent.last_request / max(sent.window, 1):.1%} of {sent.window:,}"]
     if result.requests > 1:
@@ -245,10 +246,10 @@ def took_line(result: RunResult, seconds: float) -> str:
 
 
 def ending_line(result: RunResult) -> str:
-    """Return what the person has to know of how a run ended; nothing of one that ended as it should."""
+    """Return what the person has to know about how a run ended; empty if it ended normally."""
     match result.stop:
         case "length":
-            return "the answer is cut off: its length was used up (max_tokens of the model, or --reserve)"
+            return "the answer is cut off: it reached its length limit (max_tokens of the model, or --reserve)"
         case "refused":
             return "the model, or its service, refuses to answer"
         case "tools":
@@ -263,26 +264,26 @@ def ending_line(result: RunResult) -> str:
 
 
 def retry_line(retrying: Retrying) -> str:
-    """Return what the person has to know while a busy service is waited for; nothing if that takes but a moment."""
+    """Return the line to show during a wait for a busy service; empty if the wait is too short to notice."""
     if retrying.seconds < _NOTICED:
         return ""
     return f"{one_line(retrying.reason)}; trying again in {retrying.seconds:.0f} s, Ctrl-C stops"
 
 
 def tool_text(tool: Tool) -> str:
-    """Return what a model is told of a tool, as a person reads it."""
+    """Return the description of a tool for models, in a form for people."""
     parameters = json.dumps(tool.spec.parameters, ensure_ascii=False)
     return f"[tool {tool.name}]\n{tool.spec.description}\n{parameters}\n"
 
 
 def call_line(call: ToolCall) -> str:
-    """Return a call as a person reads it: its name, and its arguments in short."""
+    """Return a call in a form for people: its name, and its arguments shortened."""
     shown = [f"{name}={one_line(value)}" if name else one_line(value) for name, value in _arguments(call)]
     return one_line(" ".join([call.name, *(_short(one, _ARGUMENT) for one in shown)]))
 
 
 def asked_lines(call: ToolCall) -> list[str]:
-    """Return a call as a person reads it before agreeing to it: each argument to its end, line by line."""
+    """Return a call in the form in which a person is asked to agree to it: each argument in full, line by line."""
     lines = [f"The model wants to call {one_line(call.name)}:"]
     for name, value in _arguments(call):
         first, *rest = map(one_line, value.splitlines() or [""])
@@ -291,7 +292,7 @@ def asked_lines(call: ToolCall) -> list[str]:
 
 
 def _arguments(call: ToolCall) -> list[tuple[str, str]]:
-    """Return the names and values of the arguments; what is no object has no name."""
+    """Return the names and values of the arguments; if they are not an object, there is one without a name."""
     try:
         given = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):
@@ -301,7 +302,7 @@ def _arguments(call: ToolCall) -> list[tuple[str, str]]:
 
 
 def too_long_to_ask(call: ToolCall) -> str:
-    """Return why a person cannot be asked about a call, if it is so long that nobody would read it to its end."""
+    """Return why a person cannot be asked about a call; empty unless it is too long to be read in full."""
     length = len(call.arguments)
     if length <= LONGEST_ASKED:
         return ""
@@ -310,14 +311,14 @@ def too_long_to_ask(call: ToolCall) -> str:
 
 
 def result_line(ended: CallEnded) -> str:
-    """Return what a call gave as a person reads it: how long it is, what was written, or what went wrong."""
+    """Return the result of a call in a form for people: its length, what was written, or what went wrong."""
     if ended.is_error:
         return _short(one_line(ended.result), _RESULT)
     return _written(ended.result) or f"{len(ended.result):,} characters"
 
 
 def _written(result: str) -> str:
-    """Return what became of a note that a tool of ours wrote; nothing if it wrote none."""
+    """Return what a built-in tool did with a note; empty if it wrote none."""
     try:
         told = json.loads(result) if '"written"' in result else None
     except (ValueError, RecursionError):
