@@ -173,7 +173,7 @@ def test_input_that_is_too_long_is_told_how_long_it_may_be(project: Path) -> Non
     told = {"cwd": str(project), "prompt": "x" * (1 << 20)}
 
     said = hook("claude-code", "UserPromptSubmit", told)[1]
-    assert said == "promptuary: standard input is too long: 1,048,576 bytes are the most\n"
+    assert said == "promptuary: standard input is too long: at most 1,048,576 bytes are allowed\n"
 
 
 CLAUDE = [

@@ -333,7 +333,7 @@ SLIPS: dict[str, tuple[Any, str]] = {
     "no JSON": (lambda path: path.write_text('{"a": }', encoding="utf-8"), "line 1 is not JSON"),
     "not UTF-8": (lambda path: path.write_bytes('{"ä": 1}'.encode("utf-16")), "is not UTF-8"),
     "a pipe": (os.mkfifo, "is not a file"),
-    "a list": (lambda path: path.write_text("[1]", encoding="utf-8"), "the file is no object"),
+    "a list": (lambda path: path.write_text("[1]", encoding="utf-8"), "the file is not an object"),
 }
 
 
@@ -388,7 +388,7 @@ def test_a_link_into_a_folder_of_dotfiles_stays_a_link(run: Run, home: Path, cli
     ("text", "said"),
     [
         ("[[mcp_servers]]\nx = 1\n", "mcp_servers is an array of tables"),
-        ("mcp_servers = 7\n", "mcp_servers is no table"),
+        ("mcp_servers = 7\n", "mcp_servers is not a table"),
         ("x = = 7\n", "it is not TOML: Invalid value (at line 1"),
     ],
 )

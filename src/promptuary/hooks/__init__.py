@@ -1,1 +1,1 @@
-"""Hooks of coding agents: context comes in with a prompt, and what was learnt is kept when a turn ends."""
+"""Hooks of coding agents: they add context to a prompt, and store what was learnt when a turn ends."""

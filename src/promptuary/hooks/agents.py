@@ -1,4 +1,4 @@
-"""The agents whose hooks are answered: what their events are called, what they tell, and the answers that they take.
+"""The agents whose hooks are answered: the names of their events, what they send, and the answers that they accept.
 
 Pure, and light: it is loaded before every prompt.
 """
@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal, NamedTuple
 
 Moment = Literal["start", "prompt", "stop", "compact", "end"]
-"""When a hook is called: a session begins, a prompt is sent, a turn ends, the history is shortened, a session ends."""
+"""When a hook runs: a session begins, a prompt is sent, a turn ends, the history is shortened, a session ends."""
 
 
 class Agent(NamedTuple):
-    """A coding agent. ``most`` is how many characters of context it takes whole.
+    """A coding agent. ``most`` is how many characters of context it accepts without cutting them.
 
-    ``attaches``: it attaches ``@path`` itself, so that we need not. ``context_tag``: what a hook answers to the start
-    of a session is put before the first prompt, in this tag, and the agent tells of both as the prompt.
+    ``attaches``: it attaches ``@path`` itself, so that we need not. ``context_tag``: it puts the answer of the hook for
+    the start of a session before the first prompt, in this tag, and sends both to hooks as the prompt.
     """
 
     name: str
@@ -40,7 +40,7 @@ _GEMINI_EVENTS: Final[Mapping[str, Moment]] = {
 }
 
 AGENTS: Final[Mapping[str, Agent]] = {
-    # Of more than 10,000 characters Claude Code shows a preview alone.
+    # Of more than 10,000 characters Claude Code shows only a preview.
     "claude-code": Agent("claude-code", _CLAUDE_EVENTS, 9_800, attaches=True),
     "codex": Agent("codex", _CLAUDE_EVENTS, 9_800, attaches=False),
     "gemini": Agent("gemini", _GEMINI_EVENTS, 20_000, attaches=True, context_tag="hook_context"),
@@ -48,7 +48,7 @@ AGENTS: Final[Mapping[str, Agent]] = {
 """The agents by name."""
 
 PLACES: Final = frozenset({"start", "prompt"})
-"""The moments at which an agent takes context. After a turn it would go on with one: there the answer is empty."""
+"""When an agent accepts context. After a turn, context would make it continue, so the answer is empty then."""
 
 
 def moment(agent: Agent, event: str) -> Moment | None:
@@ -60,7 +60,7 @@ def moment(agent: Agent, event: str) -> Moment | None:
 def typed(agent: Agent, prompt: str) -> str:
     """Return a prompt as the person typed it, without the context that the agent puts before it."""
     begin, end, place = f"<{agent.context_tag}>", f"</{agent.context_tag}>", 0
-    # What is in the tag cannot hold its end: it is escaped.
+    # The content of the tag cannot contain its end: the agent escapes it.
     while agent.context_tag and prompt.startswith(begin, place) and (found := prompt.find(end, place)) >= 0:
         place = found + len(end)
         while prompt.startswith("\n", place):
@@ -69,7 +69,7 @@ def typed(agent: Agent, prompt: str) -> str:
 
 
 def answer(agent: Agent, when: Moment, context: str) -> dict[str, Any]:
-    """Return what the agent is answered: the context, or nothing."""
+    """Return the answer to the agent: the context, or nothing."""
     if when not in PLACES or not context:
         return {}
     event = next(name for name, known in agent.events.items() if known == when)

@@ -1,6 +1,6 @@
-"""Answers hooks with an opened workspace: context for prompts, and learning when turns end.
+"""Answers hooks with an open workspace: returns context for prompts, and learns when turns end.
 
-One class for both ways to be asked: by a hook that opens the workspace itself, and by those that ask a running process.
+One class serves both a hook that opens the workspace itself, and hooks that ask a running process.
 """
 
 import threading
@@ -18,42 +18,42 @@ from promptuary.hooks.transcripts import TranscriptTurn
 from promptuary.machine import note_learnt
 
 _MOST_TURNS: Final = 20
-"""Turns that are learnt from at once: more have been missed only where hooks were off."""
+"""The most turns to learn from at once: more are missed only if hooks were off."""
 _LEARN_SECONDS: Final = 5.0
 
 
 def context_here(agent: Agent, when: Moment, told: Mapping[str, Any], *, exact: bool = False) -> str:
-    """Open the workspace in which the agent is, do what the moment asks for, and return the context for the agent.
+    """Open the workspace that the agent runs in, do what the event requires, and return the context for the agent.
 
-    ``exact``: the person named the folder as the workspace, which is not looked for upwards then.
+    ``exact``: the person named the folder as the workspace, so it is not searched for upwards.
     """
-    # A model for meaning takes longer to load than a person should wait for their prompt.
+    # An embedding model takes longer to load than a person should wait for their prompt.
     quick = when in PLACES
     with Promptuary.open(str(told["cwd"]), exact=exact, embedder="none" if quick else None) as workspace:
         return HookAnswers(workspace).answered(agent, when, told, lexical_only=quick)
 
 
 class HookAnswers:
-    """Answers for one workspace. Prompts do not wait for what is being learnt."""
+    """Answers for one workspace. Prompts do not wait for learning."""
 
     def __init__(self, workspace: Promptuary) -> None:
         self._workspace = workspace
         self._learning = threading.Lock()
 
     def is_of(self, folder: str, *, exact: bool = False) -> bool:
-        """Tell whether ``folder`` is in this workspace, and not in another one below it; ``exact``: is this one."""
+        """Return whether ``folder`` is in this workspace, and not in another one below it; ``exact``: is this one."""
         found = Path(folder) if exact else find_workspace(Path(folder))[0]
         return found.resolve() == self._workspace.path.resolve()
 
     def answered(self, agent: Agent, when: Moment, told: Mapping[str, Any], *, lexical_only: bool = False) -> str:
-        """Return the context for the agent; learn what is to be learnt."""
+        """Return the context for the agent; learn from new turns if a turn ended."""
         match when:
             case "start":
                 return start_context(self._workspace, agent, proposals=not lexical_only)
             case "prompt":
                 prompt = told.get("prompt")
                 if not isinstance(prompt, str):
-                    raise PromptuaryError("the agent tells of no prompt")
+                    raise PromptuaryError("the agent sent no prompt")
                 return prompt_context(self._workspace, typed(agent, prompt), agent, lexical_only=lexical_only)
             case "stop" | "compact":
                 self.learn(agent, told)
@@ -62,7 +62,7 @@ class HookAnswers:
                 return ""
 
     def learn(self, agent: Agent, told: Mapping[str, Any]) -> int:
-        """Learn notes and experiences from the turns since the last time; return how many turns that were."""
+        """Learn notes and experiences from the turns since the last time; return the number of turns."""
         session = session_name(agent, told)
         with self._learning:
             found = new_turns(agent, told)[-_MOST_TURNS:]

@@ -1,6 +1,6 @@
-"""What an agent is given: with a prompt what it refers to and what is known about it; at the start, a list of notes.
+"""The context for an agent: with a prompt its references, notes and experiences; at the start, a list of notes.
 
-What is too long for the agent is cut and says so (``room``), so that nobody takes a part for all.
+A text that is too long for the agent is cut and says so (``room``), so that nobody takes a part for the whole.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _ABOUT_REFERENCES: Final = "What references in the prompt point at."
 
 
 def prompt_context(workspace: Promptuary, prompt: str, agent: Agent, *, lexical_only: bool) -> str:
-    """Return what is worth knowing with a prompt: texts that it refers to, notes and experiences."""
+    """Return the context for a prompt: the texts that it refers to, notes and experiences."""
     expansion = workspace.expand(prompt)
     question = _question(prompt, expansion)[:_LONGEST_QUESTION].strip()
     sections = [ContextSection(_ABOUT_REFERENCES, _references(expansion, agent))]
@@ -40,7 +40,7 @@ def prompt_context(workspace: Promptuary, prompt: str, agent: Agent, *, lexical_
 
 
 def start_context(workspace: Promptuary, agent: Agent, *, proposals: bool) -> str:
-    """Return which notes there are and, where it may take a moment longer, what waits for the person."""
+    """Return a list of the notes and, with ``proposals``, which takes longer, how many of these wait for the person."""
     found = workspace.memory.list(limit=_MOST_LISTED)
     lines = [_line(one) for one in found if one.trust != "external"]
     if found.total > len(found):
@@ -64,7 +64,7 @@ def _waiting(count: int) -> str:
 
 
 def _question(prompt: str, expansion: Expansion) -> str:
-    """Return the words of a prompt without its references; if there are none, what these point at."""
+    """Return the words of a prompt without its references; if there are no others, what the references point at."""
     references = sorted((one.reference for one in expansion.outcomes), key=lambda one: one.start)
     words, position = [], 0
     for one in references:
@@ -102,14 +102,14 @@ def _failed(expansion: Expansion) -> Sequence[Outcome]:
 
 
 def _is_bare(outcome: Outcome) -> bool:
-    """Tell whether a reference is a path without a kind, which agents understand themselves."""
+    """Return whether a reference is a path without a kind, which agents understand themselves."""
     raw = outcome.reference.raw
     return raw.startswith("@") and not raw.startswith(f"@{outcome.reference.kind}")
 
 
 def _notes(workspace: Promptuary, question: str, *, lexical_only: bool) -> list[ContextPart]:
     found = workspace.memory.find(question, limit=_MOST_NOTES, lexical_only=lexical_only)
-    # Words of others are not pushed at anybody; the tool shows them when they are asked for.
+    # Text that others wrote is not added unasked; the tool shows it on request.
     own = [hit for hit in found.near if hit.header.trust != "external"]
     return [_note(one.header.title, one.header.path, one.text) for one in own]
 

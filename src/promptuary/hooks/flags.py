@@ -1,21 +1,21 @@
 """The arguments of ``promptuary hook``, without a parser: it is loaded before every prompt, and must never exit.
 
-Which command is meant is told here as well, so that both ways into the program agree about it.
+It also finds out whether ``hook`` is the command, so that both entry points of the program agree about it.
 """
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 WORK: Final = "--work"
-"""Said to a process that was started aside: do here what must not keep the agent waiting."""
+"""The flag of a background process: it does the work that must not keep the agent waiting."""
 _HELP: Final = frozenset({"-h", "--help", "--help-all"})
 _WORKSPACE: Final = ("-w", "--workspace")
 _SWITCHES: Final = {"--debug": "debug", WORK: "working", "--json": "", "-q": "", "--quiet": ""}
-"""The flags without a value. The answer is JSON, and there are no notes, whether that is asked for or not."""
+"""The flags without a value. ``--json`` and ``--quiet`` change nothing: the answer is always JSON, without notes."""
 
 
 class HookArguments(NamedTuple):
-    """What a hook is asked for: its words, the workspace if it is named, and what is wrong with the arguments."""
+    """The arguments of a hook: its words, the workspace if it is named, and what is wrong with the arguments."""
 
     words: Sequence[str]
     workspace: str | None = None
@@ -25,7 +25,7 @@ class HookArguments(NamedTuple):
 
 
 def of_hook(arguments: Sequence[str]) -> list[str] | None:
-    """Return the arguments of ``hook`` if this is the command that is meant; help is left to the parser."""
+    """Return the arguments of ``hook`` if that is the command; help is left to the parser."""
     place = 0
     while place < len(arguments) and arguments[place].startswith("-"):
         place += 2 if arguments[place] in _WORKSPACE else 1
@@ -35,7 +35,7 @@ def of_hook(arguments: Sequence[str]) -> list[str] | None:
 
 
 def hook_arguments(arguments: Sequence[str]) -> HookArguments:
-    """Return what the arguments of ``hook`` say. Nothing is raised: ``problem`` says what is wrong with them."""
+    """Parse the arguments of ``hook``. Raises nothing: ``problem`` says what is wrong with them."""
     words: list[str] = []
     switches: dict[str, bool] = {}
     workspace: str | None = None

@@ -1,6 +1,6 @@
-"""Reads what Gemini writes down of a session: messages by id, each written again when something is added to it. Pure.
+"""Reads Gemini's transcript of a session: messages by id, each written again when something is added to it. Pure.
 
-A later line may replace all messages, or take back those from one on. The results of tools stand with their calls.
+A later line may replace all messages, or remove those from one on. The results of tools are stored with their calls.
 """
 
 import json
@@ -10,7 +10,7 @@ from typing import Any
 from promptuary.hooks.agents import AGENTS, typed
 
 _CONTEXT = "<session_context>"
-"""How a message begins that Gemini writes in the person's name."""
+"""The beginnings of messages that Gemini writes in the person's name."""
 
 
 def gemini_messages(entries: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Any]]:
@@ -45,7 +45,7 @@ def _standing(entries: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, An
 
 
 def _typed(entry: Mapping[str, Any]) -> str:
-    """Return what the person typed: neither contexts of hooks and of Gemini, nor results of tools."""
+    """Return what the person typed, without context from hooks or Gemini, and without results of tools."""
     shown = entry.get("displayContent") or entry.get("content")
     texts = [typed(AGENTS["gemini"], one) for one in _texts(shown)]
     return "\n\n".join(one for one in texts if one.strip() and not one.startswith(_CONTEXT))
@@ -73,7 +73,7 @@ def _call(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _result(value: Any) -> str:
-    """Return what a tool answered as text."""
+    """Return the answer of a tool as text."""
     responses = (
         [one.get("functionResponse") for one in value if isinstance(one, dict)] if isinstance(value, list) else []
     )

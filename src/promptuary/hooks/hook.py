@@ -1,8 +1,8 @@
-"""``promptuary hook AGENT EVENT``: reads what an agent tells, and prints what it is answered.
+"""``promptuary hook AGENT EVENT``: reads the input of an agent, and prints the answer to it.
 
 A hook must never block its agent: whatever happens, the answer is JSON, the exit code is 0, and a sentence on standard
-error says what went wrong. If a process of ours has the workspace open, it is asked; else the work is done here. Before
-every prompt this is started, so it imports little: neither a parser nor an event loop.
+error says what went wrong. If a process of ours has the workspace open, it is asked; else the work is done here. This
+starts before every prompt, so it imports little: neither a parser nor an event loop.
 """
 
 import atexit
@@ -19,7 +19,7 @@ from promptuary.hooks.sessions import new_turns
 from promptuary.machine import ask_local, start_aside
 
 LARGEST: Final = 1 << 20
-"""Bytes of what an agent tells."""
+"""The most bytes of input from an agent."""
 USAGE: Final = "promptuary hook claude-code|codex|gemini EVENT, with JSON as standard input"
 _SECONDS: Final = 4.0
 """Seconds that a process of ours may take to answer."""
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def leave(code: int) -> NoReturn:
-    """Exit. Taking the interpreter apart takes longer than many a hook."""
+    """Exit at once: the shutdown of the interpreter takes longer than many hooks."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()
@@ -58,7 +58,7 @@ def _answered(given: HookArguments) -> dict[str, Any]:
         return _nothing(f"{given.problem}; usage: {USAGE}" if given.problem else f"usage: {USAGE}")
     when = moment(agent, given.words[1])
     if when is None:
-        return _nothing(f"{given.words[1][:60]} is no event of {agent.name}; there are: {', '.join(agent.events)}")
+        return _nothing(f"{given.words[1][:60]} is not an event of {agent.name}; there are: {', '.join(agent.events)}")
     if given.workspace is not None and not os.path.isdir(given.workspace):  # noqa: PTH112  (light)
         return _nothing(f"--workspace {given.workspace} is not a folder")
     told = _told()
@@ -72,8 +72,8 @@ def _answered(given: HookArguments) -> dict[str, Any]:
 def _worked(agent: Agent, when: Moment, told: Mapping[str, Any], given: HookArguments) -> dict[str, Any]:
     folder, exact = str(told["cwd"]), given.workspace is not None
     if when not in PLACES and not given.working:
-        # An agent waits for its hooks, and may end the server with itself: another process learns, and outlives both.
-        # Gemini looks before every request whether to shorten its history: mostly there is nothing new to learn then.
+        # An agent waits for its hooks, and may end the server when it ends: another process learns, and outlives both.
+        # Gemini checks before every request whether to shorten its history: mostly there is nothing new to learn then.
         if when == "stop" or (when == "compact" and new_turns(agent, told)):
             named = ["--workspace", folder] if exact else []
             start_aside(["hook", agent.name, _event(agent, when), WORK, *named], json.dumps(told).encode())
@@ -92,12 +92,12 @@ def _event(agent: Agent, when: Moment) -> str:
 
 
 def _told() -> dict[str, Any] | str:
-    """Return what the agent tells, with a folder; a sentence if it is not what an agent tells."""
+    """Return the input of the agent, with a folder; a sentence about the problem if it is not valid."""
     if sys.stdin is None or sys.stdin.isatty():
         return "standard input is not a JSON object of an agent"
     data = sys.stdin.buffer.read(LARGEST + 1)
     if len(data) > LARGEST:
-        return f"standard input is too long: {LARGEST:,} bytes are the most"
+        return f"standard input is too long: at most {LARGEST:,} bytes are allowed"
     try:
         found = json.loads(data.decode("utf-8", "replace"))
     except (ValueError, RecursionError):

@@ -1,14 +1,14 @@
 """Text of bounded length, made of parts below headings. Pure.
 
-Parts that are short go in whole; the long ones share what is left, and each of them says what was cut and where the
-rest is. Nothing is left out without a word.
+Short parts go in whole; the long ones share the remaining space, and each of them says what was cut and where the rest
+is. Nothing is left out silently.
 """
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 _LEAST_SHOWN: Final = 120
-"""Characters of a part below which it is named, and nothing of it is shown."""
+"""If fewer characters of a part would fit, only its name is shown."""
 _LONGEST_NAME: Final = 80
 _FRAME: Final = len("<promptuary>\n\n</promptuary>")
 
@@ -49,7 +49,7 @@ def filled(sections: Sequence[ContextSection], most: int) -> str:
 
 
 def _shares(lengths: Sequence[int], room: int) -> list[int]:
-    """Return how much of ``room`` each gets: as much as it wants, or an equal part of what the short ones leave."""
+    """Return how much of ``room`` each gets: as much as it needs, or an equal share of what the short ones leave."""
     given = [0] * len(lengths)
     left = max(0, room)
     order = sorted(range(len(lengths)), key=lambda one: lengths[one])
@@ -60,7 +60,7 @@ def _shares(lengths: Sequence[int], room: int) -> list[int]:
 
 
 def _cut(part: ContextPart, most: int) -> str:
-    """Return a part in at most ``most`` characters, as far as its name lets it; it ends with how to get the rest."""
+    """Return a part in at most ``most`` characters, if its name permits; it ends with how to get the rest."""
     if len(part.text) <= most:
         return part.text
     start, end = part.body
@@ -84,4 +84,4 @@ def _beginning(text: str, most: int) -> str:
     line = kept.rfind("\n") + 1
     if line > most // 2:
         return kept[:line]
-    return f"{kept}\n" if text.endswith("\n") else kept  # what closes a fence stands on a line of its own
+    return f"{kept}\n" if text.endswith("\n") else kept  # a closing fence must be on its own line

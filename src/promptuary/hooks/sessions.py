@@ -1,6 +1,6 @@
-"""A session of an agent: what it is called here, and the turns of it that were not learnt from yet.
+"""A session of an agent: the name of its thread, and the turns that nothing was learnt from yet.
 
-Light: a hook looks whether there is anything to learn before it starts a process that learns.
+Light: a hook checks whether there is anything to learn before it starts a process that learns.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ def session_name(agent: Agent, told: Mapping[str, Any]) -> str:
 
 
 def new_turns(agent: Agent, told: Mapping[str, Any]) -> Sequence[TranscriptTurn]:
-    """Return the turns since the one that was learnt from last: of the transcript, or the one that the hook tells."""
+    """Return the turns after the last one that was learnt from: from the transcript, or else the hook's own input."""
     known = learnt_mark(session_name(agent, told))
     return [one for one in unknown_turns(_told_turns(agent, told), known) if one.mark != known]
 

@@ -1,7 +1,7 @@
-"""Reads the transcripts of agents: the turns that they hold, as messages. Pure; lines of other kinds are passed over.
+"""Reads the transcripts of agents: their turns, as messages. Pure; lines of other kinds are ignored.
 
-Only what was said and done is taken: prompts that the person typed, answers, calls of tools and their results. What an
-agent writes into a prompt by itself (reminders, output of commands) is not the person's.
+It takes only what was said and done: prompts that the person typed, answers, tool calls and their results. What an
+agent itself writes into a prompt (reminders, output of commands) is not the person's.
 """
 
 import json
@@ -21,14 +21,14 @@ _KINDS: Final = frozenset({"message", "function_call", "function_call_output", "
 
 
 class TranscriptTurn(NamedTuple):
-    """A turn: a mark that is the same whenever it is read, and its messages; the first is the person's."""
+    """A turn: a mark that is the same at every reading, and its messages; the first is the person's."""
 
     mark: str
     messages: tuple[Any, ...]
 
 
 def turns(data: bytes, agent: str) -> list[TranscriptTurn]:
-    """Return the turns that a transcript holds, the oldest first. One whose beginning was cut off is left out."""
+    """Return the turns of a transcript, the oldest first. A turn whose beginning was cut off is left out."""
     found: list[TranscriptTurn] = []
     for mark, message in _messages(data, agent):
         if _is_prompt(message):
@@ -39,7 +39,7 @@ def turns(data: bytes, agent: str) -> list[TranscriptTurn]:
 
 
 def told_turn(told: Mapping[str, Any]) -> TranscriptTurn | None:
-    """Return the turn that a hook tells of itself, where there is no transcript; ``None`` if it does not."""
+    """Return the turn in the input of a hook, for use without a transcript; ``None`` if it has none."""
     prompt, reply = told.get("prompt"), told.get("prompt_response") or told.get("last_assistant_message")
     if not isinstance(prompt, str) or not isinstance(reply, str) or not prompt.strip() or not reply.strip():
         return None
@@ -107,6 +107,6 @@ def _is_prompt(message: Mapping[str, Any]) -> bool:
 
 
 def unknown_turns(found: Sequence[TranscriptTurn], known: str) -> Sequence[TranscriptTurn]:
-    """Return the turns after the one that was learnt from last; all of them if that is not among them."""
+    """Return the turns after the last one that was learnt from; all of them if that one is not among them."""
     marks = [one.mark for one in found]
     return found[marks.index(known) + 1 :] if known in marks else found

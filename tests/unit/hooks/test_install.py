@@ -321,8 +321,8 @@ def comments_of(one: SettingsFile) -> list[str]:
     [
         ("{", "line 1 is not JSON"),
         ('{\n"a": nope}', "line 2 is not JSON"),
-        ("[]", "the file is no object"),
-        ('{"mcpServers": 7}', "mcpServers is no object"),
+        ("[]", "the file is not an object"),
+        ('{"mcpServers": 7}', "mcpServers is not an object"),
         ("[" * 100_000, "nested too deeply"),
         ('{"a": 1} x', "is not JSON"),
     ],

@@ -1,1 +1,1 @@
-"""Writes the MCP server and the hooks into the settings of agents and editors, and takes them out again."""
+"""Writes the MCP server and the hooks into the settings of agents and editors, and removes them."""

@@ -1,4 +1,4 @@
-"""The agents and editors: which files hold their settings, and what is written into these. Opens nothing."""
+"""The agents and editors: which files contain their settings, and what is written into these. Opens nothing."""
 
 import os
 import shlex
@@ -18,14 +18,14 @@ _HOOK_SECONDS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
-    """A settings file, and what belongs into it."""
+    """A settings file, and the entries that belong in it."""
 
     path: Path
     entries: tuple[SettingsEntry, ...]
 
 
 def settings_files(client: str, command: Sequence[str], *, hooks: bool = True) -> list[SettingsFile]:
-    """Return the settings files of a client with what belongs into them. ``command`` starts this program."""
+    """Return the settings files of a client with the entries that belong in them. ``command`` starts this program."""
     server = {"command": command[0], "args": [*command[1:], "mcp"]}
     match client:
         case "claude-code":
@@ -56,7 +56,7 @@ def settings_files(client: str, command: Sequence[str], *, hooks: bool = True) -
             path = _code_home() / "Code" / "User" / "mcp.json"
             return [SettingsFile(path, (SettingsEntry("member", ("servers", NAME), {"type": "stdio", **server}),))]
         case _:
-            raise PromptuaryError(f"{client[:60]!r} is no agent that is known")
+            raise PromptuaryError(f"{client[:60]!r} is not a known agent")
 
 
 def _with_hooks(
@@ -66,7 +66,7 @@ def _with_hooks(
 
 
 def _hooks(client: str, command: Sequence[str]) -> tuple[SettingsEntry, ...]:
-    # Gemini counts milliseconds.
+    # Gemini's unit is milliseconds.
     seconds = _HOOK_SECONDS * 1_000 if client == "gemini" else _HOOK_SECONDS
     events: Mapping[str, str] = AGENTS[client].events
     return tuple(

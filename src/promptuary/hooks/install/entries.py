@@ -1,8 +1,8 @@
-"""What install writes into a settings file, piece by piece: whose it is, how it gets in, and how it gets out. Pure.
+"""The entries that install writes into a settings file: who owns them, how they are added and removed. Pure.
 
-An entry is ours if install noted that it wrote that value, or if it is what install writes with a program in another
-place. Everything else is somebody's own: it is never replaced or taken out unless the person asks for that. Of a hook
-our command is the entry: what stands beside it in its group is somebody's own, whatever is asked for.
+An entry is ours if install recorded that it wrote that value, or if it is what install writes for a program in another
+place. Everything else is the person's: it is never replaced or removed unless the person asks for that. Of a hook, our
+command is the entry: other commands in its group are the person's, and never change.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,19 +15,19 @@ from promptuary.hooks.install.hook_commands import commands_like, hook_words, ow
 from promptuary.hooks.install.jsonc import MISSING
 
 Standing = Literal["as wanted", "ours", "changed", "foreign"]
-"""Of a value that is there: what is wanted, what install wrote earlier, the same program with changes, or another."""
+"""An existing value is the wanted one, one that install wrote earlier, the same program with changes, or another."""
 
 _APPROVALS: Final = frozenset({"tools"})
-"""What Codex writes into the table of a server: the tools that the person lets it call without asking.
+"""A key that Codex writes into the table of a server: the tools that the person lets it call without asking.
 
-They are no change of our entry, and stay while there is a server. They go with it: Codex does not start with approvals
-of a server that has no command.
+It does not count as a change of our entry, and stays while the server does. It is removed with the server: Codex does
+not start if there are approvals for a server without a command.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsEntry:
-    """Something that is in a settings file once it is written: the value of a member, a table, or a group of hooks.
+    """An entry of a settings file: the value of a member, a table, or a group of hooks.
 
     A group is an item of a list, and has one command when it is written.
     """
@@ -38,20 +38,20 @@ class SettingsEntry:
 
     @property
     def where(self) -> str:
-        """Its place as a person reads it."""
+        """Its place, for a person."""
         return ".".join(self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class EditedText:
-    """A text after an entry was put in or taken out, and a sentence if the entry was left as it is."""
+    """A text after an entry was added or removed, and a sentence if the entry was left unchanged."""
 
     text: str
     left: str = ""
 
 
 def put_in(text: str, entry: SettingsEntry, written: Sequence[Any], *, force: bool) -> EditedText:
-    """Return ``text`` with an entry. ``written`` are values that install has put there before.
+    """Return ``text`` with an entry. ``written`` are the values that install wrote there earlier.
 
     Raises ``PromptuaryError`` if something else is there, unless ``force`` replaces it.
     """
@@ -66,7 +66,7 @@ def put_in(text: str, entry: SettingsEntry, written: Sequence[Any], *, force: bo
     if standing == "as wanted":
         return EditedText(text)
     if standing == "changed" and not force:
-        return EditedText(text, f"{entry.where} has changes of yours and stays as it is; --force writes it anew")
+        return EditedText(text, f"{entry.where} has changes of yours and stays as it is; --force overwrites it")
     if standing == "foreign" and not force:
         raise PromptuaryError(f"{_whose(entry, written)}; --force replaces it, and --undo puts it back")
     match entry.kind:
@@ -81,10 +81,10 @@ def put_in(text: str, entry: SettingsEntry, written: Sequence[Any], *, force: bo
 
 
 def take_out(text: str, entry: SettingsEntry, written: Sequence[Any], before: str | None, *, force: bool) -> EditedText:
-    """Return ``text`` without an entry that install wrote, and with what was there before it.
+    """Return ``text`` without an entry that install wrote, and with the entry that it replaced.
 
-    ``written`` are the values that install has put there, ``before`` is the text without any of them; ``None`` if that
-    is not known. What is not as install wrote it is left, unless ``force`` takes it out.
+    ``written`` are the values that install wrote there, ``before`` is the text without any of them; ``None`` if that
+    is not known. An entry that differs from what install wrote is left, unless ``force`` removes it.
     """
     if entry.kind == "item":
         return _without_hook(text, entry, written, before, force=force)
@@ -128,7 +128,7 @@ def _without_hook(
 
 
 def _with_hook(text: str, entry: SettingsEntry) -> str:
-    """Put a hook in, in the place of those of other installations: all of them would run."""
+    """Add a hook in place of those of other installations: otherwise all of them would run."""
     there = commands_like(text, entry.path, _hook(entry.value))
     if not there:
         return jsonc.with_item(text, entry.path, entry.value)
@@ -152,7 +152,7 @@ def _hook_standing(text: str, entry: SettingsEntry, written: Sequence[Any]) -> S
 def _standing(
     value: Any, wanted: Mapping[str, Any], written: Sequence[Any], words: Callable[[Mapping[str, Any]], list[str]]
 ) -> Standing:
-    """Return what a value is that stands where ``wanted`` belongs. ``words`` returns its command."""
+    """Classify the value in the place of ``wanted``. ``words`` returns its command."""
     if value == wanted:
         return "as wanted"
     if value in written:
@@ -166,7 +166,7 @@ def _standing(
 
 
 def _hook(group: Any) -> Mapping[str, Any]:
-    """Return the command of a group that install writes; nothing if a note was damaged."""
+    """Return the command of a group that install writes; empty if the record is damaged."""
     match group:
         case {"hooks": [dict() as one, *_]}:
             return one
@@ -184,7 +184,7 @@ def _value_at(text: str, entry: SettingsEntry) -> Any:
 
 
 def _own_value_at(text: str, entry: SettingsEntry) -> Any:
-    """Return the value of an entry without what an agent writes into it; ``MISSING`` if there is none."""
+    """Return the value of an entry without the keys that an agent adds; ``MISSING`` if there is none."""
     found = _value_at(text, entry)
     if entry.kind != "table" or not isinstance(found, Mapping):
         return found
@@ -192,7 +192,7 @@ def _own_value_at(text: str, entry: SettingsEntry) -> Any:
 
 
 def _kept(before: str | None, entry: SettingsEntry) -> int:
-    """Return how much of the path of an entry was there before: that stays, even if it is empty."""
+    """Return how many steps of an entry's path existed before: these stay, even if they are empty."""
     return len(entry.path) if before is None else jsonc.depth(before, entry.path)
 
 

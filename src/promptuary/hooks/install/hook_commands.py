@@ -1,8 +1,8 @@
-"""Our commands among the hooks of a settings file: found, replaced and taken out one by one. Pure.
+"""Finds, replaces and removes our commands among the hooks of a settings file, one by one. Pure.
 
 Agents keep hooks in groups: a list of commands, perhaps with a matcher. A group is the person's: they may have written
-it, or have put commands of their own beside ours. So a change concerns one command, and a group goes only when no
-command is left in it. Whose a command is, and what becomes of it, is decided elsewhere.
+it, or have added their own commands to it. So a change affects one command, and a group is removed only when it has no
+command left. Which commands are ours, and what to do with them, is decided elsewhere.
 """
 
 import os
@@ -14,12 +14,12 @@ from typing import Any, Final
 from promptuary.hooks.install import jsonc
 
 NAME: Final = "promptuary"
-"""What the server is called in the settings of others."""
+"""The name of the server in the settings of other programs."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookCommand:
-    """A command of a hook: its group, its place in that, its value, how that is written, and the group without it."""
+    """A command of a hook: its group, its position there, its value, its source text, and the group without it."""
 
     group: int
     place: int
@@ -29,7 +29,7 @@ class HookCommand:
 
 
 def commands_like(text: str, path: tuple[str, ...], wanted: Mapping[str, Any]) -> list[HookCommand]:
-    """Return every command below ``path`` that runs what ``wanted`` runs, by whichever installation, in order."""
+    """Return every command below ``path`` that runs what ``wanted`` runs, of any installation, in order."""
     arguments = own_arguments(hook_words(wanted))
     found: list[HookCommand] = []
     for group, (value, _) in enumerate(jsonc.items(text, path)):
@@ -46,19 +46,19 @@ def commands_like(text: str, path: tuple[str, ...], wanted: Mapping[str, Any]) -
 
 
 def with_command(text: str, path: tuple[str, ...], one: HookCommand, value: Mapping[str, Any]) -> str:
-    """Return ``text`` with ``value`` in the place of a command; an equal one stays as it is written."""
+    """Return ``text`` with a command replaced by ``value``; the text of an equal command does not change."""
     return text if one.value == value else jsonc.with_other_item(text, (*path, one.group, "hooks"), one.place, value)
 
 
 def with_raw_command(text: str, path: tuple[str, ...], one: HookCommand, raw: str) -> str:
-    """Return ``text`` with ``raw`` in the place of a command."""
+    """Return ``text`` with a command replaced by ``raw``."""
     return jsonc.with_raw_item(text, (*path, one.group, "hooks"), one.place, raw)
 
 
 def without_command(text: str, path: tuple[str, ...], one: HookCommand, *, keep: int) -> str:
-    """Return ``text`` without a command, and without its group if nothing is left to run in it.
+    """Return ``text`` without a command, and without its group if that has no other command.
 
-    The first ``keep`` steps of the path stay, even if they are empty then.
+    The first ``keep`` steps of the path stay, even if they become empty.
     """
     inside: jsonc.Path = (*path, one.group, "hooks")
     if len(jsonc.items(text, inside)) == 1:
@@ -67,18 +67,18 @@ def without_command(text: str, path: tuple[str, ...], one: HookCommand, *, keep:
 
 
 def hook_words(value: Mapping[str, Any]) -> list[str]:
-    """Return the words of the command of a hook; none if it has no command that a shell would take."""
+    """Return the words of the command of a hook; none if it has no command that a shell would accept."""
     command = value.get("command")
     try:
         return shlex.split(command) if isinstance(command, str) else []
-    except ValueError:  # a quotation mark without its partner
+    except ValueError:  # an unclosed quotation mark
         return []
 
 
 def own_arguments(words: Sequence[str]) -> list[str] | None:
-    """Return what follows this program in a command, if it is started as install writes it, by a whole path."""
+    """Return the arguments of this program in a command that starts it as install writes it, by an absolute path."""
     if not words or not words[0].startswith("/"):
         return None
     if list(words[1:3]) == ["-m", NAME]:
         return list(words[3:])
-    return list(words[1:]) if os.path.basename(words[0]) == NAME else None  # noqa: PTH119  (a text, no file)
+    return list(words[1:]) if os.path.basename(words[0]) == NAME else None  # noqa: PTH119  (a text, not a file)

@@ -1,7 +1,7 @@
-"""Plans the change of a client's settings, makes it, and undoes it.
+"""Plans the change of a client's settings, applies it, and undoes it.
 
-What install has written is noted, and that decides what is ours: whole files come back where nobody changed them
-since, else our entries are taken out alone, and what stood in their place comes back.
+Install records what it has written, and that decides what is ours: a file that nobody has changed since is restored
+whole; from any other, only our entries are removed, and the entries that they replaced are restored.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from promptuary.machine import NotedSettings, WrittenEntry
 
 Undone = Literal["as it was", "taken out", "not there", "left"]
-"""What became of a file: all of it as before; our entries taken out; nothing of ours in it; it could not be undone."""
+"""The result for a file: restored whole; our entries removed; nothing of ours in it; it could not be undone."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsChange:
-    """A settings file as it is and as it is to be, ``None`` if there is none.
+    """A settings file before and after a change, ``None`` if there is none.
 
-    ``without`` is what undoing gives back, ``entries`` are what is ours in it, and ``left`` says what stays as it is
-    although something else is wanted. A change may be one of our notes alone.
+    ``without`` is the text that undoing restores, ``entries`` are ours in it, and ``left`` says what stays unchanged
+    although something else is wanted. A change may affect only our record.
     """
 
     path: Path
@@ -52,7 +52,7 @@ class SettingsChange:
 
     @property
     def diff(self) -> str:
-        """The change as a patch; empty if the file stays as it is."""
+        """The change as a patch; empty if the file does not change."""
         name = str(self.path)
         old, new = (self.before or "").splitlines(), (self.after or "").splitlines()
         source, target = (name if text is not None else "/dev/null" for text in (self.before, self.after))
@@ -61,7 +61,7 @@ class SettingsChange:
 
 @dataclass(frozen=True, slots=True)
 class UndoneFile:
-    """What undoing does to a file, and why if something stays: a sentence for each thing."""
+    """What undoing does to a file, and a sentence for each entry that stays, with the reason."""
 
     change: SettingsChange
     how: Undone
@@ -69,14 +69,14 @@ class UndoneFile:
 
     @property
     def reason(self) -> str:
-        """Why something stays, in one text; empty if nothing does."""
+        """Why entries stay, in one text; empty if none do."""
         return "; ".join(self.reasons)
 
 
 def planned(client: str, files: Sequence[SettingsFile], *, force: bool = False) -> list[SettingsChange]:
-    """Return what is to be changed so that the settings hold ``files``, and nothing else that install wrote earlier.
+    """Return the changes that make the settings contain ``files``, and nothing else that install wrote earlier.
 
-    Raises ``PromptuaryError``, which names the file, if a file cannot be changed, or holds an entry of somebody else.
+    Raises ``PromptuaryError``, which names the file, if a file cannot be changed, or has somebody else's entry.
     """
     noted = {one.path: one for one in noted_files(client)}
     wanted = {one.path: one.entries for one in files}
@@ -95,7 +95,7 @@ def planned(client: str, files: Sequence[SettingsFile], *, force: bool = False) 
 
 
 def write(client: str, changes: Sequence[SettingsChange]) -> None:
-    """Make the changes, after noting how to undo them."""
+    """Apply the changes, after recording how to undo them."""
     edits = [
         settings_edit(one.path, one.before, one.after, without=one.without, entries=one.entries)
         for one in changes
@@ -114,7 +114,7 @@ def planned_undo(client: str, files: Sequence[SettingsFile], *, force: bool = Fa
 
 
 def undo(client: str, steps: Sequence[UndoneFile]) -> list[UndoneFile]:
-    """Undo what was written for a client, as it was planned; return what became of each file."""
+    """Undo what was written for a client, as planned; return the result for each file."""
     noted = {one.path for one in noted_files(client)}
     edits = [
         settings_edit(one.change.path, one.change.before, one.change.after, entries=one.change.entries)
@@ -131,7 +131,7 @@ def undo(client: str, steps: Sequence[UndoneFile]) -> list[UndoneFile]:
 def _changed(
     path: Path, wanted: Sequence[SettingsEntry], noted: NotedSettings | None, *, force: bool
 ) -> SettingsChange:
-    """Return the change of one file: what is wanted is put in, what install wrote and is not wanted now taken out."""
+    """Return the change of one file: adds the wanted entries, and removes those of install that are not wanted now."""
     before = config_text(path)
     text, left = before or "", list[str]()
     known = {} if noted is None else {_name(one): one for one in noted.entries}
@@ -155,7 +155,7 @@ def _changed(
 
 
 def _without(path: Path, text: str | None, noted: NotedSettings | None) -> str | None:
-    """Return what a file is without anything of ours."""
+    """Return the text of a file without our entries."""
     if noted is None or text is None:
         return text
     return noted.without if noted.is_as_written(text) else _taken_out(path, text, noted, force=False)[0]
@@ -186,7 +186,7 @@ def _undone(path: Path, wanted: Sequence[SettingsEntry], noted: NotedSettings | 
 def _taken_out(
     path: Path, text: str, noted: NotedSettings | None, *, force: bool
 ) -> tuple[str | None, list[WrittenEntry], list[str]]:
-    """Return a text without what was noted, which entries stay, and why."""
+    """Return a text without the recorded entries, which of them stay, and why."""
     left: list[WrittenEntry] = []
     reasons: list[str] = []
     if noted is None:

@@ -1,7 +1,7 @@
-"""Changes the text of JSON, with or without comments, and leaves every other byte as it is. Pure.
+"""Edits the text of JSON, with or without comments, and keeps every other byte. Pure.
 
-Settings files have comments, trailing commas and a layout that their owner chose. They are read into values with the
-places where these stand; a change is made in the text at such a place. Nesting and length are bounded.
+Settings files have comments, trailing commas and a layout that their owner chose. They are parsed into values with
+their positions; a change edits the text at such a position. Nesting and length are bounded.
 """
 
 import json
@@ -19,18 +19,18 @@ _STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _SCALAR: Final = re.compile(r"true|false|null|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 
 MISSING: Final = object()
-"""The value of what is not there."""
+"""Stands for a value that does not exist."""
 
 Path = tuple[str | int, ...]
-"""The way to a value: names of members, and numbers of items that are known to be there."""
+"""The path of a value: names of members, and indexes of existing items."""
 
 
 @dataclass(slots=True)
 class JsonNode:
-    """A value, and where it stands: ``start`` and ``end`` in the text.
+    """A value with its position: ``start`` and ``end`` in the text.
 
-    ``members`` of an object have their keys and where these begin; ``comma`` is the place after a comma that follows
-    the last member or item, else -1.
+    ``members`` of an object have their keys and the positions of these; ``comma`` is the position after a comma that
+    follows the last member or item, else -1.
     """
 
     value: Any
@@ -41,12 +41,12 @@ class JsonNode:
     comma: int = -1
 
     def member(self, name: str) -> "JsonNode | None":
-        """Return the value of a member; of several of one name the last, as every parser does."""
+        """Return the value of a member; the last of several with the same name, as every parser does."""
         return next((node for key, _, node in reversed(self.members) if key == name), None)
 
 
 def parsed(text: str) -> JsonNode:
-    """Return what ``text`` holds. Raises ``PromptuaryError`` if that is no JSON."""
+    """Parse ``text``. Raises ``PromptuaryError`` if it is not JSON."""
     if len(text) > _LONGEST:
         raise PromptuaryError("the file is too large")
     node = _value(text, _blank(text, 0), 0)
@@ -62,13 +62,13 @@ def value_at(text: str, path: Path) -> Any:
 
 
 def raw_at(text: str, path: Path) -> str:
-    """Return how the value at ``path`` is written; empty if there is none."""
+    """Return the source text of the value at ``path``; empty if there is none."""
     node = _at(text, path)
     return "" if node is None else text[node.start : node.end]
 
 
 def items(text: str, path: Path) -> list[tuple[Any, str]]:
-    """Return the items of the list at ``path``, each with how it is written; none if there is no such list."""
+    """Return the items of the list at ``path``, each with its source text; none if there is no such list."""
     node = _at(text, path)
     return [] if node is None else [(one.value, text[one.start : one.end]) for one in node.items]
 
@@ -79,12 +79,12 @@ def depth(text: str, path: Path) -> int:
 
 
 def is_empty(text: str) -> bool:
-    """Tell whether ``text`` holds nothing: an object without members and without comments, or white space."""
+    """Return whether ``text`` is empty: an object without members and without comments, or white space."""
     return re.fullmatch(r"\ufeff?[ \t\r\n]*(?:\{[ \t\r\n]*\}[ \t\r\n]*)?", text) is not None
 
 
 def with_entry(text: str, path: Path, value: Any) -> str:
-    """Return ``text`` with ``value`` as the member at ``path``; objects on the way are added. An equal one stays."""
+    """Return ``text`` with ``value`` as the member at ``path``, adding missing objects. An equal value is kept."""
     if _is_blank(text):
         return f"{text}{_dumped(_nested(path, value), '', text)}{_newline(text)}"
     node, left = _deepest(parsed(text), path)
@@ -94,39 +94,39 @@ def with_entry(text: str, path: Path, value: Any) -> str:
 
 
 def with_raw(text: str, path: Path, raw: str) -> str:
-    """Return ``text`` with ``raw`` in the place of the value at ``path``, which must be there."""
+    """Return ``text`` with the value at ``path``, which must exist, replaced by ``raw``."""
     node, _ = _deepest(parsed(text), path)
     return text[: node.start] + raw + text[node.end :]
 
 
 def with_item(text: str, path: Path, value: Any) -> str:
-    """Return ``text`` with ``value`` as an item of the list at ``path``, unless it is among the items already."""
+    """Return ``text`` with ``value`` as an item of the list at ``path``, unless the list already contains it."""
     if _is_blank(text):
         return with_entry(text, path, [value])
     node, left = _deepest(parsed(text), path)
     if left:
         return with_entry(text, path, [value])
     if not isinstance(node.value, list):
-        raise PromptuaryError(f"{'.'.join(map(str, path))} is no list")
+        raise PromptuaryError(f"{'.'.join(map(str, path))} is not a list")
     return text if value in node.value else _inserted(text, node, "", value)
 
 
 def with_raw_item(text: str, path: Path, number: int, raw: str) -> str:
-    """Return ``text`` with ``raw`` in the place of an item of the list at ``path``."""
+    """Return ``text`` with an item of the list at ``path`` replaced by ``raw``."""
     one = _deepest(parsed(text), path)[0].items[number]
     return text[: one.start] + raw + text[one.end :]
 
 
 def with_other_item(text: str, path: Path, number: int, value: Any) -> str:
-    """Return ``text`` with ``value`` in the place of an item of the list at ``path``."""
+    """Return ``text`` with an item of the list at ``path`` replaced by ``value``."""
     one = _deepest(parsed(text), path)[0].items[number]
     return text[: one.start] + _indented(text, one, value) + text[one.end :]
 
 
 def without_entry(text: str, path: Path, *, keep: int) -> str:
-    """Return ``text`` without the member at ``path``, and without what holds it if that is empty then.
+    """Return ``text`` without the member at ``path``, and without its parents if they become empty.
 
-    The first ``keep`` steps of the path stay, empty or not, as does what has a comment in it.
+    The first ``keep`` steps of the path stay, empty or not, and so does a parent with a comment in it.
     """
     node, left = _deepest(parsed(text), path[:-1])
     places = [] if left else [number for number, (key, _, _) in enumerate(node.members) if key == path[-1]]
@@ -137,7 +137,7 @@ def without_entry(text: str, path: Path, *, keep: int) -> str:
 
 
 def without_item(text: str, path: Path, number: int, *, keep: int) -> str:
-    """Return ``text`` without an item of the list at ``path``, and without what holds it if that is empty then."""
+    """Return ``text`` without an item of the list at ``path``, and without its parents if they become empty."""
     node, _ = _deepest(parsed(text), path)
     text = _removed(text, node, [(one.start, one.end) for one in node.items], number)
     return _pruned(text, path, keep)
@@ -163,14 +163,14 @@ def _at(text: str, path: Path) -> JsonNode | None:
 
 
 def _deepest(node: JsonNode, path: Path) -> tuple[JsonNode, Path]:
-    """Return the last value on the way that exists, and what of the path is missing."""
+    """Return the last existing value on the path, and the missing rest of the path."""
     for number, name in enumerate(path):
         if isinstance(name, int):
             node = node.items[name]
             continue
         if not isinstance(node.value, dict):
             where = ".".join(map(str, path[:number])) or "the file"
-            raise PromptuaryError(f"{where} is no object")
+            raise PromptuaryError(f"{where} is not an object")
         found = node.member(name)
         if found is None:
             return node, path[number:]
@@ -181,7 +181,7 @@ def _deepest(node: JsonNode, path: Path) -> tuple[JsonNode, Path]:
 def _inserted(text: str, node: JsonNode, before: str, value: Any) -> str:
     """Return ``text`` with one more member or item at the end of an object or list, in its own layout.
 
-    A comment on the line of the last one stays with that.
+    A comment on the line of the last one stays with it.
     """
     parts = [(start, one.end) for _, start, one in node.members] or [(one.start, one.end) for one in node.items]
     newline, close = _newline(text), node.end - 1
@@ -207,12 +207,12 @@ def _inserted(text: str, node: JsonNode, before: str, value: Any) -> str:
 
 
 def _comments(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Return where comments stand between two places that have nothing but comments and white space between them."""
+    """Return the positions of comments in a range that has only comments and white space."""
     return [found.span() for found in _COMMENT.finditer(text, start, end)]
 
 
 def _removed(text: str, node: JsonNode, spans: list[tuple[int, int]], number: int) -> str:
-    """Return ``text`` without a member or item and without one comma. Every comment around it stays."""
+    """Return ``text`` without a member or item and one comma. Every comment around it stays."""
     start, end = spans[number]
     is_last = number == len(spans) - 1
     above = node.start + 1 if not number else _blank(text, spans[number - 1][1]) + 1
@@ -225,12 +225,12 @@ def _removed(text: str, node: JsonNode, spans: list[tuple[int, int]], number: in
     rest = f" {kept}{text[after:]}" if kept else text[stop:]
     head = text[: start if kept else begin]
     if comma < 0 and number:
-        head = head[: above - 1] + head[above:]  # the comma after the one before
+        head = head[: above - 1] + head[above:]  # the comma after the previous one
     return head + rest
 
 
 def _with_blanks(text: str, before: tuple[int, int], after: int, close: int, *, is_last: bool) -> tuple[int, int]:
-    """Return from where to where to cut what ends at ``after``, with the white space that is there for it alone."""
+    """Return the range to cut for what ends at ``after``, with the white space that belongs only to it."""
     above, start = before
     line = text.rfind("\n", above, start)
     blank_end = len(text) - len(text[after:].lstrip(" \t"))
@@ -250,7 +250,7 @@ def _indented(text: str, node: JsonNode, value: Any) -> str:
 
 
 def _dumped(value: Any, indent: str, text: str) -> str:
-    """Return a value as JSON in lines that begin with ``indent``, in the manner of ``text``."""
+    """Return a value as JSON in lines that begin with ``indent``, in the style of ``text``."""
     shown = json.dumps(value, ensure_ascii=False, indent=_step(text))
     return shown.replace("\n", f"{_newline(text)}{indent}")
 
@@ -266,13 +266,13 @@ def _newline(text: str) -> str:
 
 
 def _step(text: str) -> str:
-    """Return what the text indents by: what its first indented line begins with, else two spaces."""
+    """Return the indentation unit of the text: the indentation of its first indented line, else two spaces."""
     found = re.search(r"^([ \t]+)\S", text, re.MULTILINE)
     return found[1] if found and len(found[1]) <= 8 else "  "
 
 
 def _indent(text: str, place: int) -> str:
-    """Return the white space that the line of ``place`` begins with."""
+    """Return the indentation of the line at ``place``."""
     line = text[text.rfind("\n", 0, place) + 1 : place].lstrip("\ufeff")
     return line[: len(line) - len(line.lstrip(" \t"))]
 
@@ -345,4 +345,4 @@ def _decoded(text: str, found: re.Match[str]) -> Any:
 
 
 def _wrong(text: str, place: int) -> PromptuaryError:
-    return PromptuaryError(f"line {text.count(chr(10), 0, place) + 1} is not JSON, which must be mended first")
+    return PromptuaryError(f"line {text.count(chr(10), 0, place) + 1} is not JSON; correct it first")

@@ -1,7 +1,7 @@
-"""Where the statements of a TOML file stand in its text: headings, and keys with their values. Pure.
+"""Finds the positions of the statements of a TOML file: headings, and keys with their values. Pure.
 
-The text is one that ``tomllib`` has read already, so this does not look for mistakes; it only finds places, also those
-of the members of inline tables. What the values are is left to ``tomllib``.
+``tomllib`` has already parsed the text, so this does not look for mistakes; it only finds positions, also those of the
+members of inline tables. The values are left to ``tomllib``.
 """
 
 import re
@@ -32,7 +32,7 @@ _PLAIN: Final = re.compile(r"[^,\[\]{}#\r\n\"']+")
 class TomlPair:
     """A key and its value: where the key begins, where the value begins and ends.
 
-    ``members`` are those of an inline table, ``None`` if the value is something else.
+    ``members`` are those of an inline table, ``None`` for any other value.
     """
 
     path: tuple[str, ...]
@@ -44,7 +44,7 @@ class TomlPair:
 
 @dataclass(frozen=True, slots=True)
 class TomlTable:
-    """A heading with the pairs below it; the first table of a file has no heading, and ``end`` is then ``start``."""
+    """A heading with the pairs below it; the first table of a file has no heading, so its ``end`` is ``start``."""
 
     path: tuple[str, ...]
     start: int
@@ -54,7 +54,7 @@ class TomlTable:
 
     @property
     def stop(self) -> int:
-        """Where the last of it ends."""
+        """The end of the last pair, or of the heading."""
         return self.pairs[-1].end if self.pairs else self.end
 
 

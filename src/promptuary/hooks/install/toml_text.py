@@ -1,8 +1,8 @@
-"""Adds a table to the text of a TOML file, replaces it, and takes it out; every other byte stays. Pure.
+"""Adds, replaces and removes a table in the text of a TOML file; every other byte stays. Pure.
 
-A table may be written as a heading with lines below it, as dotted keys, or in an inline table: what is there is changed
-in the form that it has, and a new one is added in the form that the file allows. Every change is read again with
-``tomllib``: if it is not exactly what it should be, it is refused.
+A table may be written as a heading with lines below it, as dotted keys, or in an inline table: an existing one keeps
+its form, and a new one is added in the form that the file allows. Every result is parsed again with ``tomllib``: if it
+is not exactly what it should be, it is refused.
 """
 
 import json
@@ -23,8 +23,8 @@ Path = tuple[str, ...]
 class _Part:
     """A part of the text that belongs to a table: a section with its heading, a line, or a member of an inline table.
 
-    ``key`` is how the table is called there, ``below`` what of it the part is about, empty if all of it. ``pairs`` are
-    those of the table that stand in the part. ``around`` are the members that a member is one of.
+    ``key`` is the name of the table there, ``below`` the path in the table that the part is about, empty for all of it.
+    ``pairs`` are the pairs of the table in the part. ``around`` are all members of the inline table of a member.
     """
 
     form: Literal["section", "line", "member"]
@@ -47,14 +47,14 @@ def value_at(text: str, path: Path) -> Any:
 
 
 def is_empty(text: str) -> bool:
-    """Tell whether ``text`` is white space alone."""
+    """Return whether ``text`` is only white space."""
     return not text.strip(" \t\r\n\ufeff")
 
 
 def with_table(text: str, path: Path, values: Mapping[str, Any], staying: Container[str] = ()) -> str:
-    """Return ``text`` with a table at ``path``, in the place of the one that is there.
+    """Return ``text`` with a table at ``path``, which replaces an existing one.
 
-    What that one has under the names in ``staying`` is in the new one, too, as it is written.
+    The pairs of the existing one with names in ``staying`` are copied to the new one, as they are written.
     """
     before = value_at(text, path)
     stays = {name: one for name, one in before.items() if name in staying} if isinstance(before, dict) else {}
@@ -71,7 +71,7 @@ def with_table(text: str, path: Path, values: Mapping[str, Any], staying: Contai
 
 
 def with_table_of(text: str, path: Path, before: str) -> str:
-    """Return ``text`` with the table at ``path`` as it is written in ``before``, in the place of the one there."""
+    """Return ``text`` with the table at ``path`` as it is written in ``before``, which replaces the existing one."""
     old = _parts(before, path)
     parts = _parts(text, path)
     if not parts or not old:
@@ -99,7 +99,7 @@ def _lines(path: Path, values: Mapping[str, Any]) -> list[str]:
 
 
 def _parts(text: str, path: Path) -> list[_Part]:
-    """Return what belongs to the table at ``path``, in order."""
+    """Return the parts that belong to the table at ``path``, in order."""
     return list(_found(tables(text), path))
 
 
@@ -124,19 +124,19 @@ def _below(pairs: tuple[TomlPair, ...], left: Path, *, is_line: bool) -> Iterato
 
 
 def _spelled(part: _Part, path: Path, values: Mapping[str, Any], kept: list[str], text: str) -> str:
-    """Return a table in the form of a part that it replaces, with pairs that are ``kept`` as they are written."""
+    """Return a table in the form of the part that it replaces, with the ``kept`` pairs as they are written."""
     if part.form == "section":
         return _newline(text).join([*_lines(path, values), *kept])
     return f"{_dotted(part.key)} = {_inline(values, kept)}"
 
 
 def _raw(text: str, pair: TomlPair) -> str:
-    """Return a pair as it is written, by the names that it has in its table."""
+    """Return a pair as it is written, with its key relative to its table."""
     return f"{_dotted(pair.path)} = {text[pair.value : pair.end]}"
 
 
 def _replaced(text: str, parts: list[_Part], texts: list[str]) -> str:
-    """Return ``text`` with ``texts`` in the place of the first part, and without the others."""
+    """Return ``text`` with the first part replaced by ``texts``, and without the others."""
     newline = _newline(text)
     between = {"section": newline * 2, "line": newline, "member": ", "}[parts[0].form]
     for number, part in reversed(list(enumerate(parts))):
@@ -160,7 +160,7 @@ def _without_member(text: str, part: _Part) -> str:
 
 
 def _without_lines(text: str, part: _Part) -> str:
-    """Cut lines; if a comment stands behind them that stays, else a blank line before a section goes with it."""
+    """Cut lines; a comment after them stays; without one, a blank line before a section is also cut."""
     rest = text[part.end :]
     ended = re.match(r"[ \t]*(\r?\n|$)", rest)
     if ended is None:
@@ -185,7 +185,7 @@ def _added(text: str, path: Path, values: Mapping[str, Any]) -> str:
 
 
 def _inline_around(text: str, path: Path) -> tuple[TomlPair, Path] | None:
-    """Return the inline table that a table at ``path`` has to stand in, and what it is called there."""
+    """Return the inline table that must contain a table at ``path``, and the key of the table there."""
     for table in tables(text):
         if path[: len(table.path)] == table.path and not table.is_item:
             found = _innermost(table.pairs, path[len(table.path) :])
@@ -211,17 +211,17 @@ def _with_member(text: str, table: TomlPair, key: Path, values: Mapping[str, Any
 
 
 def _check_tables(text: str, path: Path, values: Mapping[str, Any]) -> None:
-    """Raise ``PromptuaryError`` if something on the way to ``path`` is no table."""
+    """Raise ``PromptuaryError`` if a value on the path is not a table."""
     for number in range(1, len(path)):
         value = value_at(text, path[:number])
         if value is not MISSING and not isinstance(value, dict):
-            what = "an array of tables" if isinstance(value, list) else "no table"
+            what = "an array of tables" if isinstance(value, list) else "not a table"
             where = ".".join(path[:number])
             raise PromptuaryError(f"{where} is {what}; make it a table that can hold {_line(path, values)}")
 
 
 def _checked(after: str, before: str, path: Path, values: Any) -> str:
-    """Return ``after`` if it differs from ``before`` in the table at ``path`` alone."""
+    """Return ``after`` if it differs from ``before`` only in the table at ``path``."""
     try:
         found, expected = _parsed(after), _parsed(before)
     except PromptuaryError as error:
@@ -234,7 +234,7 @@ def _checked(after: str, before: str, path: Path, values: Any) -> str:
 
 def _by_hand(path: Path, values: Any) -> PromptuaryError:
     if not isinstance(values, dict):
-        return PromptuaryError(f"[{_dotted(path)}] cannot be taken out of the text; take it out yourself")
+        return PromptuaryError(f"[{_dotted(path)}] cannot be removed from the text; remove it yourself")
     return PromptuaryError(
         f"{'.'.join(path)} cannot be added in the form that the file has; add it yourself, before the first heading: "
         f"{_line(path, values)}"
@@ -280,5 +280,5 @@ def _inline(values: Mapping[str, Any], kept: Sequence[str] = ()) -> str:
 
 
 def _value(value: Any) -> str:
-    """Return a text or a list of texts as TOML, which writes both as JSON does."""
+    """Return a string or a list of strings as TOML, which writes both as JSON does."""
     return json.dumps(value, ensure_ascii=False)
