@@ -1,1 +1,1 @@
-"""Adapters to frameworks that agents are built with, one module each; every one of them is an extra."""
+"""Adapters to agent frameworks, one module each; every one of them is an extra."""

@@ -1,10 +1,10 @@
-"""Anthropic's memory tool over Promptuary's notes. What it answers is worded as Anthropic's own tool for files does it.
+"""Anthropic's memory tool over Promptuary's notes. Its answers have the wording of Anthropic's own tool for files.
 
     client.beta.messages.tool_runner(tools=[PromptuaryMemoryTool(p)], ...)
 
-A file of the model is a note. All other notes that the principal may see stand below ``/memories/notes``; the model
-reads them there, and only people change them. There are no empty folders and no empty files. A note keeps its text, but
-for blank lines at its beginning, blank space at its end, and carriage returns: `str_replace` does not look for these.
+A file of the model is a note. All other notes that the principal may see are below ``/memories/notes``; the model can
+read them there, and only people can change them. There are no empty folders or files. A note keeps its text, except for
+blank lines at its beginning, blank space at its end, and carriage returns: `str_replace` does not look for these.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class PromptuaryMemoryTool(BetaAbstractMemoryTool):
         self._notes = PathNotes(promptuary, "memories")
 
     def execute(self, command: BetaMemoryTool20250818Command) -> Any:
-        """Do what the model asks for; what cannot be done is an answer for the model."""
+        """Run the model's command; an error becomes an answer for the model."""
         if wrong := what_is_wrong(command):
             raise ToolError(wrong)
         try:
@@ -61,7 +61,7 @@ class PromptuaryMemoryTool(BetaAbstractMemoryTool):
             raise ToolError(str(error)) from error
 
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
-        """Return a note with numbers of lines, or what there is in a folder."""
+        """Return a note with line numbers, or a list of a folder."""
         name, files = _name(command.path), self._files()
         if name in files:
             lines = self._shown(name, files[name], command.path).split("\n")
@@ -86,14 +86,14 @@ class PromptuaryMemoryTool(BetaAbstractMemoryTool):
         return f"File created successfully at: {command.path}"
 
     def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
-        """Replace a text that stands in a note once."""
+        """Replace a text that occurs in a note once."""
         after, line = replaced(command.path, self._text(command.path), command.old_str, command.new_str or "")
         self._notes.write(self._own(command.path), after)
         shown = numbered(after.split("\n"), max(line - 2, 1), line + 2)
         return f"The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{shown}"
 
     def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
-        """Insert lines behind a line."""
+        """Insert lines after a line."""
         lines = self._text(command.path).split("\n")
         if not 0 <= command.insert_line <= len(lines):
             raise ToolError(
@@ -105,13 +105,13 @@ class PromptuaryMemoryTool(BetaAbstractMemoryTool):
         return f"The file {command.path} has been edited."
 
     def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
-        """Archive a note, or all of a folder: a person can bring them back."""
+        """Archive a note, or all notes of a folder: a person can restore them."""
         for header in self._chosen(command.path, "delete").values():
             self._notes.remove(header)
         return f"Successfully deleted {command.path}"
 
     def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
-        """Give a note another name, or all of a folder."""
+        """Rename a note, or all notes of a folder."""
         chosen = self._chosen(command.old_path, "rename")
         old, new = self._own(command.old_path), self._own(command.new_path)
         if any(one == new or is_below(one, new) or is_below(new, one) for one in self._files()):
@@ -121,14 +121,14 @@ class PromptuaryMemoryTool(BetaAbstractMemoryTool):
         return f"Successfully renamed {command.old_path} to {command.new_path}"
 
     def clear_all_memory(self) -> str:
-        """Archive every file of the model; what is the person's by now stays."""
+        """Archive every file of the model; notes that have become the person's stay."""
         for header in self._notes.names().values():
             with suppress(PromptuaryError):
                 self._notes.remove(header)
         return "All memory cleared"
 
     def _files(self) -> dict[str, NoteHeader]:
-        """Return every file: those of the model, and the notes of others below their folder, by the names of these."""
+        """Return every file by name: those of the model, and the notes of others below their folder."""
         own = dict(self._notes.names())
         others: dict[str, NoteHeader] = {}
         for one in sorted(self._notes.promptuary.memory.list(), key=lambda header: header.path):
@@ -162,7 +162,7 @@ class PromptuaryMemoryTool(BetaAbstractMemoryTool):
         return self._read(files[name], path).body.strip("\n")
 
     def _shown(self, name: str, header: NoteHeader, path: str) -> str:
-        """Return the text of a note; what somebody else wrote stands inside a boundary that it cannot forge."""
+        """Return the text of a note; text that somebody else wrote is put inside a boundary that it cannot forge."""
         if not name.startswith(_OTHERS):
             return self._read(header, path).body
         found = self._notes.promptuary.memory.call_tool("search_recall_memories", {"memory_id": header.id})
@@ -185,14 +185,14 @@ class AsyncPromptuaryMemoryTool(BetaAsyncAbstractMemoryTool):
         self._tool = PromptuaryMemoryTool(promptuary)
 
     async def execute(self, command: BetaMemoryTool20250818Command) -> Any:
-        """Do what the model asks for."""
+        """Run the model's command."""
         return await concurrency.run(lambda: self._tool.execute(command))
 
     view = create = str_replace = insert = delete = rename = execute
 
 
 def _name(path: str) -> str:
-    """Return a path below ``/memories`` as a name; nothing that leads out of it has one."""
+    """Return a path below ``/memories`` as a name. Raises ``ToolError`` if it leads out of there."""
     name = path.removeprefix(_ROOT)
     if name == path or (name and not name.startswith("/")):
         raise ToolError(f"Path must start with {_ROOT}, got: {path[:200]}")

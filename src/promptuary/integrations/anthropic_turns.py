@@ -34,14 +34,14 @@ def run_turn(
 ) -> ParsedBetaMessage[Any]:
     """Run one turn of a thread with the tool runner of the client, and return the model's last message.
 
-    ``options`` are those of a request: the model, how long its answer may be, and so on. If an answer cannot be
+    ``options`` are those of a request: the model, the most tokens of its answer, and so on. If an answer cannot be
     recorded, a warning is logged.
     """
     turn = checked_facade(promptuary).threads.prepare(text, thread=checked_thread(thread))
     if turn.receipt.blocked:
         promptuary.threads.abandon(turn)
         raise PromptuaryError("; ".join(turn.receipt.warnings))
-    # Each request whole: the conversation is kept here, and not by the service.
+    # Each request is complete: the conversation is stored here, not by the service.
     runner = client.beta.messages.tool_runner(tools=list(tools), thread=False, **turn.render("anthropic"), **options)
     said: list[Any] = []
     message: ParsedBetaMessage[Any]

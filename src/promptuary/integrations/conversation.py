@@ -1,13 +1,13 @@
-"""What all adapters share: a thread of ours as an agent of another framework talks in it.
+"""What all adapters share: a thread of ours as the conversation of another framework's agent.
 
-A framework hands over the person's message and what was said since; it gets back what to send. Which request of which
-turn that is follows from these texts alone, so nothing is lost if the process is restarted between two requests. The
-thread is the conversation: its history is sent, and not the one that the framework remembers.
+A framework passes the person's message and what was said since; it gets back what to send. Which request of which turn
+that is follows only from these texts, so nothing is lost if the process is restarted between two requests. The thread
+is the conversation: its history is sent, not the one that the framework remembers.
 
-If a prompt cannot be put together, ``PromptuaryError`` is raised before the model is asked: without what the person
-pointed at, an answer is worth nothing. If an answer cannot be recorded, the run goes on, and a warning is logged.
+If a prompt cannot be assembled, ``PromptuaryError`` is raised before the model is asked: without what the person
+referred to, an answer is worth nothing. If an answer cannot be recorded, the run continues, and a warning is logged.
 
-It knows no framework.
+It does not depend on any framework.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _BLOCKED: Final = "This message does not fit into the window of {:,} tokens: {}"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to send: ``system`` before all else, then ``messages``, then ``loop``.
+    """What to send: first ``system``, then ``messages``, then ``loop``.
 
-    ``messages`` end with the person's message and what it points at; none of them is of another role than user,
-    assistant or tool. ``loop`` is what followed it: a message, or the place of one in what was said, which is sent as
-    the framework has it, with all that only the framework knows of it.
+    ``messages`` end with the person's message and what it points at; their roles are user, assistant or tool. ``loop``
+    is what followed it: a message, or the index of one in ``said``, which is sent as the framework has it, with
+    everything that only the framework knows about it.
     """
 
     turn: Turn
@@ -50,7 +50,7 @@ class Request:
 
 
 class Conversation:
-    """One thread. ``on_turn`` is called with every request before it is sent: for a display of receipts."""
+    """One thread. ``on_turn`` is called with every request before it is sent, for example to show receipts."""
 
     def __init__(
         self, promptuary: Promptuary, thread: str = "main", *, on_turn: Callable[[Turn], None] | None = None
@@ -60,11 +60,10 @@ class Conversation:
         self._turn: Turn | None = None
 
     def request(self, text: str, said: Sequence[Message], earlier: Sequence[Message] = ()) -> Request:
-        """Return the next request for the person's message ``text``, after which ``said`` was said.
+        """Return the next request for the person's message ``text``, which ``said`` followed.
 
-        ``said`` has what the model and its tools said, and messages of the role user that the framework put between.
-        ``earlier`` is what the framework remembers from before ``text``: a thread that does not exist yet begins
-        with it.
+        ``said`` are messages of the model and its tools, and messages of the role user that the framework inserted.
+        ``earlier`` is what the framework remembers from before ``text``: a new thread begins with it.
         """
         threads, spoken = self.promptuary.threads, [one for one in said if one["role"] != "user"]
         turn = self._waiting(text, spoken) if said else None
@@ -73,16 +72,16 @@ class Conversation:
             self._give_up()
             turn = threads.prepare(text, thread=self.thread)
         answered = max((place + 1 for place, one in enumerate(spoken) if one["role"] == "tool"), default=0)
-        if new := spoken[len(turn.said) : answered]:  # what no tool has answered yet is sent as it is
+        if new := spoken[len(turn.said) : answered]:  # unanswered tool calls are sent as they are
             turn = threads.extend(turn, new)
         self._turn = turn
         self._report(turn)
         return Request(turn, _system(turn), _messages(turn), _loop(turn, said))
 
     def finish(self, text: str, said: Sequence[Message]) -> None:
-        """Record what was said after the person's message ``text``; a turn that waits for tools is left waiting.
+        """Record what was said after the person's message ``text``; a turn that waits for tools keeps waiting.
 
-        Raises nothing: an answer that exists is worth more than its record.
+        Raises nothing: the answer is worth more than its record.
         """
         spoken = [one for one in said if one["role"] != "user"]
         if not spoken or _unanswered(spoken):
@@ -99,11 +98,11 @@ class Conversation:
         self._turn = None
 
     def tools(self) -> list[Mapping[str, Any]]:
-        """Return the tools for notes: as MCP has them: a name, a description, a schema."""
+        """Return the tools for notes in the format of MCP: a name, a description, a schema."""
         return [dict(one) for one in self.promptuary.memory.tools("mcp")]
 
     def call_tool(self, name: str, arguments: Mapping[str, object] | str) -> str:
-        """Return what a tool for notes answers, as JSON. Whatever goes wrong is an answer for the model, too."""
+        """Return the answer of a tool for notes, as JSON. An error is also an answer for the model."""
         turn = self._turn
         read = None if turn is None else [as_message(item) for item in turn.said]
         try:
@@ -114,7 +113,7 @@ class Conversation:
         return json.dumps(answer, ensure_ascii=False)
 
     def _waiting(self, text: str, spoken: Sequence[Message]) -> Turn | None:
-        """Return the turn that ``text`` began and in which no more than ``spoken`` was said, if it waits."""
+        """Return the waiting turn that ``text`` began and in which nothing but ``spoken`` was said, if there is one."""
         for turn in (self._turn, self.promptuary.threads.pending(thread=self.thread)):
             if turn is not None and turn.text == text:
                 said = [as_message(item) for item in turn.said]
@@ -126,12 +125,12 @@ class Conversation:
         """Abandon the turn of a run that failed."""
         turn, self._turn = self._turn, None
         if turn is not None:
-            with suppress(ConflictError):  # somebody else has finished it
+            with suppress(ConflictError):  # another process has finished it
                 self.promptuary.threads.abandon(turn)
                 logger.warning("turn %d of thread %r got no answer, and is abandoned", turn.number, self.thread)
 
     def begin(self, earlier: Sequence[Message]) -> bool:
-        """Let the thread begin with what the framework remembers, if there is no such thread; return whether it did."""
+        """Begin the thread with what the framework remembers, unless the thread exists; return whether it was begun."""
         threads = self.promptuary.threads
         if not earlier or self.thread in {one.id for one in threads.list()}:
             return False
@@ -149,7 +148,7 @@ class Conversation:
 
 
 def tool_call(key: str, name: str, arguments: str | Mapping[str, Any]) -> WireToolCall:
-    """Return a call of a tool as messages have it."""
+    """Return a tool call in the format of messages."""
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False, default=str)
     return {"id": key, "name": name, "arguments": text}
 
@@ -161,20 +160,20 @@ def assistant(text: str, calls: Sequence[WireToolCall] = ()) -> Message:
 
 
 def tool_result(key: str, text: str, *, failed: bool = False) -> Message:
-    """Return what a tool answered."""
+    """Return the message with the result of a tool."""
     message: Message = {"role": "tool", "content": text, "tool_call_id": key}
     return {**message, "is_error": True} if failed else message
 
 
 def user(text: str) -> Message:
-    """Return a message of the person, or one that a framework sends as if it were."""
+    """Return a message of the person, or one that a framework sends in this role."""
     return {"role": "user", "content": text}
 
 
 def persons_words(messages: Sequence[Message], place: int) -> tuple[int, str]:
-    """Return where the person's words begin that end at ``place``, and the words.
+    """Return where the person's words that end at ``place`` begin, and the words.
 
-    Several messages without an answer between are said in one go; but what follows the result of a tool may be the
+    Several messages without an answer between them belong together; but a message after the result of a tool may be the
     tool's.
     """
     start = place
@@ -190,16 +189,16 @@ def _system(turn: Turn) -> str:
 
 
 def _messages(turn: Turn) -> list[Message]:
-    """Return the history, what is live, and the person's message.
+    """Return the history, the live layers, and the person's message.
 
-    Not every provider takes instructions between messages: what is live is sent in the role of the user.
+    Not every provider accepts instructions between messages: live layers are sent in the role of the user.
     """
     prompt = turn.prompt
     return [*prompt.history, *(user(one["content"]) for one in prompt.live), prompt.message]
 
 
 def _loop(turn: Turn, said: Sequence[Message]) -> list[Message | int]:
-    """Return what followed the person's message: as it was said where it fits, shortened where it does not."""
+    """Return what followed the person's message: unchanged where it fits, shortened where it does not."""
     loop = turn.prompt.loop
     sent, behind = loop[: len(turn.loop)], [user(one["content"]) for one in loop[len(turn.loop) :]]
     known = [place for place, one in enumerate(said) if one["role"] != "user"][: len(turn.said)]

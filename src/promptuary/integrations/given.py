@@ -1,6 +1,6 @@
-"""What a program gives to an adapter: the facade without ``async``, and the name of a thread.
+"""Checks the arguments that a program passes to an adapter: the facade without ``async``, and the name of a thread.
 
-A slip is answered where it is made: a framework calls an adapter much later, and hides who made it.
+A mistake is reported where it is made: a framework calls an adapter much later, and hides the cause.
 """
 
 from promptuary import blocking

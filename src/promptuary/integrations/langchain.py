@@ -4,8 +4,8 @@
         agent = create_agent("openai:gpt-5", middleware=[PromptuaryMiddleware(p)])
         agent.invoke({"messages": [("user", "Review @diff")]}, {"configurable": {"thread_id": "review"}})
 
-The thread is the ``thread_id`` of the configuration, unless one is given. What is sent is ours; the messages in the
-state stay as the framework has them. ``langgraph_store`` has the store.
+The thread is the ``thread_id`` of the configuration, unless one is given. The prompt is ours; the messages in the
+state of the framework do not change. The store is in ``langgraph_store``.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _MOST_THREADS: Final = 256
-"""How many threads a middleware remembers; of any other it finds in the ledger what it needs."""
+"""How many threads a middleware remembers; for any other it reads the ledger."""
 
 
 class PromptuaryState(AgentState[Any]):
-    """The state of an agent, and which of its messages is the one that the run answers."""
+    """The state of an agent, and which of its messages the run answers."""
 
     promptuary_message: NotRequired[Annotated[str, PrivateStateAttr]]
 
@@ -76,7 +76,7 @@ class PromptuaryMiddleware(AgentMiddleware[PromptuaryState, Any, Any]):
         ]
 
     def before_agent(self, state: PromptuaryState, runtime: Any) -> dict[str, Any] | None:
-        """Note which message is the person's: the last one, before a tool or another middleware adds any."""
+        """Record which message is the person's: the last one, before a tool or another middleware adds any."""
         every = [one for one in state["messages"] if isinstance(one, HumanMessage)]
         humans = [one for one in every if "lc_source" not in one.additional_kwargs]  # summaries of the framework
         return {"promptuary_message": humans[-1].id} if humans else None
@@ -153,7 +153,7 @@ def _unreached(**_: object) -> str:
 
 
 def _persons(state: Any, messages: Sequence[BaseMessage]) -> int | None:
-    """Return the place of the person's message; ``None`` if there is none, or another middleware has removed it."""
+    """Return the index of the person's message; ``None`` if there is none, or another middleware has removed it."""
     key = state.get("promptuary_message")
     place = next((at for at, one in enumerate(messages) if one.id == key), None) if key else None
     if key and place is None:

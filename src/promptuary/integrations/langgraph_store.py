@@ -2,8 +2,8 @@
 
     graph = builder.compile(store=PromptuaryStore(p))
 
-An item is a note that a person can read: ``{"content": "..."}`` is its text, any other value stands in it as JSON. A
-search with a query is the search of notes. Notes that people wrote are not items; agents find them with the tools for
+An item is a note that a person can read: ``{"content": "..."}`` is its text, any other value is stored in it as JSON. A
+search with a query is a search of notes. Notes that people wrote are not items; agents find them with the tools for
 notes, and ``@memory:`` finds both.
 """
 
@@ -46,7 +46,7 @@ _ROOT: Final = "store"
 _FENCE: Final = "```json\n"
 _SAFE: Final = "@.:,+=!()-_~"
 _CANDIDATES: Final = 200
-"""How many hits of a search are looked at for those of a namespace."""
+"""How many hits of a search are examined for items of a namespace."""
 
 _OPERATORS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     "$gt": lambda a, b: a > b,
@@ -65,11 +65,11 @@ class PromptuaryStore(BaseStore):
         self._notes = PathNotes(promptuary, _ROOT)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Do one after the other, in this order."""
+        """Run the operations in this order."""
         return [self._do(one) for one in ops]
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Do the same without blocking the event loop."""
+        """Run the operations without blocking the event loop."""
         return await concurrency.run(lambda: self.batch(ops))
 
     def _do(self, op: Op) -> Result:
@@ -117,7 +117,7 @@ class PromptuaryStore(BaseStore):
 
 
 def _name(namespace: tuple[str, ...], key: str) -> str:
-    """Return namespace and key as one name; a slash in them is no separator."""
+    """Return namespace and key as one name; a slash in them is not a separator."""
     return "/".join(quote(one, safe=_SAFE + " " * (one == " ".join(one.split()))) for one in (*namespace, key))
 
 
@@ -131,13 +131,13 @@ def _written(given: Mapping[str, Any]) -> str:
             return text
         case _:
             text = json.dumps(given, ensure_ascii=False, indent=1)
-            # What cannot be encoded is escaped.
+            # Characters that cannot be encoded are escaped.
             text = text if text == valid_unicode(text) else json.dumps(given, indent=1)
             return f"{_FENCE}{text}\n```"
 
 
 def _is_kept(text: str) -> bool:
-    """Tell whether a note gives a text back: it has some, no space around it, no carriage return, and is no JSON."""
+    """Return whether a note keeps a text unchanged: not empty, no space around it, no carriage return, not JSON."""
     is_plain = bool(text) and text.strip() == text and "\r" not in text and text == valid_unicode(text)
     return is_plain and not text.startswith(_FENCE)
 
@@ -147,14 +147,14 @@ def _item(name: str, note: Note) -> Item:
     header, text = note.header, note.body.strip()
     value: dict[str, Any] = {"content": text}
     if text.startswith(_FENCE) and text.endswith("\n```"):
-        with suppress(ValueError, RecursionError):  # if somebody has edited it, it is text
+        with suppress(ValueError, RecursionError):  # text, if a person has edited it
             value = json.loads(text.removeprefix(_FENCE).removesuffix("\n```"))
     times = [datetime.fromisoformat(one) for one in (header.created_at, header.updated_at)]
     return Item(value=value, key=key, namespace=tuple(namespace), created_at=times[0], updated_at=times[1])
 
 
 def _fits(value: Any, wanted: Any) -> bool:
-    """Tell whether a value has what is wanted: an object its members, a list its items, operators a comparison."""
+    """Return whether a value matches a filter: an object by members, a list by items, operators by comparison."""
     match wanted:
         case dict() if any(name.startswith("$") for name in wanted):
             return all(_compares(value, name, other) for name, other in wanted.items())
@@ -173,7 +173,7 @@ def _compares(value: Any, operator: str, other: Any) -> bool:
         raise ValueError(f"this store does not know the operator {operator[:40]!r}")
     try:
         return _OPERATORS[operator](float(value), float(other))
-    except (TypeError, ValueError):  # what is no number is not less and not more
+    except (TypeError, ValueError):  # a value that is not a number compares as false
         return False
 
 

@@ -1,10 +1,10 @@
-"""A plug-in of the command ``llm``: references as fragments, and the tools for notes.
+"""A plug-in for the command ``llm``: references as fragments, and the tools for notes.
 
     llm -f 'promptuary:@diff' 'Review this'
     llm -f 'promptuary:src/app.py:10-50' -T search_recall_memories 'What did we decide about this?'
 
-The workspace is the one around the current folder. What a person typed behind the prefix is looked into for references;
-what is in the files never is.
+The workspace is the one around the current folder. Only what a person typed after the prefix is scanned for references,
+never the content of files.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def register_fragment_loaders(register: Callable[[str, Callable[[str], llm.Fragm
 
 @llm.hookimpl
 def register_tools(register: Callable[[llm.Tool], None]) -> None:
-    """Register the tools for notes. What a model writes is labelled as words from elsewhere."""
+    """Register the tools for notes. Text that a model writes is labelled as external."""
     try:
         with _opened() as promptuary:
             tools = Conversation(promptuary).tools()
-    except PromptuaryError as error:  # llm works without us
-        logger.warning("the tools of Promptuary are missing: %s", error)
+    except PromptuaryError as error:  # llm must work without us
+        logger.warning("the tools of Promptuary are not available: %s", error)
         return
     for one in tools:
         register(llm.Tool(one["name"], one["description"], one["inputSchema"], _implementation(one["name"])))
@@ -68,7 +68,7 @@ def _opened() -> Promptuary:
 
 
 def _text(found: Expansion, typed: str) -> str:
-    """Return what was found; ``PromptuaryError``, which ``llm`` shows, if that is nothing."""
+    """Return what was found. Raises ``PromptuaryError``, which ``llm`` shows, if nothing was."""
     why = "; ".join(found.warnings)
     if found.blocked or not found.blocks:
         raise PromptuaryError(why or f"{typed!r} points at nothing; references look like @diff or @file:src/app.py")

@@ -5,7 +5,7 @@
         agent = Agent("reviewer", tools=session.tools())
         print(Runner.run_sync(agent, "Review @diff", **session.options()).final_output)
 
-The three belong together, so ``options`` gives them together, new for each run. An agent that serves another one as a
+The three belong together, so ``options`` returns them together, new for each run. An agent that another agent uses as a
 tool inherits the filter: its input is a model's text, and passes unchanged.
 """
 
@@ -41,7 +41,7 @@ _HOOKS: Final = "Give Runner.run all options of the session: Runner.run(agent, t
 
 
 class SessionRunOptions(TypedDict):
-    """What the methods of the runner are given."""
+    """The arguments for the methods of the runner."""
 
     run_config: RunConfig
     hooks: RunHooks[Any]
@@ -49,7 +49,7 @@ class SessionRunOptions(TypedDict):
 
 
 class _RunSession:
-    """A thread as a runner reads it. Turns record themselves: what a runner adds is not added a second time."""
+    """A thread as a session of a runner. The hooks record turns: items that a runner adds are not added again."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation, self.session_id = conversation, conversation.thread
@@ -65,7 +65,7 @@ class _RunSession:
         return items if limit is None else items[len(items) - min(limit, len(items)) :]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Do nothing: the turn has recorded it."""
+        """Do nothing: the turn is already recorded."""
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Return nothing: a run that fails leaves nothing in the history."""
@@ -80,7 +80,7 @@ class _RunSession:
 
 
 class PromptuarySession(_RunSession):
-    """A thread as a session. The runs that its ``options`` are given to are turns of it."""
+    """A thread as a session. Runs with its ``options`` are turns of the thread."""
 
     def __init__(
         self, promptuary: Promptuary, thread: str = "main", *, on_turn: Callable[[Turn], None] | None = None
@@ -88,7 +88,7 @@ class PromptuarySession(_RunSession):
         super().__init__(Conversation(promptuary, thread, on_turn=on_turn))
 
     def options(self, run_config: RunConfig | None = None) -> SessionRunOptions:
-        """Return the options of one run; ``run_config`` is what else it shall have."""
+        """Return the options of one run; ``run_config`` has its other settings."""
         run = _Run(self._conversation)
         return {
             "run_config": replace(run_config or RunConfig(), call_model_input_filter=run.filter),
@@ -107,9 +107,9 @@ class PromptuarySession(_RunSession):
         return await concurrency.run(lambda: self._conversation.call_tool(context.tool_name, arguments))
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Begin the thread with a conversation from elsewhere. Raises ``PromptuaryError`` if it has begun already.
+        """Begin the thread with a conversation from elsewhere. Raises ``PromptuaryError`` if it has already begun.
 
-        That is also what a runner is told that was given the session without its other options.
+        A runner that was given the session without its other options gets the same error.
         """
         said = [as_ours(one) for one in item_groups(cast("list[ItemFields]", items))]
         if said and (
@@ -118,7 +118,7 @@ class PromptuarySession(_RunSession):
             raise PromptuaryError(_HOOKS)
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Return the last item, and take its whole turn back; the other items of that turn are returned next.
+        """Return the last item, and take back its whole turn; the next calls return the other items of that turn.
 
         Raises ``PromptuaryError`` if the last turn cannot be taken back.
         """
@@ -139,10 +139,10 @@ class _Run(RunHooks[Any]):
         self._text, self._said, self._hooked = "", list[Message](), False
 
     async def filter(self, data: CallModelData[Any]) -> ModelInputData:
-        """Return the prompt of the turn in the place of what would be sent."""
+        """Return the prompt of the turn, which replaces the runner's."""
         if self._text and not self._hooked:
             raise PromptuaryError(_HOOKS)
-        if not self._agents:  # a run that goes on after an approval starts no agent
+        if not self._agents:  # a run that resumes after an approval starts no agent
             self._agents.append(data.agent)
         groups = item_groups(cast("list[ItemFields]", data.model_data.input))
         own = [one for one in groups if one[0].get("role") in {"system", "developer"}]
@@ -152,7 +152,7 @@ class _Run(RunHooks[Any]):
         if place is None or not any(one is data.agent for one in self._agents):
             return data.model_data
         start, text = persons_words(said, place)
-        if self._text not in {"", text}:  # the agent itself as a tool of itself
+        if self._text not in {"", text}:  # the agent is a tool of itself
             return data.model_data
         self._text, self._said = text, said[place + 1 :]
         request = await concurrency.run(lambda: self._conversation.request(text, said[place + 1 :], said[:start]))

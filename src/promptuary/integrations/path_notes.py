@@ -1,8 +1,8 @@
-"""Notes that an agent keeps under names of its own, such as ``projects/x.md``: what stores and memory tools share.
+"""Notes that an agent stores under its own names, such as ``projects/x.md``; stores and memory tools share this.
 
-The name stands in a tag of the note. A note is the agent's as long as no person has written, shared, pinned, edited or
-adopted it: others are not changed here. Nobody knows what the model has read, so its words are labelled as words from
-elsewhere, and prompts show them so. What is removed is archived: a person can bring it back.
+The name is in a tag of the note. A note is the agent's as long as no person has written, shared, pinned, edited or
+adopted it: others are not changed here. It is unknown what the model has read, so its text is labelled as external, and
+prompts show it so. A removed note is archived: a person can restore it.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ class PathNotes:
         return {tag.removeprefix(self._root): named[tag] for tag in sorted(named)}
 
     def name_of(self, header: NoteHeader) -> str | None:
-        """Return the name that a note has here."""
+        """Return the name of a note here."""
         return next((tag.removeprefix(self._root) for tag in header.tags if tag.startswith(self._root)), None)
 
     def read(self, name: str) -> Note | None:
-        """Return the note of a name."""
+        """Return the note with this name."""
         header = next(iter(self.promptuary.memory.list(tags=[self._root + name], limit=1)), None)
         return self.promptuary.memory.get(header.id) if header else None
 
     def write(self, name: str, text: str) -> Note:
-        """Write the note of a name, a new one if there is none. Raises ``PromptuaryError`` if it is not the agent's."""
+        """Write the note with this name, or create it. Raises ``PromptuaryError`` if it is not the agent's."""
         if name != " ".join(name.split()) or not name.isprintable() or not 0 < len(name) <= _LONGEST_NAME:
             raise PromptuaryError(f"a name has up to {_LONGEST_NAME} printable characters, not {name[:40]!r}")
         if not text.strip():
-            raise PromptuaryError(f"{name!r} would be empty, and a note cannot be: give it some text, or remove it")
+            raise PromptuaryError(f"{name!r} would be empty, but a note cannot be: give it some text, or remove it")
         if len(text) > _LONGEST:
             raise PromptuaryError(f"a note has at most {_LONGEST:,} characters, and {name!r} would have {len(text):,}")
         memory, tag = self.promptuary.memory, self._root + name
@@ -65,8 +65,8 @@ class PathNotes:
     def _created(self, tag: str, title: str, text: str) -> Note:
         """Write a new note.
 
-        There is one note with the same words, whatever their case; here case matters, and so does the name. If there
-        is such a note, this one gets a title that no other note has.
+        Notes with the same words, whatever their case, count as one; here case matters, and so does the name. If such
+        a note exists, this one gets a unique title.
         """
         note = self._add(tag, title, text)
         if tag in note.header.tags:
@@ -79,7 +79,7 @@ class PathNotes:
         )
 
     def move(self, header: NoteHeader, name: str) -> Note:
-        """Give a note another name."""
+        """Rename a note."""
         self.check(header)
         if self.read(name) is not None:
             raise PromptuaryError(f"there is a note {name!r} already")
@@ -92,7 +92,7 @@ class PathNotes:
         self.promptuary.memory.archive(header.id, reason="removed by an agent")
 
     def check(self, header: NoteHeader) -> None:
-        """Raise ``PromptuaryError`` if a note is a person's by now."""
+        """Raise ``PromptuaryError`` if a note has become a person's."""
         now = self.promptuary.memory.get(header.id)
         header = now.header if now is not None else header
         agents = header.source == "tool" and header.trust != "person" and header.audience == "private"

@@ -4,7 +4,7 @@
         agent = Agent("openai:gpt-5", capabilities=[PromptuaryCapability(p, thread="review")])
         print(agent.run_sync("Review @diff").output)
 
-What is sent is ours; the messages of the run stay as the framework has them.
+The prompt is ours; the messages of the run do not change.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class PromptuaryCapability(AbstractCapability[Any]):
         self._conversation, self._tools = Conversation(promptuary, thread, on_turn=on_turn), tools
 
     async def for_run(self, ctx: RunContext[Any]) -> PromptuaryCapability:
-        """Return an instance of its own for a run: runs at the same time know nothing of each other."""
+        """Return a separate instance for a run: concurrent runs are independent."""
         promptuary, thread, tools, on_turn = self._made_of
         return PromptuaryCapability(promptuary, thread, tools=tools, on_turn=on_turn)
 
@@ -65,7 +65,7 @@ class PromptuaryCapability(AbstractCapability[Any]):
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Replace what is sent by the prompt of the turn."""
+        """Replace the messages to send by the prompt of the turn."""
         pieces = list(pieces_of(request_context.messages))
         place = persons_place(pieces, ctx.prompt)
         if place is None:  # nobody said anything
@@ -88,9 +88,9 @@ class PromptuaryCapability(AbstractCapability[Any]):
 
 
 def promptuary_toolset(promptuary: Promptuary) -> FunctionToolset[Any]:
-    """Return the tools for notes alone, for agents without the capability.
+    """Return only the tools for notes, for agents without the capability.
 
-    What a model writes with them is labelled as words from elsewhere, since nobody knows what it has read.
+    Text that a model writes with them is labelled as external, since it is unknown what the model has read.
     """
     return _toolset(Conversation(promptuary))
 

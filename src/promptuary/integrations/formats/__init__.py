@@ -1,1 +1,1 @@
-"""How frameworks write messages and files: theirs as ours, and ours as theirs. Pure."""
+"""Converts messages and files between the formats of frameworks and ours. Pure."""

@@ -1,4 +1,4 @@
-"""Messages of LangChain as ours, and ours as its own. Pure."""
+"""Converts messages between LangChain's format and ours. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def as_ours(message: BaseMessage) -> Message:
-    """Return a message as ours."""
+    """Return a message in our format."""
     match message:
         case AIMessage():
             return assistant(
@@ -31,7 +31,7 @@ def as_ours(message: BaseMessage) -> Message:
 
 
 def joined_system(own: Sequence[SystemMessage], ours: str) -> SystemMessage | None:
-    """Return the instructions of the agent and ours; blocks of content stay blocks, with their marks for caches."""
+    """Return the agent's instructions and ours; content blocks stay blocks, with their cache markers."""
     contents = [*(one.content for one in own), *([ours] if ours else [])]
     if all(isinstance(one, str) for one in contents):
         return SystemMessage("\n\n".join(map(str, contents))) if contents else None
@@ -40,7 +40,7 @@ def joined_system(own: Sequence[SystemMessage], ours: str) -> SystemMessage | No
 
 
 def sent_messages(request: Request, given: Sequence[BaseMessage], start: int, place: int) -> list[AnyMessage]:
-    """Return what to send: pictures and the like stay with the words of the person, ``given[start : place + 1]``."""
+    """Return the messages to send: pictures and the like stay with the person's words, ``given[start : place + 1]``."""
     said = [block for one in given[start : place + 1] if isinstance(one.content, list) for block in one.content]
     media = [one for one in said if isinstance(one, dict) and one.get("type") != "text"]
     text = request.messages[-1]["content"]

@@ -1,4 +1,4 @@
-"""How Anthropic's memory tool takes commands and shows files and folders: numbers of lines, sizes, two levels. Pure."""
+"""The formats of Anthropic's memory tool: its commands, and how it shows files and folders. Pure."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ _TYPES: Final[Mapping[type, str]] = {str: "a text", int: "a whole number"}
 
 
 def what_is_wrong(command: Any) -> str:
-    """Return what a command lacks, empty if nothing: the client hands over what the model has written, unchecked."""
+    """Return what is wrong with a command, or empty: the client passes the model's input without a check."""
     name = getattr(command, "command", None)
     if not isinstance(name, str) or name not in _NEEDS:
         return f"Unknown command: {str(name)[:60]!r}. The commands are {', '.join(_NEEDS)}."
@@ -37,9 +37,9 @@ def what_is_wrong(command: Any) -> str:
 
 
 def replaced(path: str, text: str, old: str, new: str) -> tuple[str, int]:
-    """Return the text of a note with ``new`` in the place of ``old``, and the number of the line where that begins.
+    """Return the text of a note with ``old`` replaced by ``new``, and the number of the line where that begins.
 
-    Raises ``PromptuaryError`` in the words of Anthropic's own tool if ``old`` does not stand there once.
+    Raises ``PromptuaryError`` with the wording of Anthropic's own tool if ``old`` does not occur exactly once.
     """
     whole = f"{text}\n"
     part = _as_kept(whole, old)
@@ -55,10 +55,10 @@ def replaced(path: str, text: str, old: str, new: str) -> tuple[str, int]:
 
 
 def _as_kept(text: str, part: str) -> str:
-    """Return how ``part`` stands in ``text``, which is a note with a line feed behind its last line.
+    """Return ``part`` as it would be stored in ``text``, which is a note with a line feed after its last line.
 
-    Its author gave it to a file. A note has no carriage returns before line feeds, no blank lines at its beginning and
-    no blank space at its end, so these are not looked for there.
+    Its author means a file. A note has no carriage returns before line feeds, no blank lines at its beginning and no
+    blank space at its end, so these are not searched for there.
     """
     part = with_unix_lines(part)
     if part in text or not part.strip():
@@ -86,7 +86,7 @@ def _lines_with(text: str, part: str) -> list[int]:
 
 
 def folder_text(path: str, sizes: Mapping[str, int], *, more: int = 0) -> str:
-    """Return what there is in the folder ``path``; ``sizes`` are those of the files in it, by names relative to it."""
+    """Return the listing of the folder ``path``; ``sizes`` are the sizes of its files, by names relative to it."""
     shown: Counter[tuple[str, ...]] = Counter({(): 0})
     for name, size in sizes.items():
         parts = tuple(name.split("/"))
@@ -101,7 +101,7 @@ def folder_text(path: str, sizes: Mapping[str, int], *, more: int = 0) -> str:
 
 
 def is_below(name: str, folder: str) -> bool:
-    """Tell whether a file is in a folder; in the topmost, whose name is empty, is every one."""
+    """Return whether a file is in a folder; the top folder, whose name is empty, contains every file."""
     return name.startswith(f"{folder}/") or not folder
 
 

@@ -1,6 +1,6 @@
-"""Items of OpenAI's responses, as the Agents SDK has them, as our messages, and ours as items. Pure.
+"""Converts between items of OpenAI's responses, as the Agents SDK has them, and our messages. Pure.
 
-What a model says in one go is one message: its texts, its calls, and what only the provider reads.
+One response of a model is one message: its texts, its calls, and the items that only the provider reads.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ItemFields = dict[str, Any]
 
 
 def item_groups(items: Sequence[ItemFields]) -> list[list[ItemFields]]:
-    """Return the items in groups: those that a model said in one go, and each other alone."""
+    """Return the items in groups: those of one response of a model together, each other item alone."""
     groups: list[list[ItemFields]] = []
     for item in items:
         if _by_model(item) and groups and _by_model(groups[-1][0]):

@@ -1,6 +1,6 @@
-"""Messages of pydantic-ai as ours, and ours as its own. Pure.
+"""Converts messages between pydantic-ai's format and ours. Pure.
 
-A response of a model is one message; of a request, each part is one.
+A response of a model is one message; each part of a request is one.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from promptuary.core.messages import Message
 
 Piece = ModelResponse | ModelRequestPart
-"""What one message of ours is there."""
+"""What corresponds to one message of ours."""
 
 
 def pieces_of(messages: Sequence[ModelMessage]) -> Iterator[Piece]:
-    """Yield what was said, without instructions."""
+    """Yield the messages, without instructions."""
     for message in messages:
         if isinstance(message, ModelResponse):
             yield message
@@ -43,9 +43,9 @@ def pieces_of(messages: Sequence[ModelMessage]) -> Iterator[Piece]:
 
 
 def persons_place(pieces: Sequence[Piece], prompt: str | Sequence[UserContent] | None) -> int | None:
-    """Return the place of the person's message: what the run was given, or the last one if it goes on without any.
+    """Return the index of the person's message: the run's prompt, or the last message if the run resumes without one.
 
-    A tool may return text in the role of the user; that follows its result, and is not the person's.
+    A tool may return text in the role of the user; it follows the tool's result, and is not the person's.
     """
     places = [place for place, one in enumerate(pieces) if isinstance(one, UserPromptPart)]
     given = [place for place in places if prompt is None or pieces[place].content == prompt]  # type: ignore[union-attr]
@@ -54,7 +54,7 @@ def persons_place(pieces: Sequence[Piece], prompt: str | Sequence[UserContent] |
 
 
 def as_ours(piece: Piece) -> Message:
-    """Return a message as ours."""
+    """Return a message in our format."""
     match piece:
         case ModelResponse():
             calls = [
@@ -72,13 +72,13 @@ def as_ours(piece: Piece) -> Message:
             texts = [one.content if isinstance(one, TextContent) else one for one in parts]
             return user("\n\n".join(one for one in texts if isinstance(one, str)))
         case _:
-            return user("")  # what the framework tells the model; it is sent as it is
+            return user("")  # from the framework to the model; it is sent as it is
 
 
 def sent_messages(
     request: Request, pieces: Sequence[Piece], place: int, own: Sequence[SystemPromptPart]
 ) -> list[ModelMessage]:
-    """Return the prompt as the framework has messages: neighbouring parts of requests are one request."""
+    """Return the prompt in the framework's format: neighbouring parts of requests are one request."""
     names = {call["id"]: call["name"] for one in request.turn.messages for call in one.get("tool_calls", ())}
     before = [*request.messages[:-1]]
     sent: list[Piece] = [*own, *([SystemPromptPart(request.system)] if request.system else [])]
