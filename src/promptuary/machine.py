@@ -1,6 +1,6 @@
-"""What surfaces need of this machine beside a workspace: a token, sockets, and settings files of other programs.
+"""What surfaces need from this machine besides a workspace: a token, sockets, and settings files of other programs.
 
-The functions of ``workspace/programs/agents`` for those who may not see the door; each is loaded when it is used.
+The functions of ``workspace/programs/agents`` for code that may not import the door; each is imported on first use.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from promptuary.workspace.programs.agents.config_files import NotedSettings as NotedSettings  # noqa: PLC0414  (for those who may not see the door)
+    from promptuary.workspace.programs.agents.config_files import NotedSettings as NotedSettings  # noqa: PLC0414  (for code that may not import the door)
     from promptuary.workspace.programs.agents.config_files import SettingsEdit
     from promptuary.workspace.programs.agents.config_files import WrittenEntry as WrittenEntry  # noqa: PLC0414
     from promptuary.workspace.programs.agents.sockets import LocalSocket
 
 
 def own_token(name: str) -> tuple[str, bool]:
-    """Return the token called ``name``, which is made if there is none, and whether it is new."""
+    """Return the token called ``name``, creating it if there is none, and whether it is new."""
     from promptuary.workspace.programs.agents import token  # noqa: PLC0415  (as all imports here: few programs need it)
 
     return token.own_token(name)
 
 
 def token_file(name: str) -> Path:
-    """Return where the token called ``name`` is kept."""
+    """Return the file of the token called ``name``."""
     from promptuary.workspace.programs.agents import token  # noqa: PLC0415
 
     return token.token_file(name)
@@ -39,28 +39,28 @@ def listening_port(port: int) -> Any:
 
 
 def own_streams() -> tuple[BinaryIO, BinaryIO]:
-    """Take standard input and output for the caller alone: nobody else reads from there or prints there."""
+    """Reserve standard input and output for the caller: nothing else reads or prints there."""
     from promptuary.workspace.programs.agents import sockets  # noqa: PLC0415
 
     return sockets.own_streams()
 
 
 def peer_is_own(one: Any) -> bool:
-    """Tell whether the process at the other end of a local socket runs as the same user."""
+    """Return whether the process at the other end of a local socket runs as the same user."""
     from promptuary.workspace.programs.agents import sockets  # noqa: PLC0415
 
     return sockets.peer_is_own(one)
 
 
 def frame(message: Mapping[str, Any]) -> bytes:
-    """Return a message to a hook as it is sent."""
+    """Return the bytes of a message to a hook."""
     from promptuary.workspace.programs.agents import sockets  # noqa: PLC0415
 
     return sockets.frame(message)
 
 
 def frame_length(head: bytes) -> int:
-    """Return how long the message after ``head`` is. Raises ``ValueError`` if that is too long."""
+    """Return the length of the message after ``head``. Raises ``ValueError`` if it is too long."""
     from promptuary.workspace.programs.agents import sockets  # noqa: PLC0415
 
     return sockets.frame_length(head)
@@ -88,21 +88,21 @@ def read_transcript(path: str) -> bytes | None:
 
 
 def learnt_mark(session: str) -> str:
-    """Return the mark of the turn of a session of another agent that was learnt from last; empty if none was."""
+    """Return the mark of the last turn of another agent's session that was learnt from; empty if there is none."""
     from promptuary.workspace.programs.agents import learnt  # noqa: PLC0415
 
     return learnt.learnt_mark(session)
 
 
 def note_learnt(session: str, mark: str) -> None:
-    """Note that a turn of a session of another agent was learnt from."""
+    """Record that a turn of another agent's session was learnt from."""
     from promptuary.workspace.programs.agents import learnt  # noqa: PLC0415
 
     learnt.note_learnt(session, mark)
 
 
 def start_aside(arguments: Sequence[str], given: bytes) -> bool:
-    """Start this program again, apart from this process, with ``given`` as its input; return whether it began."""
+    """Start this program as a separate process, with ``given`` as its input; return whether it started."""
     from promptuary.workspace.programs.agents import aside  # noqa: PLC0415
 
     return aside.start(arguments, given)
@@ -123,28 +123,28 @@ def check_writable(path: Path) -> None:
 
 
 def settings_edit(path: Path, before: str | None, after: str | None, **rest: Any) -> SettingsEdit:
-    """Return a change of a settings file of another program; ``rest`` are the other fields of it."""
+    """Return a change of another program's settings file; ``rest`` are its other fields."""
     from promptuary.workspace.programs.agents import config_files  # noqa: PLC0415
 
     return config_files.SettingsEdit(path, before, after, **rest)
 
 
 def written_entry(kind: str, path: tuple[str, ...], values: tuple[Any, ...]) -> WrittenEntry:
-    """Return an entry of a settings file, as it is noted."""
+    """Return an entry of a settings file, as it is recorded."""
     from promptuary.workspace.programs.agents import config_files  # noqa: PLC0415
 
     return config_files.WrittenEntry(kind, path, values)
 
 
 def apply_edits(client: str, edits: Sequence[SettingsEdit]) -> None:
-    """Write changes of settings files, after noting how to undo them."""
+    """Write changes of settings files, after recording how to undo them."""
     from promptuary.workspace.programs.agents import config_files  # noqa: PLC0415
 
     config_files.apply_edits(client, edits)
 
 
 def undo_edits(client: str, edits: Sequence[SettingsEdit]) -> Mapping[Path, str]:
-    """Write settings files without what is ours; return why a file could not be written, for each that could not."""
+    """Write settings files without our entries; return the reason for each file that could not be written."""
     from promptuary.workspace.programs.agents import config_files  # noqa: PLC0415
 
     return config_files.undo_edits(client, edits)

@@ -1,1 +1,1 @@
-"""What agents and other programs of the person share with this one: token, sockets, settings, transcripts."""
+"""What this program shares with agents and other programs of the person: token, sockets, settings, transcripts."""

@@ -1,4 +1,4 @@
-"""Starts this program again, apart from this process: for work that must not keep a hook, and its agent, waiting."""
+"""Starts this program again as a separate process, for work that must not keep a hook and its agent waiting."""
 
 import subprocess
 import sys
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 
 def start(arguments: Sequence[str], given: bytes) -> bool:
-    """Start ``promptuary`` with ``arguments`` and ``given`` as its standard input; return whether it began.
+    """Start ``promptuary`` with ``arguments`` and ``given`` as its standard input; return whether it started.
 
-    It belongs to no terminal and to no group of processes of the agent, which may end them all at once.
+    It has no terminal and is not in the agent's process group, because the agent may kill the whole group.
     """
     with tempfile.TemporaryFile() as held:
         held.write(given)

@@ -1,9 +1,8 @@
-"""Settings files of other programs, in the person's home: read whole, replaced whole, and put back as they were.
+"""Settings files of other programs, in the person's home: read whole, replaced whole, and restored.
 
-Before a file is changed, it is noted what is written, what the file is without that, and a hash of what it becomes. So
-a change that was stopped half-way can be undone, one that is repeated still knows the first state, and an entry that
-the person wrote is told from one of ours. A link is followed to the file that it names, as people keep settings in a
-repository; folders that are missing are made.
+Before a file is changed, a record is written: the entries, the file without them, and a hash of the result. So an
+interrupted change can be undone, a repeated one still knows the first state, and entries of the person can be told
+apart from ours. Links are followed, as people keep settings in a repository; missing folders are created.
 """
 
 import base64
@@ -24,12 +23,12 @@ from promptuary.workspace.user_folders import made, state_folder
 
 _LARGEST: Final = 32 << 20
 _MOST_KNOWN: Final = 8
-"""How many states of a file are known: a program that is installed anew in another place writes one more."""
+"""How many states of a file are recorded: each installation of this program in another place adds one."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenEntry:
-    """An entry that was written into a file: what it is, its place in the file, and the values that it has had."""
+    """An entry that was written into a file: its kind, its place in the file, and the values that it has had."""
 
     kind: str
     path: tuple[str, ...]
@@ -38,9 +37,9 @@ class WrittenEntry:
 
 @dataclass(frozen=True, slots=True)
 class SettingsEdit:
-    """A settings file as it is and as it is to be, ``None`` where there is none.
+    """A settings file before and after a change, ``None`` if there is none.
 
-    ``without`` is the text without anything of ours, which undoing gives back; ``entries`` are what is ours in it.
+    ``without`` is the text without our entries, which undoing restores; ``entries`` are ours in it.
     """
 
     path: Path
@@ -52,10 +51,10 @@ class SettingsEdit:
 
 @dataclass(frozen=True, slots=True)
 class NotedSettings:
-    """What a file is without what was written into it, the hashes of what it became, and what was written.
+    """The record of a file: its text without our entries, the hashes of the results, and our entries.
 
-    There are several hashes because a process may be killed between the note and the file. ``folders`` were made for
-    it.
+    There are several hashes because a process may be killed after it writes the record and before it writes the file.
+    ``folders`` were created for it.
     """
 
     path: Path
@@ -65,12 +64,12 @@ class NotedSettings:
     entries: tuple[WrittenEntry, ...] = ()
 
     def is_as_written(self, text: str | None) -> bool:
-        """Tell whether ``text`` is what was written, and nobody has changed it since."""
+        """Return whether ``text`` is what was written, and nobody has changed it since."""
         return _hash(text) in self.became
 
 
 def config_text(path: Path) -> str | None:
-    """Return the text of a settings file; ``None`` if there is none. Raises ``PromptuaryError``, which says why not."""
+    """Return the text of a settings file; ``None`` if there is none. Raises ``PromptuaryError`` if it is unreadable."""
     found = _read(path)
     if found is None:
         return None
@@ -81,7 +80,7 @@ def config_text(path: Path) -> str | None:
 
 
 def check_writable(path: Path) -> None:
-    """Raise ``PromptuaryError`` if a settings file must not be written, which its permissions say."""
+    """Raise ``PromptuaryError`` if the permissions of a settings file forbid writing."""
     target = _target(path)
     with suppress(FileNotFoundError, NotADirectoryError):
         if not stat.S_IMODE(target.stat().st_mode) & 0o222 or not os.access(target, os.W_OK):
@@ -89,7 +88,7 @@ def check_writable(path: Path) -> None:
 
 
 def apply_edits(client: str, edits: Sequence[SettingsEdit]) -> None:
-    """Write changes of settings files, after noting how to undo them.
+    """Write changes of settings files, after recording how to undo them.
 
     Raises ``PromptuaryError`` if a file was changed since it was read, or may not be written; then nothing is written.
     """
@@ -104,9 +103,9 @@ def apply_edits(client: str, edits: Sequence[SettingsEdit]) -> None:
 
 
 def undo_edits(client: str, edits: Sequence[SettingsEdit]) -> Mapping[Path, str]:
-    """Write settings files without what is ours, and forget what was noted of them, but for the entries that stay.
+    """Write settings files without our entries, and delete their records, except for the entries that stay.
 
-    Return why a file could not be written, for each that could not.
+    Return the reason for each file that could not be written.
     """
     failed: dict[Path, str] = {}
     with _locked(client):
@@ -128,7 +127,7 @@ def undo_edits(client: str, edits: Sequence[SettingsEdit]) -> Mapping[Path, str]
 
 
 def noted_files(client: str) -> Sequence[NotedSettings]:
-    """Return which files were changed for a client, and what they are without that."""
+    """Return the records of the files that were changed for a client."""
     return _noted(client)
 
 
@@ -160,7 +159,7 @@ def _replace(edit: SettingsEdit, folders: Sequence[str]) -> None:
     except OSError as error:
         raise PromptuaryError(f"{one_line(str(edit.path))} cannot be removed: {error.strerror}") from error
     for folder in folders:
-        with suppress(OSError):  # others put something there since
+        with suppress(OSError):  # others have put something there since
             os.rmdir(folder)  # noqa: PTH106
 
 
@@ -203,7 +202,7 @@ def _target(path: Path) -> Path:
 
 
 def _missing(folder: Path) -> Iterator[str]:
-    """Yield the folders that are to be made, the innermost first."""
+    """Yield the missing folders, the innermost first."""
     while not folder.exists():
         yield str(folder)
         folder = folder.parent
@@ -248,11 +247,11 @@ def _noted(client: str) -> list[NotedSettings]:
     try:
         return [_noted_file(one) for one in json.loads(data)]
     except (ValueError, KeyError, TypeError) as error:
-        raise PromptuaryError(f"{path} cannot be read; remove it, and take the entries out by hand") from error
+        raise PromptuaryError(f"{path} cannot be read; remove it, and remove the entries by hand") from error
 
 
 def _noted_file(stored: Mapping[str, Any]) -> NotedSettings:
-    if "before" in stored:  # as earlier versions noted it, which knew no entries
+    if "before" in stored:  # written by earlier versions, without entries
         before = stored["before"]
         text = None if before is None else base64.b64decode(before, validate=True).decode("utf-8")
         return NotedSettings(Path(stored["path"]), text, (str(stored["after"]),), tuple(map(str, stored["folders"])))

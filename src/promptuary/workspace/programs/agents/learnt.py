@@ -1,4 +1,4 @@
-"""Up to where the sessions of other agents were learnt from: one small file a session, in the person's state folder."""
+"""The last turn learnt from in each session of another agent: one small file a session, in the state folder."""
 
 import hashlib
 import os
@@ -16,7 +16,7 @@ _MOST_FILES: Final = 2_000
 
 
 def learnt_mark(session: str) -> str:
-    """Return the mark of the turn that was learnt from last; empty if none was."""
+    """Return the mark of the last turn that was learnt from; empty if there is none."""
     try:
         with open(_file(session), "rb") as file:  # noqa: PTH123  (as light as it can be)
             return file.read(_LONGEST).decode("utf-8", "replace")
@@ -25,7 +25,7 @@ def learnt_mark(session: str) -> str:
 
 
 def note_learnt(session: str, mark: str) -> None:
-    """Note that a turn was learnt from. Forgets sessions of long ago."""
+    """Record that a turn was learnt from. Deletes the marks of old sessions."""
     path = _file(session)
     made(path.parent)
     if not path.exists():

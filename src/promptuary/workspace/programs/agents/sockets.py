@@ -1,8 +1,8 @@
-"""Sockets on this machine alone: a port on loopback for servers, and sockets in a folder of the person's for hooks.
+"""Local sockets: a port on loopback for servers, and Unix sockets in a private folder of the person for hooks.
 
-A process that has a workspace open listens on a socket of its own, in a folder that only the person may enter. Another
-program of the person's asks there and need not open the workspace itself. One message each way: four bytes that say
-how long it is, then JSON. Both sides compare the user of the other with their own.
+A process that has a workspace open listens on its own socket, in a folder that only the person may enter. Another
+program of the person asks there and need not open the workspace itself. There is one message each way: its length in
+four bytes, then JSON. Both sides check that the other runs as the same user.
 """
 
 import hashlib
@@ -21,18 +21,18 @@ from typing import Any, BinaryIO, Final
 from promptuary.workspace.user_folders import made, runtime_folder
 
 LARGEST: Final = 1 << 20
-"""Bytes of a message."""
+"""The most bytes of a message."""
 
 _CONNECT_SECONDS: Final = 0.25
 _SUFFIX: Final = ".sock"
 _LONGEST_PATH: Final = 100
-"""Bytes: an address of a socket has room for some 104."""
+"""Bytes: the address of a socket has room for some 104."""
 _LENGTH: Final = struct.Struct(">I")
 
 
 def listening_port(port: int) -> socket.socket:
     """Return a socket that listens on loopback; port 0 means any that is free. Raises ``OSError`` if it is taken."""
-    # The protocol is named: an event loop sends small answers at once only where it is, and not after 40 ms.
+    # The protocol is explicit: only then does an event loop send small answers at once, not after 40 ms.
     one = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -45,9 +45,9 @@ def listening_port(port: int) -> socket.socket:
 
 
 def own_streams() -> tuple[BinaryIO, BinaryIO]:
-    """Take standard input and output for the caller alone.
+    """Reserve standard input and output for the caller.
 
-    Programs that are started from now on find nothing to read, and what they or libraries print goes to standard error.
+    Programs that are started later read an empty input, and what they or libraries print goes to standard error.
     """
     source = os.fdopen(_taken(sys.stdin.fileno(), os.open(os.devnull, os.O_RDONLY)), "rb")
     try:
@@ -58,7 +58,7 @@ def own_streams() -> tuple[BinaryIO, BinaryIO]:
 
 
 def _taken(descriptor: int, instead: int) -> int:
-    """Return what a descriptor leads to as another one, after putting ``instead`` in its place."""
+    """Return a duplicate of a descriptor, after replacing the descriptor by ``instead``."""
     own = os.dup(descriptor)
     os.dup2(instead, descriptor)
     os.close(instead)
@@ -72,10 +72,10 @@ class LocalSocket:
         folder = made(runtime_folder())
         self.path = folder / f"{_mark(str(workspace))}.{os.getpid()}{_SUFFIX}"
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        before = os.umask(0o177)  # the socket must never be anybody else's, not even for a moment
+        before = os.umask(0o177)  # nobody else may ever open the socket, not even for a moment
         try:
             with suppress(FileNotFoundError):
-                self.path.unlink()  # a process with this number was killed
+                self.path.unlink()  # left by a killed process with this id
             with _short(str(self.path)) as path:
                 self.socket.bind(path)
             self.socket.listen(32)
@@ -86,7 +86,7 @@ class LocalSocket:
             os.umask(before)
 
     def close(self) -> None:
-        """Stop to listen, and remove the socket."""
+        """Stop listening, and remove the socket."""
         self.socket.close()
         with suppress(OSError):
             self.path.unlink()
@@ -119,22 +119,22 @@ def ask(folder: str, question: Mapping[str, Any], *, timeout: float) -> dict[str
 
 
 def peer_is_own(one: socket.socket) -> bool:
-    """Tell whether the process at the other end of a local socket runs as the same user."""
+    """Return whether the process at the other end of a local socket runs as the same user."""
     option = getattr(socket, "SO_PEERCRED", None)
-    if option is None:  # not Linux: the folder, which nobody else may enter, is the protection
+    if option is None:  # not Linux: the folder protects it, since nobody else may enter
         return True
     _, user, _ = struct.unpack("3i", one.getsockopt(socket.SOL_SOCKET, option, struct.calcsize("3i")))
     return bool(user == os.geteuid())
 
 
 def frame(message: Mapping[str, Any]) -> bytes:
-    """Return a message as it is sent."""
+    """Return the bytes of a message."""
     payload = json.dumps(message).encode()
     return _LENGTH.pack(len(payload)) + payload
 
 
 def frame_length(head: bytes) -> int:
-    """Return how long the message after ``head`` is. Raises ``ValueError`` if that is too long."""
+    """Return the length of the message after ``head``. Raises ``ValueError`` if it is too long."""
     (length,) = _LENGTH.unpack(head)
     if length > LARGEST:
         raise ValueError("the message is too long")
@@ -147,7 +147,7 @@ HEAD: Final = _LENGTH.size
 
 @contextmanager
 def _short(path: str) -> Iterator[str]:
-    """Yield a name of ``path`` that is short enough for a socket, where the system has one."""
+    """Yield a path for ``path`` that is short enough for a socket, if the system provides one."""
     if len(os.fsencode(path)) < _LONGEST_PATH or not os.path.isdir("/proc/self/fd"):  # noqa: PTH112  (light)
         yield path
         return
@@ -188,7 +188,7 @@ def _candidates(folder: str) -> Iterator[str]:
     """Yield the sockets of workspaces around ``folder``, the nearest workspace first."""
     run = runtime_folder()
     try:
-        found = os.stat(run, follow_symlinks=False)  # noqa: PTH116  (started before every prompt: as light as it can be)
+        found = os.stat(run, follow_symlinks=False)  # noqa: PTH116  (runs before every prompt, so it must be light)
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
             return
         names = [name for name in os.listdir(run) if name.endswith(_SUFFIX)]  # noqa: PTH208
@@ -205,5 +205,5 @@ def _candidates(folder: str) -> Iterator[str]:
 
 
 def _mark(workspace: str) -> str:
-    # Short: the path of a socket has 107 bytes at most.
+    # Short: the path of a socket has at most 107 bytes.
     return hashlib.sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()[:20]

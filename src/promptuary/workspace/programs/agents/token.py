@@ -1,4 +1,4 @@
-"""The token that a client on this machine shows to a server of ours; made once, and kept for the person alone."""
+"""The token that a client on this machine sends to a server of ours; created once, readable only by the person."""
 
 import os
 import secrets
@@ -15,14 +15,14 @@ _SHORTEST: Final = 20
 
 
 def token_file(name: str) -> Path:
-    """Return where the token called ``name`` is kept."""
+    """Return the file of the token called ``name``."""
     return state_folder() / "tokens" / name
 
 
 def own_token(name: str) -> tuple[str, bool]:
-    """Return the token called ``name``, which is made if there is none, and whether it is new.
+    """Return the token called ``name``, creating it if there is none, and whether it is new.
 
-    Raises ``PromptuaryError`` if others may read its file: whoever did may know it.
+    Raises ``PromptuaryError`` if others may read its file: somebody else may then know the token.
     """
     path = token_file(name)
     made(path.parent)
@@ -36,8 +36,8 @@ def _kept(path: Path) -> str:
     with open(descriptor, "rb") as file:  # noqa: PTH123  (it is open already)
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o077 or found.st_uid != os.geteuid():
-            raise PromptuaryError(f"others may read {path}; remove it, and a new token is made")
+            raise PromptuaryError(f"others may read {path}; remove it, and a new token is created")
         text = file.read(_LONGEST + 1).decode("ascii", "replace").strip()
     if not _SHORTEST <= len(text) <= _LONGEST or not text.isprintable() or " " in text:
-        raise PromptuaryError(f"{path} holds no token; remove it, and a new one is made")
+        raise PromptuaryError(f"{path} does not contain a token; remove it, and a new one is created")
     return text

@@ -1,16 +1,16 @@
-"""Reads the end of a file in which a program of the same person writes down a conversation."""
+"""Reads the end of a transcript that a program of the same person writes."""
 
 import os
 import stat
 from typing import Final
 
 MOST: Final = 4 << 20
-"""Bytes that are read, from the end: enough for the last turns."""
+"""How many bytes are read from the end: enough for the last turns."""
 _NAMES: Final = (".jsonl", ".json")
 
 
 def read_end(path: str) -> bytes | None:
-    """Return the last part of a transcript; ``None`` if it is not a file of the person's own, or cannot be read."""
+    """Return the end of a transcript; ``None`` if the file does not belong to the person, or cannot be read."""
     if not path.startswith("/") or "\0" in path or not path.endswith(_NAMES):
         return None
     try:
