@@ -232,7 +232,7 @@ class SearchService:
         return found._replace(hits=[hit for hit in allowed if hit is not None]) if found.hits else found
 
     def _allowed(self, found: Distinct) -> Hit | None:
-        """Return a hit as the read policy allows it now, with the places of its copies; one of these in its place."""
+        """Return a hit as the read policy allows it now, with the places of its copies; else one of its copies."""
         allowed = [hit for one in (found.hit, *found.copies) if (hit := self._folders.as_allowed(one)) is not None]
         return replace(allowed[0], copies=tuple(one.place for one in allowed[1:])) if allowed else None
 

@@ -1,7 +1,7 @@
-"""What chat gateways need of a store: which messages were received, and what was sent in answer to each.
+"""What chat gateways need from a store: the received messages, and what was sent in answer to each.
 
-It is what lets a gateway be killed at any moment: a message is stored before the platform is told that it arrived, and
-what is sent is stored before and after it is sent.
+With it a gateway can be killed at any moment: a message is stored before it is acknowledged to the platform, and every
+part of an answer is recorded before and after it is sent.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,18 +11,18 @@ from typing import Final, Literal, Protocol
 from promptuary.core.layers import Json
 
 EditOutcome = Literal["replaced", "late", "same", "unknown"]
-"""What became of a message that its sender edited: it waited still, or was answered, or had not changed, or is new."""
+"""The state of a message that its sender edited: it still waited, was answered, had not changed, or is new."""
 
 MOST_CHATS: Final = 1000
-"""In how many chats, at most, a start looks for what was missed."""
+"""The most chats that are read for missed messages at a start."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentPart:
-    """One of the messages that an answer is sent in.
+    """One of the messages of an answer.
 
-    ``message`` is its id; it is empty while the message is being sent, and if the process ended then, nobody knows
-    whether it arrived. ``since`` is when it was first sent. ``repeated`` says that it was sent again without knowing.
+    ``message`` is its id; it is empty while the message is being sent, and if the process ended then, it is unknown
+    whether it arrived. ``since`` is when it was first sent. ``repeated``: it was sent again without knowing that.
     """
 
     message: str = ""
@@ -34,9 +34,8 @@ class SentPart:
 class Received:
     """A message that is not answered yet.
 
-    ``body`` is the message as the gateway wrote it down; ``begun`` says that an earlier process began to answer.
-    ``answer`` is the whole answer, if there is one already. ``sent`` are the parts that it was sent in so far, by their
-    numbers.
+    ``body`` is the message as the gateway stored it; ``begun`` says that an earlier process began to answer.
+    ``answer`` is the whole answer, if there is one already. ``sent`` are the parts that were sent so far, by number.
     """
 
     number: int
@@ -52,7 +51,7 @@ class Received:
 class InboxStore(Protocol):
     """The messages that gateways received. Methods may be called from any thread; a write is on disk when it returns.
 
-    ``gateway`` is the name of a gateway: each has messages of its own.
+    ``gateway`` is the name of a gateway: each has its own messages.
     """
 
     def receive(self, gateway: str, chat: str, message: str, body: Mapping[str, Json]) -> int | None:
@@ -60,7 +59,7 @@ class InboxStore(Protocol):
         ...
 
     def edit(self, gateway: str, chat: str, message: str, body: Mapping[str, Json]) -> EditOutcome:
-        """Replace a message that its sender edited, unless an answer was begun."""
+        """Replace a message that its sender edited, unless the answer has begun."""
         ...
 
     def unanswered(self, gateway: str) -> Sequence[Received]:
@@ -68,42 +67,42 @@ class InboxStore(Protocol):
         ...
 
     def begin(self, number: int) -> Received | None:
-        """Note that an answer is begun, and return the message as it is now; ``None`` if it is answered already."""
+        """Record that the answer begins, and return the message as it is now; ``None`` if it is already answered."""
         ...
 
     def ready(self, number: int, answer: str) -> None:
-        """Store the whole answer, before the last of it is sent."""
+        """Store the whole answer, before its last part is sent."""
         ...
 
     def sending(self, number: int, part: int, *, again: bool = False) -> None:
-        """Note that a part of the answer, counted from 0, is being sent.
+        """Record that a part of the answer, counted from 0, is being sent.
 
-        ``again``: it was sent before, and may have arrived. That is known of the part from then on.
+        ``again``: it was sent before, and may have arrived. This stays recorded for the part.
         """
         ...
 
     def sent(self, number: int, part: int, message: str) -> None:
-        """Note that a part was sent, and the id of the message that it is now."""
+        """Record that a part was sent, and the id of its message."""
         ...
 
     def answered(self, number: int) -> None:
-        """Note that the whole answer was sent. The words of the message are dropped; that it was received is not."""
+        """Record that the whole answer was sent. Deletes the text of the message, not the record of its receipt."""
         ...
 
     def last_messages(self, gateway: str, *, most: int = MOST_CHATS) -> Mapping[str, str]:
-        """Return the id of the message that was received last in each chat, the newest first, of so many chats."""
+        """Return the id of the last received message of each chat, the newest first, of at most ``most`` chats."""
         ...
 
     def note(self, gateway: str, chat: str, name: str, value: Json) -> None:
-        """Remember something of a chat under a name; ``None`` forgets it."""
+        """Store a value for a chat under a name; ``None`` deletes it."""
         ...
 
     def noted(self, gateway: str, chat: str, name: str) -> Json:
-        """Return what was remembered under a name; ``None`` if nothing was."""
+        """Return the value that was stored under a name; ``None`` if there is none."""
         ...
 
     def prune(self, before: str) -> int:
-        """Drop what is left of messages that were answered and received before a time, and return how many."""
+        """Delete the records of answered messages that were received before a time, and return how many."""
         ...
 
     def close(self) -> None:

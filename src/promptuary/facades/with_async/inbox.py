@@ -1,4 +1,4 @@
-"""``AsyncInbox``: what gateways keep of their messages, with ``async``. Whatever blocks runs in a thread."""
+"""``AsyncInbox``: the store of the gateways' messages, with ``async``. Blocking calls run in a thread."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 _AT_ONCE: Final = 8
-"""How many threads use the store at once. It writes one after another; more of them would only wait there."""
+"""How many threads use the store at once. It serializes writes; more threads would only wait."""
 
 
 class AsyncInbox:
@@ -41,7 +41,7 @@ class AsyncInbox:
         return await self._run(lambda store: store.receive(gateway, chat, message, body))
 
     async def edit(self, gateway: str, chat: str, message: str, body: Mapping[str, Json]) -> EditOutcome:
-        """Replace a message that its sender edited, unless an answer was begun."""
+        """Replace a message that its sender edited, unless the answer has begun."""
         return await self._run(lambda store: store.edit(gateway, chat, message, body))
 
     async def unanswered(self, gateway: str) -> Sequence[Received]:
@@ -49,39 +49,39 @@ class AsyncInbox:
         return await self._run(lambda store: store.unanswered(gateway))
 
     async def begin(self, number: int) -> Received | None:
-        """Note that an answer is begun, and return the message; ``None`` if it is answered already."""
+        """Record that the answer begins, and return the message; ``None`` if it is already answered."""
         return await self._run(lambda store: store.begin(number))
 
     async def ready(self, number: int, answer: str) -> None:
-        """Store the whole answer, before the last of it is sent."""
+        """Store the whole answer, before its last part is sent."""
         await self._run(lambda store: store.ready(number, answer))
 
     async def sending(self, number: int, part: int, *, again: bool = False) -> None:
-        """Note that a part of the answer, counted from 0, is being sent; ``again``: it may have arrived before."""
+        """Record that a part of the answer, counted from 0, is being sent; ``again``: it may have arrived before."""
         await self._run(lambda store: store.sending(number, part, again=again))
 
     async def sent(self, number: int, part: int, message: str) -> None:
-        """Note that a part was sent, and the id of the message that it is now."""
+        """Record that a part was sent, and the id of its message."""
         await self._run(lambda store: store.sent(number, part, message))
 
     async def answered(self, number: int) -> None:
-        """Note that the whole answer was sent."""
+        """Record that the whole answer was sent."""
         await self._run(lambda store: store.answered(number))
 
     async def last_messages(self, gateway: str) -> Mapping[str, str]:
-        """Return the id of the message that was received last in each chat, the newest first."""
+        """Return the id of the last received message of each chat, the newest first."""
         return await self._run(lambda store: store.last_messages(gateway))
 
     async def note(self, gateway: str, chat: str, name: str, value: Json) -> None:
-        """Remember something of a chat under a name; ``None`` forgets it."""
+        """Store a value for a chat under a name; ``None`` deletes it."""
         await self._run(lambda store: store.note(gateway, chat, name, value))
 
     async def noted(self, gateway: str, chat: str, name: str) -> Json:
-        """Return what was remembered under a name; ``None`` if nothing was."""
+        """Return the value that was stored under a name; ``None`` if there is none."""
         return await self._run(lambda store: store.noted(gateway, chat, name))
 
     async def prune(self, before: str) -> int:
-        """Drop what is left of messages that were answered and received before a time."""
+        """Delete the records of answered messages that were received before a time."""
         return await self._run(lambda store: store.prune(before))
 
     async def close(self) -> None:

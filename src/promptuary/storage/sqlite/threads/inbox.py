@@ -1,4 +1,4 @@
-"""The messages that gateways received, in a database of their own: they belong to no workspace."""
+"""The messages that gateways received, in a separate database: they belong to no workspace."""
 
 import json
 import sqlite3
@@ -17,7 +17,7 @@ from promptuary.storage.values import now, to_text
 _SQL: Final = "promptuary.storage.sqlite.threads"
 _QUERIES: Final = queries(_SQL, "inbox_queries.sql")
 _STEPS: Final = ("inbox_schema_1.sql", "inbox_schema_2.sql")
-"""The scripts that made the tables what they are, in order. A change of the tables is one more at the end."""
+"""The migration scripts of the tables, in order. A change of the tables adds one at the end."""
 
 
 class SqliteInbox(InboxStore):
@@ -38,7 +38,7 @@ class SqliteInbox(InboxStore):
         return self._database.write(received)
 
     def edit(self, gateway: str, chat: str, message: str, body: Mapping[str, Json]) -> EditOutcome:
-        """Replace a message that its sender edited, unless an answer was begun."""
+        """Replace a message that its sender edited, unless the answer has begun."""
         text = to_column(to_text(dict(body)))
 
         def edited(connection: sqlite3.Connection) -> EditOutcome:
@@ -65,7 +65,7 @@ class SqliteInbox(InboxStore):
         return self._database.read(found)
 
     def begin(self, number: int) -> Received | None:
-        """Note that an answer is begun, and return the message as it was before; ``None`` if it is answered already."""
+        """Record that the answer begins; return the message as it was before, or ``None`` if it is already answered."""
 
         def begun(connection: sqlite3.Connection) -> Received | None:
             row = connection.execute(_QUERIES["one"], {"number": number}).fetchone()
@@ -77,19 +77,19 @@ class SqliteInbox(InboxStore):
         return self._database.write(begun)
 
     def ready(self, number: int, answer: str) -> None:
-        """Store the whole answer, before the last of it is sent."""
+        """Store the whole answer, before its last part is sent."""
         self._write("ready", number=number, answer=to_column(answer))
 
     def sending(self, number: int, part: int, *, again: bool = False) -> None:
-        """Note that a part of the answer, counted from 0, is being sent; ``again``: it may have arrived before."""
+        """Record that a part of the answer, counted from 0, is being sent; ``again``: it may have arrived before."""
         self._write("sending", number=number, part=part, since=self._clock(), again=int(again))
 
     def sent(self, number: int, part: int, message: str) -> None:
-        """Note that a part was sent, and the id of the message that it is now."""
+        """Record that a part was sent, and the id of its message."""
         self._write("sent", number=number, part=part, message=to_column(message))
 
     def answered(self, number: int) -> None:
-        """Note that the whole answer was sent, and drop the words of the message."""
+        """Record that the whole answer was sent, and delete the text of the message."""
 
         def ended(connection: sqlite3.Connection) -> None:
             for query in ("answered", "drop_parts"):
@@ -98,13 +98,13 @@ class SqliteInbox(InboxStore):
         self._database.write(ended)
 
     def last_messages(self, gateway: str, *, most: int = MOST_CHATS) -> Mapping[str, str]:
-        """Return the id of the message that was received last in each chat, the newest first."""
+        """Return the id of the last received message of each chat, the newest first."""
         named = {"gateway": to_column(gateway), "most": most}
         rows = self._database.read(lambda connection: connection.execute(_QUERIES["last_messages"], named).fetchall())
         return {from_column(chat): from_column(message) for chat, message in rows}
 
     def note(self, gateway: str, chat: str, name: str, value: Json) -> None:
-        """Remember something of a chat under a name; ``None`` forgets it."""
+        """Store a value for a chat under a name; ``None`` deletes it."""
         key = {"gateway": to_column(gateway), "chat": to_column(chat), "name": name}
         if value is None:
             self._write("forget_note", **key)
@@ -112,7 +112,7 @@ class SqliteInbox(InboxStore):
             self._write("note", **key, value=to_column(to_text(value)))
 
     def noted(self, gateway: str, chat: str, name: str) -> Json:
-        """Return what was remembered under a name; ``None`` if nothing was."""
+        """Return the value that was stored under a name; ``None`` if there is none."""
         key = {"gateway": to_column(gateway), "chat": to_column(chat), "name": name}
         row = self._database.read(lambda connection: connection.execute(_QUERIES["noted"], key).fetchone())
         with sound(self._database.name):
@@ -120,7 +120,7 @@ class SqliteInbox(InboxStore):
             return value
 
     def prune(self, before: str) -> int:
-        """Drop what is left of messages that were answered and received before a time, and return how many."""
+        """Delete the records of answered messages that were received before a time, and return how many."""
         named = {"before": before}
         return self._database.write(lambda connection: connection.execute(_QUERIES["prune"], named).rowcount)
 
