@@ -64,7 +64,7 @@ def test_a_token_that_the_platform_does_not_know_is_told_and_not_shown(monkeypat
         ("", [], "gateway"),
         ("[gateways.telegram]\n", ["telegrm"], "telegram"),
         ("[gateways.telegram]\n", ["check"], "TELEGRAM_BOT_TOKEN"),
-        ("[gateways.telegram]\ntoken = 'nonce'\n", ["check"], "a token does not belong into a file"),
+        ("[gateways.telegram]\ntoken = 'nonce'\n", ["check"], "a token does not belong in a file"),
     ],
 )
 def test_what_is_missing_is_told(

@@ -197,7 +197,7 @@ def test_the_token_is_kept_for_the_person_alone_and_stays_the_same(project: Path
     assert "others may read" in done.stderr
 
 
-@pytest.mark.parametrize(("streams", "code", "said"), [("<&-", 2, "no client is here"), (">/dev/full", 0, "")])
+@pytest.mark.parametrize(("streams", "code", "said"), [("<&-", 2, "no client is connected"), (">/dev/full", 0, "")])
 def test_a_client_that_closed_a_stream_ends_the_server_with_a_sentence(
     project: Path, streams: str, code: int, said: str
 ) -> None:

@@ -1,7 +1,7 @@
 """The tables ``[gateways.NAME]``: which bots there are, who may write to them, and what each chat may refer to. Pure.
 
-They stand in the person's own configuration alone: they open files to people elsewhere. A token is never in them; they
-name the environment variable, or say that the keyring has it.
+They are read only from the person's own configuration, because they give other people access to files. A token is never
+in them; they name the environment variable, or say that the keyring has it.
 """
 
 import re
@@ -21,11 +21,11 @@ _TOKENS: Final = {"telegram": "TELEGRAM_BOT_TOKEN", "discord": "DISCORD_BOT_TOKE
 
 @dataclass(frozen=True, slots=True)
 class ChatRules:
-    """What the people of a chat may refer to, and who they are.
+    """Who the people of a chat are, and what they may refer to.
 
-    Without a ``workspace`` there are no files. ``kinds`` of references: all if there are none; ``folders`` of the
-    workspace: all of it if there are none. ``allow`` are ids of users; none means those of the gateway. ``hosts`` are
-    those that ``@url`` may fetch from although they are not public.
+    Without a ``workspace`` there are no files. ``kinds`` of references: empty means all; ``folders`` of the workspace:
+    empty means all of it. ``allow`` are ids of users; empty means those of the gateway. ``hosts`` are hosts that
+    ``@url`` may fetch from although they are not public.
     """
 
     workspace: str = ""
@@ -42,8 +42,8 @@ class NamedGateway:
 
     ``token_env`` names an environment variable; with ``keyring`` the keyring has the token under the name of the
     gateway. Slack needs a second one for its socket, ``app_token_env``. ``rate`` is how many messages a person may send
-    in a minute; ``edit_every`` is in seconds, how often an answer is edited while it comes in; ``base_url`` is for a
-    server of the platform's API elsewhere. ``people`` gives users the name that their memories are kept under.
+    in a minute; ``edit_every`` is the interval in seconds in which an incoming answer is edited; ``base_url`` is for
+    another server with the platform's API. ``people`` gives users the name that their memories are stored under.
     """
 
     name: str
@@ -65,7 +65,7 @@ class NamedGateway:
         return self.chats.get(chat, self.rules)
 
     def allows(self, chat: str, user: str) -> bool:
-        """Return whether a user may write in a chat; nobody may unless they are named, or everybody is."""
+        """Return whether a user may write in a chat: only if the user is named, or everybody is allowed."""
         allowed = self.rules_of(chat).allow or self.allow
         return EVERYBODY in allowed or user in allowed
 
@@ -123,7 +123,7 @@ def _gateway(name: str, given: object, where: str) -> NamedGateway:
 def _rules(given: Mapping[str, Any], where: str) -> ChatRules:
     workspace = _text(given, "workspace", where)
     if workspace and not workspace.startswith(("/", "~")):
-        # From which folder it would count depends on how the gateway is started.
+        # A relative path would depend on where the gateway is started.
         raise ConfigError(f"{where}.workspace must be a full path: write it from / or from ~, as in ~/{cut(workspace)}")
     kinds, folders = _names(given, "kinds", where), _names(given, "folders", where)
     if (kinds or folders) and not workspace and "url" not in kinds:
@@ -134,7 +134,7 @@ def _rules(given: Mapping[str, Any], where: str) -> ChatRules:
     if unknown:
         near = nearest(unknown[0], sorted(REMOTE_KINDS))
         advice = f"did you mean {near}?" if near else f"use some of: {', '.join(sorted(REMOTE_KINDS))}"
-        raise ConfigError(f"{where}.kinds: {cut(unknown[0])!r} is no kind of reference that a chat can have; {advice}")
+        raise ConfigError(f"{where}.kinds: {cut(unknown[0])!r} is not a kind of reference for chats; {advice}")
     try:
         Reach(folders=folders)
     except ConfigError as error:
@@ -146,8 +146,8 @@ def _rules(given: Mapping[str, Any], where: str) -> ChatRules:
 def _check_keys(given: Mapping[Any, object], known: tuple[str, ...], where: str) -> None:
     for key in given:
         if key in {"token", "app_token"}:
-            # Somebody who writes the token itself must not find it in an error message.
-            raise ConfigError(f"{where}.{key}: a token does not belong into a file; set {key}_env or keyring = true")
+            # If somebody writes the token itself here, the error message must not contain it.
+            raise ConfigError(f"{where}.{key}: a token does not belong in a file; set {key}_env or keyring = true")
         if key not in known:
             meant = nearest(str(key), known)
             advice = f"did you mean {meant}?" if meant else f"use {', '.join(known)}"

@@ -35,7 +35,7 @@ def test_nobody_may_write_unless_they_are_named_or_everybody_is() -> None:
         ({"a b": {}}, "cannot be a name"),
         ({"mine": {}}, 'needs platform = "…", one of: telegram, discord, slack'),
         ({"telegram": {"alow": ["1"]}}, "alow is unknown; did you mean allow?"),
-        ({"telegram": {"token": "123:secret"}}, "a token does not belong into a file; set token_env"),
+        ({"telegram": {"token": "123:secret"}}, "a token does not belong in a file; set token_env"),
         (
             {"telegram": {"token_env": "123:secret"}},
             "must be the name of an environment variable, not the token itself",

@@ -1,1 +1,1 @@
-"""Commands for agents: the MCP server, their hooks, and what writes both into their settings."""
+"""Commands for agents: the MCP server, their hooks, and the installer of both."""

@@ -1,4 +1,4 @@
-"""``promptuary gateway``: runs the bots of chat platforms that the person configured, or tries whether one can run."""
+"""``promptuary gateway``: runs the chat bots that the person configured, or checks whether one can run."""
 
 import argparse
 import asyncio
@@ -21,7 +21,7 @@ def main(options: argparse.Namespace) -> int:
     level = logging.DEBUG if options.debug else logging.ERROR if options.quiet else logging.WARNING
     logging.basicConfig(level=level, stream=sys.stderr, format="promptuary: %(message)s")
     for name in ("httpx", "httpcore", "telegram", "discord", "slack_bolt", "slack_sdk"):
-        # They log addresses, of which Telegram's have the token in them, and tracebacks of what is tried again.
+        # They log URLs, of which Telegram's contain the token, and tracebacks of requests that are retried.
         logging.getLogger(name).setLevel(logging.CRITICAL)
     names = list(options.words)
     if names[:1] == ["check"]:

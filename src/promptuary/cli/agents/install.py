@@ -1,4 +1,4 @@
-"""``promptuary install``: writes the MCP server and the hooks into the settings of an agent, or takes them out."""
+"""``promptuary install``: writes the MCP server and the hooks into the settings of an agent, or removes them."""
 
 import argparse
 import os
@@ -17,7 +17,7 @@ DONE, NOTHING = 0, 1
 
 
 def main(options: argparse.Namespace) -> int:
-    """Write the settings, or undo that."""
+    """Write the settings, or undo the change."""
     files = settings_files(options.agent, own_command(), hooks=not options.no_hooks)
     return _undo(options, files) if options.undo else _install(options, files)
 
@@ -61,7 +61,7 @@ def _tell_written(options: argparse.Namespace, *, is_needed: bool, is_written: b
 
 
 def _ended(refused: str) -> int:
-    """Say why nothing was done, if so, and return the exit code."""
+    """Print why nothing was done, if so, and return the exit code."""
     if refused:
         print(f"promptuary: {refused}", file=sys.stderr)
     return NOTHING if refused else DONE
@@ -70,7 +70,7 @@ def _ended(refused: str) -> int:
 def _undo(options: argparse.Namespace, files: Sequence[SettingsFile]) -> int:
     if options.no_hooks:
         raise PromptuaryError(
-            f"--undo takes out all that was written; to take out the hooks alone: "
+            f"--undo removes everything that was written; to remove only the hooks: "
             f"promptuary install {options.agent} --no-hooks"
         )
     steps = planned_undo(options.agent, files, force=options.force)
@@ -81,7 +81,7 @@ def _undo(options: argparse.Namespace, files: Sequence[SettingsFile]) -> int:
     done = undo(options.agent, steps) if may else steps
     refused = "" if may or not changes or options.dry_run else "nothing was undone; --yes undoes it without asking"
     if options.json:
-        # What is planned is not done.
+        # A refused plan must not be reported as done.
         hows = ["left" if refused and one.change in changes else one.how for one in done]
         shown = [(str(one.change.path), how, one.reason, one.change.diff) for one, how in zip(done, hows, strict=True)]
         print_json(undone_json(options.agent, shown, undone=may, error=refused))

@@ -20,19 +20,19 @@ from promptuary.mcp.transports.standard_streams import StandardStreams
 
 DONE = 0
 _COLLECT = (700, 10, 10)
-"""As the interpreter does it by itself: commands look for cycles seldom, which a process that lasts cannot."""
-_TOKEN = "mcp"  # noqa: S105  (the name of a file, and no secret)
+"""The interpreter's default: short commands collect garbage rarely, which a long-running process cannot."""
+_TOKEN = "mcp"  # noqa: S105  (the name of a file, not a secret)
 
 
 def main(options: argparse.Namespace) -> int:
-    """Serve until the client goes away, or Ctrl-C."""
+    """Serve until the client disconnects, or Ctrl-C."""
     # Version 1 of the package has no mcp_types.
     if importlib.util.find_spec("mcp") is None or importlib.util.find_spec("mcp_types") is None:
         raise PromptuaryError(f"promptuary mcp needs the 'mcp' extra: {how_to_install('mcp')}")
     given: Any = {name: getattr(options, name, None) for name in SETTINGS}
     settings: SettingsOptions = given
     folders = _folders(options)
-    load(folders[0], settings)  # what is wrong with the settings is said now, and not to a client
+    load(folders[0], settings)  # reports wrong settings now, not to a client
     logging.basicConfig(
         level=logging.DEBUG if options.debug else logging.ERROR if options.quiet else logging.WARNING,
         stream=sys.stderr,
@@ -44,7 +44,7 @@ def main(options: argparse.Namespace) -> int:
             raise PromptuaryError(_NOBODY)
         if sys.stdin.isatty():
             print(f"promptuary: {_NOBODY}", file=sys.stderr)
-        streams = StandardStreams(*own_streams(), EarlyAnswers())  # from now on a client is answered
+        streams = StandardStreams(*own_streams(), EarlyAnswers())  # from now on clients get answers
         from promptuary.mcp.transports import stdio  # noqa: PLC0415  (the package of the protocol is an extra, and heavy)
 
         _collect_again()
@@ -53,7 +53,7 @@ def main(options: argparse.Namespace) -> int:
     return _over_http(options, folders, settings)
 
 
-_NOBODY = "no client is here; an MCP client starts this. promptuary install writes it into its settings"
+_NOBODY = "no client is connected; an MCP client starts this. promptuary install writes it into its settings"
 
 
 def _over_http(options: argparse.Namespace, folders: list[Path], settings: SettingsOptions) -> int:
@@ -65,7 +65,7 @@ def _over_http(options: argparse.Namespace, folders: list[Path], settings: Setti
     port = listening.getsockname()[1]
     if not options.quiet:
         print(f"promptuary: http://127.0.0.1:{port}/mcp", file=sys.stderr)
-        made = "a token was made; clients send it" if is_new else "clients send the token"
+        made = "a token was created; clients send it" if is_new else "clients send the token"
         print(f"promptuary: {made} as 'Authorization: Bearer …': {token_file(_TOKEN)}", file=sys.stderr)
     from promptuary.mcp.transports import http  # noqa: PLC0415  (the package of the protocol is an extra, and heavy)
 
@@ -87,16 +87,16 @@ def _folders(options: argparse.Namespace) -> list[Path]:
 
 
 def _collect_again() -> None:
-    """Look for cycles as the interpreter does, but not in what was imported: that stays."""
+    """Collect garbage as the interpreter does, but not among imported objects: those stay."""
     gc.freeze()
     gc.set_threshold(*_COLLECT)
 
 
 def _is_chosen(options: argparse.Namespace) -> bool:
-    """Tell whether the person said for which folder the server is, and did not merely start it somewhere."""
+    """Return whether the person named the folder of the server, and did not only start it somewhere."""
     return options.workspace is not None
 
 
 def _end(_: int, __: FrameType | None) -> None:
-    """End as by Ctrl-C: workspaces are closed, and what is being learnt is finished."""
+    """End as with Ctrl-C: workspaces are closed, and learning is finished."""
     raise KeyboardInterrupt
