@@ -1,1 +1,1 @@
-"""Optional models: embedders."""
+"""Models: chat models, embedders and rerankers, all optional."""

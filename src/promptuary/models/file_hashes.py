@@ -1,7 +1,7 @@
-"""The sha256 of large files of the person, remembered so that a start of the program need not compute it again.
+"""The SHA-256 of large files of the person, cached so that the program need not compute it at every start.
 
-A hash is remembered with what the file system says about the file: size, times and number. After any change it is
-computed again. What cannot be read or written of the memory is computed as well.
+A hash is cached with the file's size, times and inode number. After any change it is computed again; so it is if the
+cache cannot be read or written.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ _BLOCK: Final = 1024 * 1024
 
 
 def sha256_of(path: Path, cache: Path | None) -> str:
-    """Return the hash of a file. ``cache`` is a private folder of the person; without one, nothing is remembered."""
+    """Return the hash of a file. ``cache`` is a private folder of the person; without one, nothing is cached."""
     path = path.absolute()
     try:
         found = path.stat()

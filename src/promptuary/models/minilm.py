@@ -22,7 +22,7 @@ _TOKENIZER: Final = ("tokenizer.json", "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a
 _LIBRARIES: Final = ("numpy", "onnxruntime", "tokenizers")
 
 _RECIPE: Final = EmbeddingRecipe(pooling="mean", window=256, windows=4)
-"""The window is as long as the texts that the model was trained on; two of its word pieces mark the ends."""
+"""The window is as long as the texts that the model was trained on; two of its tokens mark the ends."""
 
 
 class MiniLM(OnnxEmbedder):
@@ -43,7 +43,7 @@ class MiniLM(OnnxEmbedder):
         self._preloaded = cache if folder is None else None
 
     def load(self) -> LoadedModel:
-        """Load the files, or take the model that was preloaded."""
+        """Load the files, or use the model that was preloaded."""
         loading = _PRELOADING.pop(self._preloaded, None) if self._preloaded else None
         return loading.result() if loading else super().load()
 
@@ -60,7 +60,7 @@ def available() -> bool:
 def preload(cache: Path) -> None:
     """Load the libraries now and the model in the background; the next ``MiniLM`` with this cache uses it.
 
-    The model loads without the interpreter's lock: a program that has much to import calls this first.
+    The model loads without holding the GIL: a program with many imports calls this first.
     """
     loading = onnx_session.start(_files(_installed()), cache)
     _PRELOADING[cache] = concurrency.begin(lambda: onnx_session.finish(loading), daemon=False, name="promptuary-load")

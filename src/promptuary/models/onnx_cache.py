@@ -1,4 +1,4 @@
-"""A cache of models in the optimised form of onnxruntime, which load in half the time.
+"""A cache of models in onnxruntime's optimised form, which loads in half the time.
 
 A copy belongs to one model and one installation of the library, and has its hash in a file next to it; a damaged copy
 counts as missing. The folder must be writable by the person alone. Does not know what the model is for.
@@ -22,7 +22,7 @@ def find(folder: Path, model: str) -> Path | None:
     try:
         path = _path(folder, model)
         return path if path.is_file() and _hash_file(path).is_file() else None
-    except OSError:  # no access to the folder
+    except OSError:  # the folder cannot be accessed
         return None
 
 
@@ -46,7 +46,7 @@ def write(folder: Path, model: str, weights: bytes | str, onnxruntime: Any, opti
         options.add_session_config_entry("session.save_model_format", "ORT")
         onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
         content = new.read_bytes()
-        # The hash last: without it, the copy does not count.
+        # The hash comes last: without it, the copy counts as missing.
         _hash_file(path).unlink(missing_ok=True)
         durable.replace(path, content, sync=False)
         durable.replace(_hash_file(path), hashlib.sha256(content).hexdigest().encode(), sync=False)

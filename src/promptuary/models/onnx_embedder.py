@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float32]
 
 Pooling = Literal["mean", "cls", "max", "last", "none"]
-"""How the vectors of a window's word pieces become one: their mean, the first, the largest of each number, the last.
+"""How the vectors of a window's tokens become one: their mean, the first, the maximum of each number, the last.
 
 ``none``: the model itself returns one vector.
 """
@@ -37,21 +37,21 @@ _CHARACTERS: Final = 32_768
 """Longer texts are cut before they are tokenized: the rest would rarely reach the last window."""
 
 _POOLED: Final = ("sentence_embedding", "pooler_output")
-"""Outputs that are one vector, by the names that exporters give them."""
+"""Outputs that are one vector, by their usual names."""
 
 _NO_PREFIX: Final[tuple[Sequence[int], str]] = ((), "")
 
 Runner = Callable[[Sequence[int]], "Vector"]
-"""Returns the vector of one window, given as word pieces with those that mark its ends."""
+"""Returns the vector of one window, given as tokens, with those that mark its ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingRecipe:
-    """Everything but the weights and the tokenizer that decides about vectors.
+    """Everything that affects vectors, except for the weights and the tokenizer.
 
-    ``window`` is how many word pieces the model takes at once, those included that mark the ends. A longer text gets
-    the mean of its windows, of which there are at most ``windows``; the rest is ignored. ``pooling`` is ``None`` where
-    nothing says how: then it is what the model's outputs suggest.
+    ``window`` is how many tokens the model takes at once, including those that mark the ends. A longer text gets the
+    mean of its windows, of which there are at most ``windows``; the rest is ignored. If ``pooling`` is ``None``, the
+    model's outputs decide.
     """
 
     pooling: Pooling | None = None
@@ -92,7 +92,7 @@ class OnnxEmbedder:
 
     @property
     def dimensions(self) -> int:
-        """The length of a vector. Loads the model if nothing else tells."""
+        """The length of a vector. Loads the model if it is not known otherwise."""
         if self._dimensions is None:
             self._dimensions = len(self.embed(["dimensions"], "passage")[0]) // 4
         return self._dimensions
@@ -113,7 +113,7 @@ class OnnxEmbedder:
         return [model.mean([next(runs) for _ in each], each, purpose) for each in windows]
 
     def load(self) -> LoadedModel:
-        """Load the files. A subclass may have them loaded already."""
+        """Load the files. A subclass may have loaded them already."""
         return onnx_session.load(self._files(), self._cache)
 
     def _model(self) -> "_RunnableModel":
@@ -141,7 +141,7 @@ class _RunnableModel:
             save_copy()
 
     def windows(self, text: str, purpose: "Purpose") -> list[Sequence[int]]:
-        """Return the word pieces of each window; the windows are as equal in length as possible."""
+        """Return the tokens of each window; the windows are as equal in length as possible."""
         recipe = self._recipe
         prefix, blank = self._prefixes.get(purpose, _NO_PREFIX)
         text = valid_unicode(text[:_CHARACTERS])
@@ -158,7 +158,7 @@ class _RunnableModel:
         return iter(concurrency.run_each(self._run, windows, threads=threads, name="promptuary-embed"))
 
     def mean(self, vectors: "Sequence[Vector]", windows: Sequence[Sequence[int]], purpose: "Purpose") -> bytes:
-        """Return the mean of the vectors of a text's windows, weighted by what they hold of it, as a unit vector."""
+        """Return the mean of the vectors of a text's windows, weighted by their lengths, as a unit vector."""
         total = vectors[0]
         if len(vectors) > 1:
             weights = [len(window) - self._frame(purpose) for window in windows]
@@ -168,13 +168,13 @@ class _RunnableModel:
         return _unit_vector(total).astype("<f4").tobytes()
 
     def _frame(self, purpose: "Purpose") -> int:
-        """Return how many word pieces of every window are not the text's."""
+        """Return how many tokens of every window do not belong to the text."""
         return len(self._starts) + len(self._prefixes.get(purpose, _NO_PREFIX)[0]) + len(self._ends)
 
     def _prefix(self, text: str) -> tuple[Sequence[int], str]:
-        """Return the word pieces of a prefix, and the blanks at its end.
+        """Return the tokens of a prefix, and its trailing blanks.
 
-        The blanks are tokenized with the text: many vocabularies have a blank at the beginning of a word.
+        The blanks are tokenized with the text: in many vocabularies, words begin with a blank.
         """
         words = text.rstrip()
         return self._pieces(valid_unicode(words))[: self._recipe.window // 2], text[len(words) :]
@@ -186,7 +186,7 @@ class _RunnableModel:
 
 
 def _ends(tokenizer: Any) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the pieces that the tokenizer puts before a text, and those behind it."""
+    """Return the tokens that the tokenizer puts before a text, and those after it."""
     bare = tokenizer.encode("a", add_special_tokens=False).ids
     whole = tokenizer.encode("a", add_special_tokens=True).ids
     for start in range(len(whole) - len(bare) + 1):
@@ -208,7 +208,7 @@ def _runner(session: Any, pooling: Pooling | None) -> Runner:
 def _output(outputs: Sequence[Any], pooling: Pooling | None) -> tuple[str, Pooling]:
     """Return the output to use, and how to pool it.
 
-    If nothing says how, a model that returns one vector knows best, and otherwise it is the mean.
+    Without a given pooling, a single vector from the model is used as it is; otherwise, the mean.
     """
     named = [one.name for one in outputs]
     of_pieces = [one.name for one in outputs if len(one.shape) == 3]
@@ -217,7 +217,7 @@ def _output(outputs: Sequence[Any], pooling: Pooling | None) -> tuple[str, Pooli
         pooling = "none" if _POOLED[0] in named or not of_pieces else "mean"
     chosen = one_vector if pooling == "none" or not of_pieces else of_pieces
     if not chosen:
-        raise PromptuaryError(f"the model returns {', '.join(named)}, none of which is a vector of a text")
+        raise PromptuaryError(f"the model returns {', '.join(named)}, none of which can be the vector of a text")
     return chosen[0], pooling if chosen is of_pieces else "none"
 
 
@@ -240,7 +240,7 @@ def _pooled(hidden: "Vector", pooling: Pooling) -> "Vector":
 def _unit_vector(vector: "Vector") -> "Vector":
     length = float((vector * vector).sum()) ** 0.5
     if not 0 < length < math.inf:
-        # Vectors are stored for good: a wrong one would never be found, and never be replaced.
+        # Vectors are stored permanently: a wrong one would never be noticed, and never be replaced.
         raise PromptuaryError("the model returns a vector of length zero or with a number that is not finite")
     scaled: Vector = vector / length
     return scaled

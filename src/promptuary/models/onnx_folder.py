@@ -1,9 +1,9 @@
-"""A folder of the person with a model in the ONNX format, as sentence-transformers and its like publish them.
+"""A folder of the person with a model in the ONNX format, in the layout of sentence-transformers and similar tools.
 
-Reads how the model is to be used: which of several weights, pooling, window and prefixes. The folder is the person's
-own: a workspace must never name one. The files may still be wrong, or much too large, and nothing in them is run.
+Reads how to use the model: which of several weights, pooling, window and prefixes. The folder is the person's own: a
+workspace must never name one. The files may still be wrong, or much too large, and nothing in them is executed.
 
-The file ``OWN_FILE`` in the folder comes before everything else: ``weights``, ``pooling``, ``window``, ``lower_case``
+The file ``OWN_FILE`` in the folder overrides everything else: ``weights``, ``pooling``, ``window``, ``lower_case``
 and ``prefixes`` (an object with ``query`` and ``passage``).
 """
 
@@ -36,18 +36,18 @@ SETTINGS_FILES: Final = (
     "tokenizer_config.json",
     "1_Pooling/config.json",
 )
-"""Everything that is read of a folder, besides the weights and the tokenizer."""
+"""Everything that is read from a folder, besides the weights and the tokenizer."""
 
 _LARGEST_SETTINGS: Final = 1024 * 1024
 _LARGEST_TOKENIZER: Final = 128 * 1024 * 1024
 _PIECES: Final = 2048
-"""How many word pieces of a text are embedded; the time for a window grows with the square of its length."""
+"""How many tokens of a text are embedded; the time for a window grows with the square of its length."""
 _SHORTEST_WINDOW: Final = 16
 _OFFSET_MODELS: Final = frozenset({"roberta", "xlm-roberta", "camembert", "mpnet"})
-"""Families whose first positions are not for text."""
+"""Model families whose first positions are reserved."""
 _WEIGHTS: Final = re.compile(r"(?:onnx/)?[\w.-]{1,100}\.onnx")
 _MACHINES: Final = {"arm64": {"aarch64", "arm64"}, "avx2": {"x86_64"}, "avx512": {"x86_64"}}
-"""The machines that weights are for whose name has one of these words."""
+"""The machines for weights with one of these words in their names."""
 _POOLINGS: Final[Mapping[str, Pooling]] = {
     "cls": "cls",
     "cls_token": "cls",
@@ -58,7 +58,7 @@ _POOLINGS: Final[Mapping[str, Pooling]] = {
     "max_tokens": "max",
     "lasttoken": "last",
 }
-"""What sentence-transformers calls them, in older and newer files."""
+"""The names in older and newer files of sentence-transformers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class OnnxFolder:
 
     @property
     def digest(self) -> str:
-        """The hash of everything that decides about the model's results."""
+        """The hash of everything that affects the model's results."""
         recipe = self.recipe
         parts = [
             sorted(self.hashes.items()),
@@ -82,7 +82,7 @@ class OnnxFolder:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def files(self) -> ModelFiles:
-        """Return the files for a session. They raise ``ConfigError`` if one has changed since."""
+        """Return the files for a session. Reading one raises ``ConfigError`` if it has changed since."""
         parts = [name for name in self.hashes if name != TOKENIZER]
         first = str(self.path / self.weights)
         return ModelFiles(
@@ -108,7 +108,7 @@ def open_embedder(
     hashes: Mapping[str, str] | None = None,
     threads: int | None = None,
 ) -> OnnxEmbedder:
-    """Return the embedder in a folder. Raises ``ConfigError`` if there is none, or a file has another hash."""
+    """Return the embedder in a folder. Raises ``ConfigError`` if there is none, or a hash differs."""
     folder = read_folder(path, cache=cache)
     check_hashes(folder, hashes or {}, name)
     recipe = folder.recipe
@@ -127,9 +127,9 @@ def check_hashes(folder: OnnxFolder, expected: Mapping[str, str], name: str) -> 
 
 
 def read_folder(path: Path, *, cache: Path | None) -> OnnxFolder:
-    """Return what the folder at ``path`` says; ``path`` may also be the weights in it.
+    """Return the settings of the model in the folder ``path``; ``path`` may also be the weights in it.
 
-    ``cache`` is a private folder of the person, where hashes of large files are remembered.
+    ``cache`` is a private folder of the person, where the hashes of large files are cached.
     """
     folder, named = _split(path)
     settings = {name: _json(folder / name) for name in SETTINGS_FILES}
@@ -145,9 +145,9 @@ def read_folder(path: Path, *, cache: Path | None) -> OnnxFolder:
 
 
 def choose_weights(names: Iterable[str]) -> str:
-    """Return the weights to use of those in a folder: 8-bit ones for this machine, else the plain ones.
+    """Return which weights in a folder to use: 8-bit ones for this machine, else the plain ones.
 
-    8-bit weights are a quarter of the size and faster on a processor; 16-bit and 4-bit ones are slower there. Returns
+    8-bit weights are a quarter of the size and faster on a CPU; 16-bit and 4-bit ones are slower there. Returns
     an empty text if there are none.
     """
     found = sorted(name for name in names if _WEIGHTS.fullmatch(name))
@@ -155,7 +155,7 @@ def choose_weights(names: Iterable[str]) -> str:
 
 
 def external_names(weights: str) -> tuple[str, str]:
-    """Return the names of the file that may hold the numbers of ``weights``."""
+    """Return the possible names of the file with the external data of ``weights``."""
     return f"{weights}_data", f"{weights}.data"
 
 
@@ -182,7 +182,7 @@ def _split(path: Path) -> tuple[Path, str]:
     """Return the folder of a model, and the weights in it if ``path`` names them."""
     if path.suffix != ".onnx":
         if not path.is_dir():
-            raise ConfigError(f"{path} is no folder with a model")
+            raise ConfigError(f"{path} is not a folder with a model")
         return path, ""
     folder = path.parent.parent if path.parent.name == "onnx" else path.parent
     return folder, path.relative_to(folder).as_posix()
@@ -236,7 +236,7 @@ def _pooling(settings: Mapping[str, Any], own: Mapping[str, Any], folder: Path) 
 
 
 def _window(settings: Mapping[str, Any], own: Mapping[str, Any]) -> int:
-    """Return how many word pieces the model takes: the least that any of its files says."""
+    """Return how many tokens the model takes: the smallest limit in any of its files."""
     config, bert = _object(settings["config.json"]), _object(settings["sentence_bert_config.json"])
     positions = _number(config, "max_position_embeddings")
     if positions and config.get("model_type") in _OFFSET_MODELS:
@@ -265,7 +265,7 @@ def _dimensions(settings: Mapping[str, Any]) -> int | None:
 
 
 def _json(path: Path) -> Any:
-    """Return the content of a file of settings, or ``None`` if there is none."""
+    """Return the content of a settings file, or ``None`` if it does not exist."""
     try:
         with path.open("rb") as file:
             content = file.read(_LARGEST_SETTINGS + 1)

@@ -1,7 +1,7 @@
-"""Judges texts with a cross-encoder in the ONNX format on this machine: a model that reads question and text together.
+"""Scores texts with a cross-encoder in the ONNX format on this machine: a model that reads question and text together.
 
-The folder has the same form as that of an embedder. One pair is one run of the model, as for embedders. Libraries and
-weights are loaded with the first question. Does not know hits or indexes.
+The folder has the same layout as that of an embedder. One pair is one run of the model, as for embedders. Libraries
+and weights are loaded with the first question. Does not know hits or indexes.
 """
 
 import math
@@ -20,7 +20,7 @@ _QUESTION: Final = 2_000
 _CHARACTERS: Final = 16_384
 """Longer questions and texts are cut before they are tokenized."""
 _LONGEST: Final = 512
-"""Word pieces of a pair: the time grows with the square of the length, and a person waits."""
+"""The most tokens of a pair: the time grows with the square of the length, and a person waits."""
 
 
 class OnnxReranker:
@@ -48,7 +48,7 @@ class OnnxReranker:
 
 
 class _CrossEncoder:
-    """The loaded model. ``window`` is how many word pieces of a pair it takes."""
+    """The loaded model. ``window`` is how many tokens of a pair it takes."""
 
     def __init__(self, loaded: onnx_session.LoadedModel, window: int) -> None:
         self._tokenizer, self._session = loaded.tokenizer, loaded.session
@@ -62,6 +62,6 @@ class _CrossEncoder:
         encoded = self._tokenizer.encode(*pair)
         found = self._session.run([self._output], self._inputs(encoded.ids, encoded.type_ids))[0].ravel().tolist()
         if len(found) not in {1, 2} or not all(map(math.isfinite, found)):
-            raise PromptuaryError("the reranker does not return one score for a text: it is no cross-encoder")
-        # Of two numbers, the second speaks for the text and the first against it.
+            raise PromptuaryError("the reranker does not return one score for a text: it is not a cross-encoder")
+        # Of two numbers, the second is the score for the text and the first the score against it.
         return float(found[-1]) if len(found) == 1 else float(found[1] - found[0])

@@ -1,6 +1,6 @@
 """Loads a model in the ONNX format on this machine: the libraries, the tokenizer, and a session with the weights.
 
-Loading runs side by side where it can, because a person waits for it. Does not know what a model is for, nor where its
+Loading runs in parallel where possible, because a person waits for it. Does not know what a model is for, nor where its
 files come from: ``ModelFiles`` returns them, verified.
 """
 
@@ -20,15 +20,15 @@ from promptuary.models import onnx_cache
 _INPUTS: Final = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
 
 Inputs = Callable[..., Mapping[str, Any]]
-"""Makes the inputs of one run from word pieces and, for a pair of texts, which of the two each piece belongs to."""
+"""Makes the inputs of one run from tokens and, for a pair of texts, which of the two each token belongs to."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFiles:
-    """The files of a model. ``key`` identifies the weights, and names the copy of them that loads faster.
+    """The files of a model. ``key`` identifies the weights, and names their copy that loads faster.
 
     ``weights`` and ``tokenizer`` return the content of a file, or raise ``PromptuaryError`` if it is not the expected
-    one. Weights that are spread over several files are given by the path of the first.
+    one. For weights in several files, ``weights`` returns the path of the first.
     """
 
     name: str
@@ -61,13 +61,13 @@ def load(files: ModelFiles, cache: Path | None) -> LoadedModel:
 
 
 def start(files: ModelFiles, cache: Path | None) -> Loading:
-    """Import the library, and begin to load the weights in another thread."""
+    """Import the library, and start loading the weights in another thread."""
     copy = onnx_cache.find(cache, files.key) if cache else None
     is_intact = concurrency.begin(lambda: copy is not None and onnx_cache.is_intact(copy)).result
-    # Otherwise the library collects data about this machine for its makers. Has no effect once it is loaded.
+    # Turns off the library's telemetry. Has no effect once it is loaded.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:
-        # Imports the parts of numpy that it needs; reading and hashing go on in the other thread.
+        # Imports the parts of numpy that it needs; the other thread reads and hashes meanwhile.
         onnxruntime = importlib.import_module("onnxruntime")  # 100 ms
     except ImportError as error:
         raise missing_extra() from error
@@ -106,7 +106,7 @@ def finish(loading: Loading) -> LoadedModel:
 
 
 def read_verified(path: Path, sha256: str, otherwise: PromptuaryError) -> bytes:
-    """Return the bytes of a file. Raises ``otherwise`` if it has another hash, ``OSError`` if it cannot be read."""
+    """Return the bytes of a file. Raises ``otherwise`` if the hash differs, ``OSError`` if it cannot be read."""
     found = path.read_bytes()
     if hashlib.sha256(found).hexdigest() != sha256:
         raise otherwise
@@ -114,7 +114,7 @@ def read_verified(path: Path, sha256: str, otherwise: PromptuaryError) -> bytes:
 
 
 def inputs_of(session: Any) -> Inputs:
-    """Return a function that makes the inputs of one run. Raises ``PromptuaryError`` if the model takes others."""
+    """Return a function that makes the inputs of one run. Raises ``PromptuaryError`` if the model needs others."""
     import numpy as np  # noqa: PLC0415  (loaded by now)
 
     kinds = {one.name: np.int32 if one.type == "tensor(int32)" else np.int64 for one in session.get_inputs()}
@@ -135,7 +135,7 @@ def inputs_of(session: Any) -> Inputs:
 
 
 def cores() -> int:
-    """Return how many runs can be under way at the same time."""
+    """Return how many runs can be executed at the same time."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -157,7 +157,7 @@ def _session(onnxruntime: Any, files: ModelFiles, copy: Path | None, is_intact: 
 
 def _opened(onnxruntime: Any, model: str | bytes, *, optimised: bool) -> Any:
     options = _options(onnxruntime, optimised=optimised)
-    # Without ``enable_fallback=0`` it prints the error, and tries the same again.
+    # Without ``enable_fallback=0`` it prints the error, and repeats the same attempt.
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"], enable_fallback=0)
 
 

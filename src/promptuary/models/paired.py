@@ -1,7 +1,7 @@
-"""Two embedders side by side: a vector is that of the one followed by that of the other.
+"""Two embedders as one: a vector is the vector of the first followed by that of the second.
 
-Each part has half of the square of the length, so that the cosine of two such vectors is the mean of the two cosines,
-and the index needs to know nothing about it. Does not know which embedders it pairs.
+Each part has half of the squared length, so that the cosine of two such vectors is the mean of the two cosines, and the
+index needs to know nothing about it. Does not know which embedders it pairs.
 """
 
 import math
@@ -29,7 +29,7 @@ class PairedEmbedder:
 
     @property
     def dimensions(self) -> int:
-        """The length of a vector: that of both."""
+        """The length of a vector: the sum of both."""
         return self._first.dimensions + self._second.dimensions
 
     def prepare(self) -> None:
@@ -50,7 +50,7 @@ class PairedEmbedder:
 
 
 def _shortened(vector: bytes) -> bytes:
-    """Return a vector whose every number is multiplied by the square root of a half."""
+    """Return a vector with every number multiplied by the square root of a half."""
     numbers = array("f", vector)
     if sys.byteorder == "big":
         numbers.byteswap()

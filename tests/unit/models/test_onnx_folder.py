@@ -251,7 +251,7 @@ def test_a_folder_without_a_tokenizer_or_none_at_all_is_refused(tmp_path: Path) 
 
     with pytest.raises(ConfigError, match=r"has no tokenizer\.json"):
         opened(tmp_path)
-    with pytest.raises(ConfigError, match="is no folder with a model"):
+    with pytest.raises(ConfigError, match="is not a folder with a model"):
         opened(tmp_path / "nothing")
 
 

@@ -53,5 +53,5 @@ def test_both_of_a_pair_are_named(name: str) -> None:
 
 
 def test_a_folder_may_have_a_plus_in_its_name() -> None:
-    with pytest.raises(ConfigError, match=r"/c\+\+ is no folder with a model"):
+    with pytest.raises(ConfigError, match=r"/c\+\+ is not a folder with a model"):
         embedder_for(Settings(embedder="onnx:/c++"))

@@ -137,7 +137,7 @@ def test_a_cross_encoder_reads_the_question_and_the_text(tmp_path: Path, logits:
 def test_a_model_that_is_no_cross_encoder_is_an_error(tmp_path: Path) -> None:
     folder = write_folder(tmp_path, {"model.onnx": embedder_weights()})
 
-    with pytest.raises(PromptuaryError, match="it is no cross-encoder"):
+    with pytest.raises(PromptuaryError, match="it is not a cross-encoder"):
         OnnxReranker(read_folder(folder, cache=None)).rerank("alpha", ["beta"])
 
 

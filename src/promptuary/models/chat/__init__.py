@@ -1,1 +1,1 @@
-"""Chat models: a service with OpenAI's protocol, and prepared replies."""
+"""Chat models: the APIs of OpenAI and Anthropic, models of pydantic-ai, and scripted replies."""

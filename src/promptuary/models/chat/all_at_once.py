@@ -1,4 +1,4 @@
-"""A model that answers all at once, for those who talk to models that answer bit by bit. It calls no tools."""
+"""Adapts a model that answers in one piece to the port for streaming models. It calls no tools."""
 
 from collections.abc import AsyncIterator
 
@@ -7,7 +7,7 @@ from promptuary.core.ports.models import ChatModel
 
 
 class AllAtOnce:
-    """A ``StreamingModel`` whose answers are those of ``model``, in one piece."""
+    """A ``StreamingModel`` that yields each answer of ``model`` in one piece."""
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model

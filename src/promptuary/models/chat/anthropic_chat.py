@@ -1,4 +1,4 @@
-"""Chat models behind Anthropic's Messages API, with marks that say where its cache may end.
+"""Chat models with Anthropic's Messages API, with cache breakpoints.
 
 The address is the person's own and must never come from a workspace: texts and a key are sent there.
 """
@@ -28,7 +28,7 @@ _VERSION: Final = ("anthropic-version", "2023-06-01")
 class AnthropicChatModel:
     """A ``JsonChatModel`` and ``StreamingModel`` at ``base_url``, to which ``/v1/messages`` is appended.
 
-    ``key`` is where its key is. ``max_tokens`` replaces the length that a caller asks for.
+    ``key`` says where its key is. ``max_tokens`` replaces the length that a caller requests.
     """
 
     def __init__(
@@ -54,11 +54,11 @@ class AnthropicChatModel:
         request = ChatRequest(Prompt(standing, said, (), messages[-1]), max_tokens=max_tokens)
         pieces = [event.text async for event in self.stream(request) if isinstance(event, TextPiece)]
         if not pieces:
-            raise PromptuaryError(f"{self._service} sends an answer without text.")
+            raise PromptuaryError(f"{self._service} sent an answer without text.")
         return "".join(pieces)
 
     async def complete_json(self, messages: Sequence[Message], schema: Mapping[str, object], *, max_tokens: int) -> str:
-        """Return an answer that should fit ``schema``, by instruction."""
+        """Return an answer that should fit ``schema``; the prompt asks for that."""
         return await self.complete([*messages, instruction(schema)], max_tokens=max_tokens)
 
     def stream(self, request: ChatRequest) -> AsyncIterator[ChatEvent]:
@@ -101,7 +101,7 @@ def _tools(request: ChatRequest) -> dict[str, Any]:
             {"name": one.name, "description": one.description, "input_schema": one.parameters} for one in request.tools
         ]
         return {"tools": described}
-    # The service refuses calls in a history unless their tools are described; none may be called now.
+    # The service refuses a history with calls of tools that are not described; none may be called now.
     called = {call["name"]: None for one in request.prompt.messages for call in one.get("tool_calls", ())}
     if not called:
         return {}

@@ -1,4 +1,4 @@
-"""What Anthropic's Messages API streams, put together to events: text, calls of tools, usage, the end. Pure."""
+"""Turns the stream of Anthropic's Messages API into events: text, tool calls, usage, the end. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ _REASONS: Final[Mapping[str, StopReason]] = {"max_tokens": "length", "tool_use":
 
 @dataclass(slots=True)
 class _Call:
-    """A call of a tool, of which pieces arrive; its arguments are JSON."""
+    """A tool call that arrives in pieces; its arguments are JSON."""
 
     id: str
     name: str
@@ -23,9 +23,9 @@ class _Call:
 
 
 def message_events(events: Iterable[Mapping[str, Any]], service: str) -> Iterator[ChatEvent]:
-    """Yield the events of an answer of the service of this name.
+    """Yield the events of an answer. ``service`` is the name of the service, for errors.
 
-    Raises ``PromptuaryError`` if the service reports an error, or if the answer ends before its end.
+    Raises ``PromptuaryError`` if the service reports an error, or if the answer is incomplete.
     """
     calls: dict[int, _Call] = {}
     usage, reason = ModelUsage(), ""
@@ -52,7 +52,7 @@ def message_events(events: Iterable[Mapping[str, Any]], service: str) -> Iterato
                 return
             case "error":
                 raise PromptuaryError(f"{service} breaks off: {error_text(event.get('error'))}")
-            case _:  # pings, and what later versions add
+            case _:  # pings, and events that later versions add
                 pass
     raise PromptuaryError(f"{service} closed the connection before the answer was complete.")
 
@@ -75,7 +75,7 @@ def _piece(event: Mapping[str, Any], calls: dict[int, _Call]) -> Iterator[ChatEv
 
 
 def _begun(usage: Mapping[str, Any]) -> ModelUsage:
-    """Return the usage at the beginning: Anthropic does not count what it read from or wrote to its cache as input."""
+    """Return the usage at the beginning: Anthropic does not count cache reads and writes as input."""
     cached = counted(usage.get("cache_read_input_tokens"))
     new = counted(usage.get("input_tokens")) + counted(usage.get("cache_creation_input_tokens"))
     return ModelUsage(new + cached, counted(usage.get("output_tokens")), cached)

@@ -1,4 +1,4 @@
-"""Server-sent events: what streaming services answer with. Bytes to events, in linear time. Pure."""
+"""Parses server-sent events, the format of streaming services: bytes to events, in linear time. Pure."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -18,9 +18,9 @@ class ServerEvent(NamedTuple):
 
 
 def server_events(chunks: Iterable[bytes], service: str) -> Iterator[ServerEvent]:
-    """Yield the events of a stream. What stands after the last empty line is no event: it is not complete.
+    """Yield the events of a stream. Text after the last empty line is ignored: such an event is not complete.
 
-    ``service`` is the name of who sends it.
+    ``service`` is the name of the sender, for errors.
     """
     name, data = "", list[str]()
     for line in _lines(chunks, service):
@@ -40,7 +40,7 @@ def server_events(chunks: Iterable[bytes], service: str) -> Iterator[ServerEvent
 def json_events(chunks: Iterable[bytes], service: str) -> Iterator[dict[str, Any]]:
     """Yield the data of each event, which must be a JSON object, up to ``[DONE]``; then ``{}``, and nothing more.
 
-    Raises ``PromptuaryError`` for anything else: who sends it speaks another protocol. ``service`` is its name.
+    Raises ``PromptuaryError`` for anything else: the sender speaks another protocol. ``service`` is its name.
     """
     for event in server_events(chunks, service):
         if event.data.strip() == _DONE:
@@ -56,13 +56,13 @@ def json_events(chunks: Iterable[bytes], service: str) -> Iterator[dict[str, Any
 
 
 def _lines(chunks: Iterable[bytes], service: str) -> Iterator[str]:
-    """Yield lines without their ends, which are those of three kinds that the standard allows."""
+    """Yield lines without their line breaks; the standard allows three kinds."""
     begun = list[bytes]()
     length = 0
     after_return = False
     for chunk in chunks:
         if after_return and chunk[:1] == b"\n":
-            chunk = chunk[1:]  # noqa: PLW2901  (the second half of the end of the line before)
+            chunk = chunk[1:]  # noqa: PLW2901  (the second half of the previous line break)
         after_return = after_return if not chunk else chunk[-1:] == b"\r"
         *ended, rest = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
         for line in ended:
@@ -71,4 +71,4 @@ def _lines(chunks: Iterable[bytes], service: str) -> Iterator[str]:
         begun.append(rest)
         length += len(rest)
         if length > _LONGEST_LINE:
-            raise PromptuaryError(f"{service} sends a line without an end; check its address.")
+            raise PromptuaryError(f"{service} sends an endless line; check its address.")

@@ -1,10 +1,10 @@
-"""Chat models behind a service with an API like OpenAI's ``/v1/chat/completions``, on this machine or elsewhere.
+"""Chat models with an API like OpenAI's ``/v1/chat/completions``, on this machine or elsewhere.
 
-The same client answers at once (``complete``), in JSON (``complete_json``) and bit by bit (``stream``).
+The same client returns whole answers (``complete``), JSON (``complete_json``) and streams (``stream``).
 
 The address is the person's own and must never come from a workspace: texts and a key are sent there.
 ``workspace.web.post`` connects and retries; this module speaks the protocol and validates every answer. Services differ
-in what they accept: the first refusal of a form leads to the other, which is remembered.
+in what they accept: after the first refusal of one form the other is used, also for later requests.
 """
 
 from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _OTHER_LENGTH: Final = "max_completion_tokens"
 _WRONG_FORM: Final = frozenset({400, 404, 415, 422, 501})
-"""How services say that they do not know a field. An unknown model is a 404, too: then the second try fails as well."""
+"""How services reject an unknown field. An unknown model is a 404, too: then the second attempt also fails."""
 
 
 _Begun = Generator["Retrying", None, Iterator[bytes]]
@@ -38,8 +38,8 @@ _Begun = Generator["Retrying", None, Iterator[bytes]]
 class EndpointChatModel:
     """A ``JsonChatModel`` and ``StreamingModel`` at ``base_url``, to which ``/chat/completions`` is appended.
 
-    ``key`` is where its key is. ``max_tokens`` replaces the length that a caller asks for. A call that is cancelled
-    stops waiting; a streamed one ends its connection, too.
+    ``key`` says where its key is. ``max_tokens`` replaces the length that a caller requests. A cancelled call stops
+    waiting; a streamed one also closes its connection.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class EndpointChatModel:
         return await concurrency.run(lambda: self._text(self._posted(messages, max_tokens)))
 
     async def complete_json(self, messages: Sequence[Message], schema: Mapping[str, object], *, max_tokens: int) -> str:
-        """Return an answer that is held to ``schema`` by the service, or by instruction if it cannot do that."""
+        """Return an answer in JSON: the service enforces ``schema``; if it cannot, the prompt asks for it."""
         return await concurrency.run(lambda: self._text(self._posted_with_schema(messages, schema, max_tokens)))
 
     def stream(self, request: "ChatRequest") -> "AsyncIterator[ChatEvent]":
@@ -118,7 +118,7 @@ class EndpointChatModel:
                 if error.status not in _WRONG_FORM:
                     raise
         answer = self._posted([*messages, instruction(schema)], max_tokens)
-        self._takes_schema = False  # only now: whatever else was wrong would have been refused again
+        self._takes_schema = False  # only now: any other problem would have been refused again
         return answer
 
     def _posted(self, messages: Sequence[Message], max_tokens: int, more: Mapping[str, object] | None = None) -> object:
@@ -158,12 +158,12 @@ class EndpointChatModel:
 
 
 def _wants_other_length(error: ServiceRefusedError) -> bool:
-    """Return whether a service asks for the other field: newer models of OpenAI name it, and nothing else tells."""
+    """Return whether a service asks for the other field: only the text of the error of newer OpenAI models says so."""
     return _OTHER_LENGTH in str(error)
 
 
 def _on_the_wire(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Return messages as the service takes them. All services know ``system``; only OpenAI's own know ``developer``."""
+    """Return messages as services accept them. All know the role ``system``; only OpenAI's own know ``developer``."""
     known: list[Message] = [
         {
             **message,
@@ -184,7 +184,7 @@ def _without_usage(request: "ChatRequest") -> dict[str, Any]:
 
 
 def _plain(request: "ChatRequest") -> dict[str, Any]:
-    """Return the form for models whose template knows one system message, at the beginning, and nothing later."""
+    """Return the form for models whose template allows only one system message, at the beginning."""
     prompt = request.prompt
     standing: list[Message] = [
         {"role": "system", "content": "\n\n".join(message["content"] for message in prompt.stable)}
@@ -195,7 +195,7 @@ def _plain(request: "ChatRequest") -> dict[str, Any]:
 
 
 def _as_said(message: Message) -> Message:
-    """Return what gives instructions as a message of the user, and every other as it is."""
+    """Return a message with instructions as one of the user, and every other message unchanged."""
     return message if message["role"] in SPEAKERS else {**message, "role": "user"}
 
 

@@ -1,4 +1,4 @@
-"""What a service with OpenAI's protocol streams, put together to events: text, calls of tools, usage, the end. Pure."""
+"""Turns the stream of a service with OpenAI's protocol into events: text, tool calls, usage, the end. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ _MOST_CALLS: Final = 128
 
 @dataclass(slots=True)
 class _Call:
-    """A call of a tool, of which pieces arrive."""
+    """A tool call that arrives in pieces."""
 
     id: str = ""
     name: str = ""
@@ -29,9 +29,9 @@ class _Call:
 
 
 def chat_events(chunks: Iterable[Mapping[str, Any]], service: str) -> Iterator[ChatEvent]:
-    """Yield the events of an answer; ``{}`` among the ``chunks`` is the end that the service of this name announces.
+    """Yield the events of an answer; ``{}`` among the ``chunks`` is the end that the service announces.
 
-    Raises ``PromptuaryError`` if the service reports an error, or if the answer ends before its end.
+    Raises ``PromptuaryError`` if the service reports an error, or if the answer is incomplete. ``service`` is its name.
     """
     calls: dict[int, _Call] = {}
     reason: str | None = None
@@ -50,13 +50,13 @@ def chat_events(chunks: Iterable[Mapping[str, Any]], service: str) -> Iterator[C
             reason = said
     if reason is None and not announced:
         raise PromptuaryError(f"{service} closed the connection before the answer was complete.")
-    # Some services give their calls names and no numbers of their own.
+    # Some services name their calls but do not number them.
     yield from (ToolCall(one.id or f"call_{place}", one.name, _joined(one)) for place, one in enumerate(calls.values()))
     yield Stopped("tools" if calls else _REASONS.get(reason or "", "end"))
 
 
 def error_text(error: object) -> str:
-    """Return what a service says went wrong, on one line."""
+    """Return the error that a service reports, on one line."""
     said = (error.get("message") or error.get("type") or "it does not say why") if isinstance(error, Mapping) else error
     return one_line(str(said))[:300]
 
@@ -76,7 +76,7 @@ def _pieces(delta: Mapping[str, Any], calls: dict[int, _Call]) -> Iterator[ChatE
 def _take_call(piece: Mapping[str, Any], calls: dict[int, _Call]) -> None:
     index = piece.get("index")
     if not isinstance(index, int):
-        index = len(calls)  # who sends no numbers sends whole calls
+        index = len(calls)  # a service without numbers sends whole calls
     if index not in calls and len(calls) >= _MOST_CALLS:
         raise PromptuaryError(f"The model calls more than {_MOST_CALLS} tools at once.")
     call = calls.setdefault(index, _Call())

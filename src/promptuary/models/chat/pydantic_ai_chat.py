@@ -1,6 +1,6 @@
-"""Chat models of every provider that pydantic-ai knows (the extra ``pydantic-ai``), by its names for them.
+"""Chat models of every provider that pydantic-ai supports (the extra ``pydantic-ai``), by its names for them.
 
-Keys and addresses are those of pydantic-ai: it reads the variables of the provider.
+pydantic-ai finds keys and addresses itself: it reads the provider's environment variables.
 """
 
 from base64 import b64decode
@@ -24,7 +24,7 @@ _REASONS: Final[Mapping[str, StopReason]] = {"length": "length", "content_filter
 class PydanticAiModel:
     """A ``JsonChatModel`` and ``StreamingModel``: ``model`` is a name such as ``mistral:mistral-large-latest``.
 
-    Programs may give a model of pydantic-ai itself. ``max_tokens`` replaces the length that a caller asks for;
+    Programs may pass a model object of pydantic-ai. ``max_tokens`` replaces the length that a caller requests;
     ``timeout`` is in seconds, and zero leaves it to pydantic-ai.
     """
 
@@ -38,7 +38,7 @@ class PydanticAiModel:
         return "".join([event.text async for event in self.stream(request) if isinstance(event, TextPiece)])
 
     async def complete_json(self, messages: Sequence[Message], schema: Mapping[str, object], *, max_tokens: int) -> str:
-        """Return an answer that should fit ``schema``, by instruction."""
+        """Return an answer that should fit ``schema``; the prompt asks for that."""
         return await self.complete([*messages, instruction(schema)], max_tokens=max_tokens)
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[ChatEvent]:
@@ -48,7 +48,7 @@ class PydanticAiModel:
             from pydantic_ai.settings import ModelSettings  # noqa: PLC0415
         except ImportError:
             raise ConfigError(
-                f"Models of pydantic-ai need the extra pydantic-ai: {how_to_install('pydantic-ai')}."
+                f"Models of pydantic-ai need the 'pydantic-ai' extra: {how_to_install('pydantic-ai')}."
             ) from None
         settings = ModelSettings(max_tokens=self._max_tokens or request.max_tokens)
         if self._timeout:
@@ -65,7 +65,7 @@ class PydanticAiModel:
         except PromptuaryError:
             raise
         except Exception as error:  # noqa: BLE001
-            # Each provider's own client raises errors of its own, in which a service may repeat the key.
+            # Each provider's client has its own errors, whose text may contain the key.
             why = f"{type(error).__name__}: {without_keys(one_line(str(error)))[:200]}"
             raise PromptuaryError(f"{self._name} of pydantic-ai cannot answer: {why}") from None
 

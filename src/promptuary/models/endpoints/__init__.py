@@ -1,1 +1,1 @@
-"""Embeddings and rerankers of a service, and the keys that services want."""
+"""Embedders and rerankers that call a service, and the keys of services."""

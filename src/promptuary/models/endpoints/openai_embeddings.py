@@ -24,9 +24,9 @@ _CHARACTERS: Final = 24_000
 class EndpointEmbedder:
     """An ``Embedder`` at ``url``, to which ``/embeddings`` is appended.
 
-    ``key`` is where its key is. ``dimensions`` requests shorter vectors, from
-    models that support them; by default they are those of the first answer. ``prefixes`` are put before every text of a
-    purpose, as some models require. ``batch`` texts are sent in one request.
+    ``key`` says where its key is. ``dimensions`` requests shorter vectors, from models that support them; by default,
+    the first answer decides. ``prefixes`` are put before every text of a purpose, as some models require. ``batch``
+    texts are sent in one request.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Judges texts by a service with the common ``/rerank`` API, on this machine or elsewhere.
+"""Scores texts with a service that has the common ``/rerank`` API, on this machine or elsewhere.
 
 Jina, Cohere, vLLM and llama.cpp take ``documents`` and answer with ``results``; Text Embeddings Inference takes
-``texts`` and answers with a list. The first refusal of the one form leads to the other. The address is the person's
+``texts`` and answers with a list. If one form is refused, the other is used. The address is the person's
 own and must never come from a workspace: texts and a key are sent there.
 """
 
@@ -20,9 +20,9 @@ _WRONG_FORM: Final = frozenset({400, 422})
 
 
 class EndpointReranker:
-    """A ``Reranker`` at ``url``, to which ``/rerank`` is appended unless it ends so.
+    """A ``Reranker`` at ``url``, to which ``/rerank`` is appended unless it ends with that.
 
-    ``key`` is where its key is. A service with one model needs no ``model``.
+    ``key`` says where its key is. A service with one model needs no ``model``.
     """
 
     def __init__(self, url: str, model: str = "", *, key: KeyPlace = NO_KEY, policy: PostPolicy | None = None) -> None:
@@ -46,7 +46,7 @@ class EndpointReranker:
             try:
                 answer = self._posted(other, *given)
             except PromptuaryError:
-                raise error from None  # what the service said of the usual form tells more
+                raise error from None  # the error for the usual form says more
             self._field = other
         return _scores(answer, len(texts))
 

@@ -1,1 +1,1 @@
-"""Models by name: which there are, and those that the person had fetched."""
+"""Models by name: the available ones, and those that the person has fetched."""

@@ -1,7 +1,7 @@
-"""The models that have a name: where each is published, and how it is used where its own files do not say.
+"""The named models: where each is published, and how to use it where its own files do not say.
 
-Values only. A model is published by a repository, whose newest revision is resolved and pinned when the person fetches
-it for the first time. No hash is known here, since none of these files could be verified where this list was written.
+Values only. A model is published in a repository, whose newest revision is resolved and pinned when the person first
+fetches it. The list has no hashes, because none of these files could be verified when it was written.
 """
 
 import re
@@ -24,7 +24,7 @@ _BGE: Final = {"query": "Represent this sentence for searching relevant passages
 
 @dataclass(frozen=True, slots=True)
 class CatalogueEntry:
-    """A model: its repository, and for whom it is. ``pooling`` and ``prefixes`` are those of its card."""
+    """A model: its repository, languages and licence. ``pooling`` and ``prefixes`` are from its model card."""
 
     name: str
     repository: str
@@ -36,7 +36,7 @@ class CatalogueEntry:
 
     @property
     def settings(self) -> dict[str, object]:
-        """What is written into the file of ours in the folder of the model."""
+        """What is written into Promptuary's own file in the folder of the model."""
         pooling = {"pooling": self.pooling} if self.pooling else {}
         return {**pooling, **({"prefixes": dict(self.prefixes)} if self.prefixes else {})}
 
@@ -88,7 +88,7 @@ CATALOGUE: Final[Mapping[str, CatalogueEntry]] = {entry.name: entry for entry in
 
 
 class Requested(NamedTuple):
-    """A model as a person asks for it; without a ``revision``, the one that is pinned, or the newest."""
+    """A model as a person requests it; without a ``revision``, the pinned one, or the newest."""
 
     entry: CatalogueEntry
     revision: str = ""
@@ -97,7 +97,7 @@ class Requested(NamedTuple):
 def requested(text: str) -> Requested:
     """Return the model of ``NAME`` or ``OWNER/NAME``, either with ``@REVISION``.
 
-    Raises ``ConfigError`` for what cannot be a model.
+    Raises ``ConfigError`` if ``text`` is neither.
     """
     name, at, revision = text.partition("@")
     entry = CATALOGUE.get(name) or (CatalogueEntry(name, name, "") if _REPOSITORY.fullmatch(name) else None)
@@ -107,7 +107,7 @@ def requested(text: str) -> Requested:
             "a repository"
         )
     if at and not _REVISION.fullmatch(revision):
-        raise ConfigError(f"{revision[:100]!r} is no revision; write a branch, a tag or a commit")
+        raise ConfigError(f"{revision[:100]!r} is not a revision; write a branch, a tag or a commit")
     return Requested(entry, revision)
 
 

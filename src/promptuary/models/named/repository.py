@@ -1,6 +1,6 @@
-"""What a repository of models says about itself, and which of its files are needed. Pure.
+"""Reads the listing of a model repository, and selects the needed files. Pure.
 
-The listing comes from the network: every name and number in it is checked, and no name leads out of a folder.
+The listing comes from the network: every name and number in it is checked, and no name can leave the folder.
 """
 
 import re
@@ -29,17 +29,17 @@ class ModelSnapshot:
 
     @property
     def size(self) -> int:
-        """How many bytes all files have."""
+        """The size of all files in bytes."""
         return sum(file.size for file in self.files.values())
 
 
 def listing_url(base: str, repository: str, revision: str) -> str:
-    """Return the address of what a repository has at a revision."""
+    """Return the URL of the listing of a repository at a revision."""
     return f"{base.rstrip('/')}/api/models/{quote(repository)}/revision/{quote(revision, safe='')}?blobs=true"
 
 
 def file_url(base: str, repository: str, revision: str, name: str) -> str:
-    """Return the address of a file."""
+    """Return the URL of a file."""
     return f"{base.rstrip('/')}/{quote(repository)}/resolve/{quote(revision, safe='')}/{quote(name)}"
 
 
@@ -55,7 +55,7 @@ def snapshot(listing: Any, repository: str) -> ModelSnapshot:
         raise PromptuaryError(f"{repository} has no weights in the ONNX format; name another repository")
     if TOKENIZER not in known:
         raise PromptuaryError(f"{repository} has no {TOKENIZER}, which Promptuary needs; name another repository")
-    # A file of ours decides how a model is used, and is never taken from others.
+    # Promptuary's own file decides how a model is used, and is never taken from a repository.
     settings = [name for name in SETTINGS_FILES[1:] if name in known]
     wanted = [weights, *(name for name in external_names(weights) if name in known), TOKENIZER, *settings]
     limits = dict.fromkeys(settings, _LARGEST_SETTINGS)

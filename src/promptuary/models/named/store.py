@@ -1,8 +1,8 @@
-"""The models that the person had fetched: folders in their own data folder, and a lock file that pins each.
+"""The models that the person has fetched: folders in their data folder, and a lock file that pins each.
 
 The first fetch pins a model: its repository, the commit, and the hash of every file. Later fetches get exactly these
-files or none, until the person asks for another revision. A model is fetched into a folder aside and moved to its place
-when it is whole; a fetch that was stopped continues where it was.
+files or none, until the person asks for another revision. A model is fetched into a temporary folder and moved to its
+place when it is complete; an interrupted fetch continues where it stopped.
 """
 
 import json
@@ -39,7 +39,7 @@ class Pin:
 
 
 class FetchedModel(NamedTuple):
-    """A model that is there: its folder, and the hashes that its files must have."""
+    """A fetched model: its folder, and the hashes that its files must have."""
 
     folder: Path
     hashes: Mapping[str, str]
@@ -53,7 +53,7 @@ class ModelStore:
         self._url, self._allow_hosts = url, allow_hosts
 
     def list(self) -> list[ModelInfo]:
-        """Return every model of the catalogue, and those that the person fetched besides."""
+        """Return every model of the catalogue, and the other models that the person fetched."""
         pins = self._pins()
         names = [*CATALOGUE, *sorted(name for name in pins if name not in CATALOGUE)]
         return [self._info(name, pins.get(name)) for name in names]
@@ -66,7 +66,7 @@ class ModelStore:
         return replace(self._info(entry.name, pin), files=files)
 
     def find(self, name: str) -> FetchedModel | None:
-        """Return the folder of a model; ``None`` if it is not there. Reads one small file."""
+        """Return the folder of a model; ``None`` if it was not fetched. Reads one small file."""
         if not is_name(name):
             return None
         pin, folder = self._pins().get(name), self._place(name)
@@ -75,7 +75,7 @@ class ModelStore:
         return FetchedModel(folder, {path: file.sha256 for path, file in pin.files.items()})
 
     def add(self, name: str, progress: FetchProgress | None = None) -> ModelInfo:
-        """Fetch a model, unless it is there already; ``NAME@REVISION`` pins another revision.
+        """Fetch a model, unless that was done before; ``NAME@REVISION`` pins another revision.
 
         Raises ``PromptuaryError`` if it cannot be fetched; what has arrived is kept for the next time.
         """
@@ -91,7 +91,7 @@ class ModelStore:
                 chosen = self._listed(entry, revision or NEWEST)
             aside = self._folder / _UNDER_WAY / f"{_slug(entry.name)}@{chosen.revision[:12]}"
             pin = self._fetched(entry, chosen, aside, progress or (lambda _, __: None))
-            # Before the folder is in its place: if the program is killed here, the next fetch finds all of it.
+            # Before the folder is moved to its place: if the program is killed here, the next fetch finds everything.
             self._write_pins({**pins, entry.name: pin})
             place = self._place(entry.name)
             if place.exists():
@@ -101,7 +101,7 @@ class ModelStore:
         return self.show(entry.name)
 
     def remove(self, name: str) -> bool:
-        """Delete the files of a model; return whether there were any. Its pin stays, for the next fetch."""
+        """Delete the files of a model; return whether there were any. Its pin is kept for the next fetch."""
         entry = requested(name).entry
         with self._locked(), _sentences():
             aside = [*self._folder.glob(f"{_UNDER_WAY}/{_slug(entry.name)}@*")]
@@ -115,7 +115,7 @@ class ModelStore:
         return snapshot(read_json(url, self._policy(_LISTING)), entry.repository)
 
     def _fetched(self, entry: CatalogueEntry, chosen: ModelSnapshot, aside: Path, progress: FetchProgress) -> Pin:
-        """Fetch every file into the folder ``aside``, and return what pins the model."""
+        """Fetch every file into the folder ``aside``, and return the pin of the model."""
         done, total, pinned = 0, chosen.size, {}
         for name, expected in chosen.files.items():
             path = aside / name
@@ -139,7 +139,7 @@ class ModelStore:
         return Pin(entry.repository, chosen.revision, pinned)
 
     def _policy(self, max_bytes: int) -> FetchPolicy:
-        """Return what may be fetched. The host is the person's choice, so that it may be in a private network."""
+        """Return the policy of a fetch. The person chose the host, so it may be in a private network."""
         host = parse_url(self._url)
         chosen = {host.authority.lower()} if host.scheme == "https" or _is_here(host.address) else set()
         return FetchPolicy(self._allow_hosts | chosen, _STALL, max_bytes)
@@ -190,7 +190,7 @@ class ModelStore:
         except (FileNotFoundError, NotADirectoryError):
             return {}
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise ConfigError(f"{path} cannot be read; remove it to pin the models anew") from error
+            raise ConfigError(f"{path} cannot be read; remove it to pin the models again") from error
 
     def _write_pins(self, pins: Mapping[str, Pin]) -> None:
         models = {
@@ -214,7 +214,7 @@ def _pin(value: Mapping[str, Any]) -> Pin:
 
 
 def _delete(folder: Path) -> None:
-    for path in sorted(folder.rglob("*"), reverse=True):  # what is in a folder before the folder
+    for path in sorted(folder.rglob("*"), reverse=True):  # the contents of a folder before the folder
         if path.is_dir() and not path.is_symlink():
             path.rmdir()
         else:
@@ -232,7 +232,7 @@ def _is_here(address: Any) -> bool:
 
 @contextmanager
 def _sentences() -> Iterator[None]:
-    """Turn what the disk and the network raise into sentences."""
+    """Turn errors of the disk and the network into errors with a sentence for people."""
     try:
         yield
     except SourceError as error:
