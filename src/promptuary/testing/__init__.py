@@ -1,1 +1,1 @@
-"""What tests of Promptuary and of programs built on it need: real things, small and local."""
+"""Helpers for tests of Promptuary and of programs built on it: real implementations, small and local."""

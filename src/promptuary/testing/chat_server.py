@@ -1,4 +1,4 @@
-"""A chat service on loopback that says what a script tells it to: for tests of agents, ours and yours.
+"""A scripted chat service on loopback: for tests of agents, ours and yours.
 
 It speaks the wire formats of OpenAI and Anthropic, streamed or not; the official clients talk to it.
 
@@ -6,7 +6,7 @@ It speaks the wire formats of OpenAI and Anthropic, streamed or not; the officia
         OpenAI(base_url=server.openai_url, api_key="any")
         Anthropic(base_url=server.anthropic_url, api_key="any")
 
-It can also refuse, break off, send nonsense or be silent. Every request is kept in ``asked``.
+It can also refuse, break off, send garbage or stay silent. ``asked`` has every request.
 """
 
 import json
@@ -19,15 +19,15 @@ from promptuary.core.messages import ToolCall
 from promptuary.testing.loopback import RESET, Loopback, Step, answer
 
 _PIECE: Final = 12
-"""How many characters a streamed piece has."""
+"""The number of characters in a streamed piece."""
 
 
 @dataclass(frozen=True, slots=True)
 class Says:
-    """An answer: text, calls of tools, or both; ``pause`` is seconds before each streamed piece.
+    """An answer: text, tool calls, or both; ``pause`` is the seconds before each streamed piece.
 
-    ``usage`` is what the service says that it counted: what it read, what it wrote, what of it came from its cache.
-    ``stop`` is why it ended, in OpenAI's words; by default what fits.
+    ``usage`` is the token counts that the service reports: input, output, and input from the cache. ``stop`` is
+    OpenAI's finish reason; by default the one that fits.
     """
 
     text: str = ""
@@ -39,7 +39,7 @@ class Says:
 
 @dataclass(frozen=True, slots=True)
 class Refuses:
-    """An answer with an error status, and with a wish when to try again."""
+    """An answer with an error status, and optionally the seconds after which to retry."""
 
     status: int
     message: str = "no"
@@ -77,14 +77,14 @@ class Silent:
 
 
 Reply = Says | Refuses | BreaksOff | Garbles | Fails | Silent
-"""What the service does with a request."""
+"""What the service does in reply to a request."""
 
 ReplyScript = Iterable[Reply] | Callable[[Mapping[str, Any]], Reply]
-"""The replies in order, the last one again and again; or a function of what is asked."""
+"""The replies in order, of which the last is repeated; or a function of the request."""
 
 
 class ChatServer:
-    """The service, listening from construction until the end of its ``with`` block."""
+    """The service. It listens from construction until the end of its ``with`` block."""
 
     def __init__(self, script: ReplyScript) -> None:
         self.asked: list[dict[str, Any]] = []
@@ -148,7 +148,7 @@ def _streamed(wire: "_OpenAi | _Anthropic", reply: "Says | BreaksOff | Garbles |
         case Says():
             yield from wire.closing(reply)
         case BreaksOff(reset=True):
-            yield 0.05  # a reset overtakes what was sent just before it
+            yield 0.05  # a reset can discard what was sent just before it
             yield RESET
         case Garbles():
             yield wire.garbled()
@@ -159,7 +159,7 @@ def _streamed(wire: "_OpenAi | _Anthropic", reply: "Says | BreaksOff | Garbles |
 
 
 class _OpenAi:
-    """What OpenAI's chat completions look like."""
+    """The wire format of OpenAI's chat completions."""
 
     def whole(self, reply: Says) -> dict[str, Any]:
         message: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
@@ -215,7 +215,7 @@ class _OpenAi:
 
 
 class _Anthropic:
-    """What Anthropic's messages look like."""
+    """The wire format of Anthropic's messages."""
 
     _REASONS: Final[Mapping[str, str]] = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}
 

@@ -1,4 +1,4 @@
-"""What every database of threads must do: subclass ``ThreadStoreConformance`` and give it a ``database`` fixture.
+"""The contract of every database of threads: subclass ``ThreadStoreConformance`` and add a ``database`` fixture.
 
     class TestMyDatabase(ThreadStoreConformance):
         @pytest.fixture
@@ -9,7 +9,7 @@
         def store(self, database):
             return database.threads(LOCAL)
 
-Each test gets a new, empty database. Nothing here knows which it is, nor whether it is persistent: what happens when a
+Each test gets a new, empty database. The suite does not know which, nor whether it is persistent: what happens when a
 process ends is for the backend's own tests.
 """
 # ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
@@ -37,7 +37,7 @@ from promptuary.core.principals import LOCAL, Principal
 from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry
 
 STRANGE: Final = ("", "\x00", "a\x00b", "\ud800", "\ud83d\ude00", "😀", "é", "e\u0301", "\u2028\r\n", "';--", "\ufeff")
-"""Texts that stores have lost: empty, NUL, lone surrogates, two that look like one character, and one that is."""
+"""Texts that stores have lost: empty, NUL, lone and paired surrogates, composed and combining characters."""
 
 VALUES: Final[tuple[Json, ...]] = (
     None,
@@ -58,7 +58,7 @@ VALUES: Final[tuple[Json, ...]] = (
 def said(
     name: str, text: str = "", *, pinned: bool = False, kind: ItemKind = "message", stands_for: tuple[str, ...] = ()
 ) -> Item:
-    """Return something that a person said."""
+    """Return a message of a person."""
     return Item(name, "user", text or f"the text of {name}", pinned=pinned, kind=kind, stands_for=stands_for)
 
 
@@ -99,12 +99,12 @@ def state_of(store: ThreadStore, layer: str, name: str) -> LayerState | None:
 
 
 def names(store: ThreadStore, thread: str = "t") -> list[str]:
-    """Return the ids of what stands in the history."""
+    """Return the ids of the items in the history."""
     return [item.id for item in store.history(thread)]
 
 
 def refused(store: ThreadStore, change: ThreadChange) -> bool:
-    """Tell whether ``change`` is a conflict."""
+    """Return whether ``change`` is a conflict."""
     try:
         store.apply(change)
     except ConflictError:
@@ -120,11 +120,11 @@ PRINCIPALS: Final = (
     (Principal("ada", group="one"), Principal("ada", group="two")),
     (Principal("ada", "a", group="one"), Principal("ada", "b", group="one")),
 )
-"""Pairs that must be kept apart: by user, by agent, by group."""
+"""Pairs that must be separated: by user, by agent, by group."""
 
 
 class ThreadStoreConformance:
-    """The contract of ``ThreadStore``, sentence by sentence."""
+    """The contract of ``ThreadStore``, one test for each sentence."""
 
     def test_nothing_is_there_before_anything_was_written(self, store: ThreadStore) -> None:
         assert (store.history("t"), store.items(["a"]), store.turns("t"), store.threads()) == ((), (), (), ())

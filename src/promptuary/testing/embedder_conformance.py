@@ -1,11 +1,11 @@
-"""What every embedder must do: subclass ``EmbedderConformance`` and give it an ``embedder`` fixture.
+"""The contract of every embedder: subclass ``EmbedderConformance`` and add an ``embedder`` fixture.
 
     class TestMyEmbedder(EmbedderConformance):
         @pytest.fixture
         def embedder(self):
             ...
 
-Nothing here knows how good the vectors are: that is for a benchmark.
+The suite does not measure how good the vectors are: that is for a benchmark.
 """
 # ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
 
@@ -19,7 +19,7 @@ from promptuary.core.ports.models import Embedder
 
 TEXTS: Final = ("How do I open a file?", "Reading a document from disk", "The cat sleeps in the sun.")
 STRANGE: Final = ("", " ", "\x00", "\ud800", "😀", "a" * 50_000, "\u2028\r\n", "نص", "文字")
-"""Texts that embedders have failed on: nothing, control characters, lone surrogates, very long ones."""
+"""Texts that embedders have failed on: empty ones, control characters, lone surrogates, very long ones."""
 
 
 def numbers(vector: bytes) -> tuple[float, ...]:
@@ -28,7 +28,7 @@ def numbers(vector: bytes) -> tuple[float, ...]:
 
 
 def close(one: bytes, other: bytes) -> bool:
-    """Return whether two vectors point the same way; how texts are batched may change the last digits."""
+    """Return whether two vectors have the same direction; the batching of texts may change the last digits."""
     return sum(a * b for a, b in zip(numbers(one), numbers(other), strict=True)) > 0.99
 
 

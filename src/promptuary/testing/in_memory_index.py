@@ -1,6 +1,6 @@
-"""An index and a store of vectors in dictionaries: small enough to read, honest enough to run a search on.
+"""An index and a vector store in dictionaries: small enough to read, complete enough to run a search on.
 
-They pass the conformance suites and forget everything with the process. Scores are simple: how many of the words a
+They pass the conformance suites and lose everything when the process ends. Scores are simple: how many of the words a
 chunk has.
 """
 
@@ -40,7 +40,7 @@ class _File:
 
 @dataclass(slots=True)
 class _Contents:
-    """Everything in one index. ``visible`` are the chunks that searches find; numbers are never used twice.
+    """Everything in one index. ``visible`` are the chunks that searches find; numbers are never reused.
 
     Chunks in ``without`` need no vector.
     """
@@ -170,7 +170,7 @@ class InMemoryIndex:
 
     @contextmanager
     def writing(self, *, rebuild: bool = False) -> Iterator[InMemoryWriter | None]:
-        """Become the writer; ``None`` if another writer is at work."""
+        """Become the writer; ``None`` if there is another writer."""
         if not self._writing.acquire(blocking=False):
             yield None
             return
@@ -179,7 +179,7 @@ class InMemoryIndex:
             fresh = rebuild or before is None
             contents = _Contents() if fresh or before is None else before
             if before is None:
-                self._contents = contents  # nothing answers yet: what is written can be found at once
+                self._contents = contents  # no index answers yet, so what is written can be found at once
             writer = InMemoryWriter(contents, self._lock, fresh=fresh)
             writer.flush()
             yield writer
@@ -276,7 +276,7 @@ class InMemoryIndex:
             return [(number, found[number]) for number, _ in best]
 
     def similarities(self, vector: bytes, chunks: Sequence[int]) -> Mapping[int, Similarity]:
-        """Return how similar those of ``chunks`` are that have a vector."""
+        """Return the similarities of those ``chunks`` that have a vector."""
         with self._reading() as own:
             having = [one for one in chunks if one in own.vectors]
             mean = _mean(own.vectors.values())
@@ -287,13 +287,13 @@ class InMemoryIndex:
             }
 
     def chunks(self, numbers: Sequence[int]) -> Mapping[int, IndexedChunk]:
-        """Return the chunks of these numbers that are still in the index."""
+        """Return the chunks with these numbers that are still in the index."""
         with self._reading() as own:
             known = own.chunks()
             return {number: _indexed(number, known[number]) for number in numbers if number in known}
 
     def traits(self, numbers: Sequence[int]) -> Mapping[int, ChunkTraits]:
-        """Return what is known of the documents of these chunks."""
+        """Return what is known about the documents of these chunks."""
         with self._reading() as own:
             known = own.chunks()
             return {number: _traits(number, known[number]) for number in numbers if number in known}
@@ -326,7 +326,7 @@ class InMemoryIndex:
             return every[:limit]
 
     def embed(self, vectors: Mapping[int, bytes], *, without: Collection[int] = ()) -> None:
-        """Store vectors; none if the index was rebuilt since they were asked for."""
+        """Store vectors; none if the index was rebuilt since they were requested."""
         with self._reading() as own:
             if own is self._embedding:
                 own.vectors |= {number: vectors[number] for number in vectors.keys() & own.chunks().keys()}
@@ -365,14 +365,14 @@ class InMemoryVectorStore:
             self._vectors.setdefault(embedder, {}).update(vectors)
 
     def keep_only(self, embedder: str, hashes: Iterable[str]) -> int:
-        """Delete those vectors of an embedder whose hashes are not given, and return how many that were."""
+        """Delete the vectors of an embedder whose hashes are not given, and return how many."""
         with self._lock:
             known, wanted = self._vectors.get(embedder, {}), set(hashes)
             self._vectors[embedder] = {one: vector for one, vector in known.items() if one in wanted}
             return len(known) - len(self._vectors[embedder])
 
     def remove(self, hashes: Sequence[str]) -> int:
-        """Delete the vectors of these hashes, of every embedder, and return how many that were."""
+        """Delete the vectors with these hashes, of every embedder, and return how many."""
         with self._lock:
             found = [(known, one) for known in self._vectors.values() for one in set(hashes) if one in known]
             for known, one in found:
@@ -407,13 +407,13 @@ def _best(
     *,
     least: float = 0.0,
 ) -> list[tuple[int, float]]:
-    """Return the chunks with the highest scores above ``least``, the best first."""
+    """Return the chunks with the highest scores above ``least``, best first."""
     among = [(number, score(number, one)) for number, one in chunks.items() if files is None or one.number in files]
     return sorted((one for one in among if one[1] > least), key=lambda one: (-one[1], one[0]))[:limit]
 
 
 def _named(words: Words, chunks: Mapping[int, _File]) -> dict[int, float]:
-    """Return the first chunks of files that links call by some of the words, and by how many."""
+    """Return the first chunks of files that are linked with some of the words as link text, and how many words."""
     found: dict[int, float] = {}
     for number, source in chunks.items():
         for link in source.chunks[number].links:
@@ -437,7 +437,7 @@ def _findable(one: _File, chunk: Chunk) -> str:
 
 
 def _near(word: str, there: Collection[str]) -> list[str]:
-    """Return the words of the index that ``word`` may be meant for."""
+    """Return the words of the index that ``word`` may mean."""
     candidates = set(one_mistake_away(word))
     if candidates & STOP_WORDS:
         return []
@@ -448,7 +448,7 @@ def _near(word: str, there: Collection[str]) -> list[str]:
 
 
 def _count(words: Words, found: Sequence[str]) -> float:
-    """Return how many words were found; one that is spelled differently counts half."""
+    """Return how many words were found; a respelled one counts half."""
     typed = {*words.terms, *words.phrases, *words.quotations, *words.prefixes}
     return sum(1.0 if one in typed else 0.5 for one in found)
 

@@ -1,4 +1,4 @@
-"""What every index must do, as tests: subclass the suite and give it its fixtures.
+"""The contract of every index, as tests: subclass the suite and add its fixtures.
 
     class TestMyIndex(SearchIndexConformance):
         @pytest.fixture
@@ -9,7 +9,7 @@
         def index(self, vectors, tmp_path):
             return MyIndex(tmp_path, store=vectors, embedder=EMBEDDER)
 
-Each test gets a new, empty index. Nothing here knows which it is, nor whether it is persistent: what happens when a
+Each test gets a new, empty index. The suite does not know which, nor whether it is persistent: what happens when a
 process ends is for the backend's own tests. Scores may differ from index to index; what is found may not.
 """
 # ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
@@ -36,7 +36,7 @@ HERE: Final = Folder("/here")
 THERE: Final = Folder("/there", "ada")
 
 STRANGE: Final = ("\ud800", "a\x00b", "😀", "e\u0301", "';--", "\ufeff", "日本語", "[a-z", '"', "AND OR NOT (")
-"""Texts that an index could stumble over: lone surrogates, NUL, combining marks, and syntax of other programs."""
+"""Texts that could break an index: lone surrogates, NUL, combining marks, and syntax of other programs."""
 
 
 class _StoppedError(Exception):
@@ -55,13 +55,13 @@ def lines(text: str, *heading: str) -> list[Chunk]:
 
 
 def put(writer: IndexWriter, path: str, text: str, folder: Folder = HERE, *, kind: FileKind = "text") -> None:
-    """Index a file of which each line is a chunk."""
+    """Index a file with one chunk for each line."""
     writer.put(folder, file(path, text, kind=kind), text, lines(text))
 
 
 @contextmanager
 def writing(index: SearchIndex, *, rebuild: bool = False) -> Iterator[IndexWriter]:
-    """Become the writer, which nobody else is."""
+    """Become the only writer."""
     with index.writing(rebuild=rebuild) as writer:
         assert writer is not None
         yield writer
@@ -521,7 +521,7 @@ class SearchIndexConformance:
         usual, unusual = (dict(index.nearest(embed_query(text), 300)) for text in ("alpha", "gamma"))
         average = sum(one.cosine for one in usual.values()) / len(usual)
 
-        # A query that most chunks are near to has a high background, and they are typical of the index.
+        # If most chunks are near to a query, its background is high, and they are typical of the index.
         assert all(isclose(one.usual, average, abs_tol=0.1) for one in usual.values())
         assert next(iter(unusual.values())).usual < average / 2
         typical = {index.chunks([number])[number].path: one.typical for number, one in usual.items()}

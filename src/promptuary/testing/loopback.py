@@ -1,9 +1,8 @@
-"""A real HTTP server on loopback that answers as badly as it is told to.
+"""A real HTTP server on loopback that can be scripted to misbehave.
 
-A route is a list of steps that go on the wire as they are: bytes to send, seconds to wait, or
-``RESET``. So a test can write a slow, endless, lying or silent server down in one line. Nothing is
-checked or repaired here; ``answer`` and ``redirect`` spell well-formed responses. Every connection
-that arrives is counted, which is how a test proves that none did.
+A route is a list of steps that are executed as they are: bytes to send, seconds to wait, or ``RESET``. So one line of a
+test describes a slow, endless, lying or silent server. Nothing is checked or repaired here; ``answer`` and ``redirect``
+return well-formed responses. Every connection is counted, so that a test can prove that there was none.
 """
 
 import contextlib
@@ -19,13 +18,13 @@ from typing import Final, Literal, Self
 from promptuary import concurrency
 
 RESET: Final = "reset"
-"""A step that breaks the connection off with a TCP reset."""
+"""A step that ends the connection with a TCP reset."""
 
 Step = bytes | float | Literal["reset"]
 """Bytes to send, seconds to wait, or ``RESET``."""
 
 Route = bytes | Callable[[], Iterable[Step]]
-"""A whole response, or a function that gives the steps of one."""
+"""A whole response, or a function that returns the steps of one."""
 
 _HEAD_LIMIT = 65_536
 _LENGTH = re.compile(r"^content-length: *([0-9]{1,9})\r$", re.IGNORECASE | re.MULTILINE)
@@ -38,7 +37,7 @@ def answer(
     status: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> bytes:
-    """Return a well-formed response; its length is told, and is right."""
+    """Return a well-formed response with a correct ``Content-Length``."""
     content = body.encode() if isinstance(body, str) else body
     lines = [f"HTTP/1.1 {status} Answer", f"Content-Length: {len(content)}"]
     lines += [f"Content-Type: {content_type}"] if content_type else []
@@ -52,11 +51,11 @@ def redirect(location: str, status: int = 302) -> bytes:
 
 
 class Loopback:
-    """The server, listening from construction until the end of its ``with`` block.
+    """The server. It listens from construction until the end of its ``with`` block.
 
-    ``routes`` maps a path (without its query) to a route, ``"*"`` is for all others; a path without a
-    route gets status 404. It can be changed while the server runs. ``accepted`` counts connections,
-    ``requests`` keeps the head of each request, ``bodies`` what came behind it.
+    ``routes`` maps a path (without its query) to a route, ``"*"`` is for all others; a path without a route gets status
+    404. It can be changed while the server runs. ``accepted`` counts connections, ``requests`` has the head of each
+    request, ``bodies`` its body.
     """
 
     def __init__(
@@ -82,14 +81,14 @@ class Loopback:
         self._start(self._accept)
 
     def url(self, path: str = "/", host: str | None = None) -> str:
-        """Return the URL of ``path`` here, under ``host`` if that name leads here."""
+        """Return the URL of ``path`` here, with ``host`` if that name resolves to this server."""
         name = host or (f"[{self.host}]" if ":" in self.host else self.host)
         return f"{'https' if self._tls else 'http'}://{name}:{self.port}{path}"
 
     def close(self) -> None:
         """Stop at once: waiting steps are cut short and connections closed."""
         self._stopping.set()
-        # Closing a socket does not wake a thread that waits in it; shutting it down does.
+        # Closing a socket does not wake a thread that waits on it; shutting it down does.
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         with self._lock:
@@ -123,7 +122,7 @@ class Loopback:
             self._start(self._serve, connection)
 
     def _serve(self, connection: socket.socket) -> None:
-        # A peer that goes away in the middle is what most tests are about.
+        # In most tests, the peer disconnects in the middle.
         with contextlib.suppress(OSError):
             secured = self._tls.wrap_socket(connection, server_side=True) if self._tls else connection
             with secured:

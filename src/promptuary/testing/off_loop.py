@@ -1,6 +1,6 @@
-"""A store that must not be used on an event loop: for tests that no caller blocks one.
+"""A wrapper that forbids calls of a store on an event loop: for tests that no caller blocks the loop.
 
-Wraps any implementation of a port. Knows none of them: whatever is called through the wrapper is checked.
+Wraps any implementation of a port, without knowing which: every call through the wrapper is checked.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ Store = TypeVar("Store")
 
 
 class CalledOnLoopError(AssertionError):
-    """A store was called in a thread whose event loop is running: the loop stands still until it answers."""
+    """A store was called in a thread whose event loop is running: the loop is blocked until the call returns."""
 
 
 def off_loop(store: Store) -> Store:

@@ -1,11 +1,11 @@
-"""What every reranker must do: subclass ``RerankerConformance`` and give it a ``reranker`` fixture.
+"""The contract of every reranker: subclass ``RerankerConformance`` and add a ``reranker`` fixture.
 
     class TestMyReranker(RerankerConformance):
         @pytest.fixture
         def reranker(self):
             ...
 
-Nothing here knows how good the scores are: that is for a benchmark.
+The suite does not measure how good the scores are: that is for a benchmark.
 """
 # ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
 

@@ -1,8 +1,8 @@
-"""Models that answer as they are told to: for tests, ours and yours. They reach nobody.
+"""Scripted models: for tests, ours and yours. They use no network.
 
-``ScriptedModel(["80", TimeoutError()])`` gives its answers in order and raises those that are exceptions;
-``ScriptedModel(lambda messages: "50")`` makes each from what is asked. It keeps every question, and how many were
-under way at once. ``ScriptedStream`` is the same for models that talk: text and calls of tools, bit by bit.
+``ScriptedModel(["80", TimeoutError()])`` returns its answers in order and raises those that are exceptions;
+``ScriptedModel(lambda messages: "50")`` computes each from the request. It records every question, and how many were
+open at the same time. ``ScriptedStream`` does the same for streaming models: text and tool calls, piece by piece.
 """
 
 import asyncio
@@ -16,19 +16,19 @@ from promptuary.core.ports.chat import ChatEvent, ChatRequest, ModelUsage, Stopp
 
 Prepared = TypeVar("Prepared")
 Answer = str | Exception
-"""What the model says, or what goes wrong."""
+"""What the model answers, or the error to raise."""
 
 Script = Iterable[Answer] | Callable[[Sequence[Message]], Answer]
-"""The answers in order, or a function that finds one for what is asked."""
+"""The answers in order, or a function that returns one for a request."""
 
 
 class ScriptExhausted(LookupError):  # noqa: N818  (it says what happened, as StopIteration does)
-    """The model was asked more often than its script has answers."""
+    """The model was called more often than its script has answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question as it arrived; ``schema`` is what its answer was to fit, if JSON was wanted."""
+    """One question as it arrived; ``schema`` is the schema of its answer, if JSON was requested."""
 
     messages: tuple[Message, ...]
     max_tokens: int
@@ -36,12 +36,12 @@ class Asked:
 
     @property
     def text(self) -> str:
-        """All that was said, one message after the other."""
+        """The text of all messages, in order."""
         return "\n\n".join(message["content"] for message in self.messages)
 
 
 class ScriptedModel:
-    """A ``JsonChatModel`` with prepared answers; ``delay`` is seconds before each, infinite for none ever."""
+    """A ``JsonChatModel`` with scripted answers; ``delay`` is the seconds before each; if infinite, none ever comes."""
 
     def __init__(self, script: Script, *, delay: float = 0.0) -> None:
         self.asked: list[Asked] = []
@@ -55,7 +55,7 @@ class ScriptedModel:
         return await self._next(Asked(tuple(messages), max_tokens))
 
     async def complete_json(self, messages: Sequence[Message], schema: Mapping[str, object], *, max_tokens: int) -> str:
-        """Return the next answer of the script, or raise it. Nothing makes it fit ``schema``."""
+        """Return the next answer of the script, or raise it. It is not checked against ``schema``."""
         return await self._next(Asked(tuple(messages), max_tokens, schema))
 
     async def _next(self, asked: Asked) -> str:
@@ -78,13 +78,13 @@ class ScriptedModel:
 
 
 Spoken = Sequence[str | ToolCall | Exception]
-"""An answer of a model that talks: pieces of text, calls of tools, and what goes wrong, in order."""
+"""An answer of a streaming model: pieces of text, tool calls, and errors to raise, in order."""
 
 
 class ScriptedStream:
-    """A ``StreamingModel`` with prepared answers: a list of them, in order, or a function of the request.
+    """A ``StreamingModel`` with scripted answers: a list of them, in order, or a function of the request.
 
-    It keeps every request; ``delay`` is seconds before each piece. Text arrives line by line.
+    It records every request; ``delay`` is the seconds before each piece. Text arrives line by line.
     """
 
     def __init__(self, script: Iterable[Spoken] | Callable[[ChatRequest], Spoken], *, delay: float = 0.0) -> None:
@@ -93,7 +93,7 @@ class ScriptedStream:
         self._delay = delay
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[ChatEvent]:
-        """Yield the next answer of the script, or raise what is in it."""
+        """Yield the next answer of the script, and raise the errors in it."""
         self.asked.append(request)
         called = False
         for part in self._answer(request):
@@ -111,9 +111,9 @@ class ScriptedStream:
 
 
 class ScriptedReranker:
-    """A ``Reranker`` whose scores a function gives, for a question and a text; it keeps every question it was asked.
+    """A ``Reranker`` whose scores come from a function of a question and a text; it records every question.
 
-    ``delay`` is seconds before each answer. An exception that the function raises is raised.
+    ``delay`` is the seconds before each answer. An exception of the function is raised.
     """
 
     def __init__(self, score: Callable[[str, str], float], *, delay: float = 0.0) -> None:
@@ -122,7 +122,7 @@ class ScriptedReranker:
         self._delay = delay
 
     def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """Return the scores of the function, one a text."""
+        """Return the scores of the function, one for each text."""
         self.asked.append((query, tuple(texts)))
         if self._delay:
             time.sleep(self._delay)

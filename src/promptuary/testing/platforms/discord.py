@@ -1,4 +1,4 @@
-"""Discord on loopback: the part of its HTTP API and of its gateway that a bot needs which reads and writes messages.
+"""Discord on loopback: the part of its HTTP API and gateway that a bot needs to read and write messages.
 
 ``FakeDiscord().url("/api")`` is the base of its API, and its gateway is a websocket at ``/api/gateway``.
 """
@@ -19,9 +19,9 @@ CHANNELS: Final = ("555", "556")
 
 
 class FakeDiscord(PlatformServer):
-    """The server. A direct channel has the id of its person after 1000; all other channels are of one guild.
+    """The server. The id of a direct channel is 1000 and the id of its person; all other channels belong to one guild.
 
-    A client that was disconnected resumes its session, and is told what it missed.
+    A client that was disconnected resumes its session, and receives what it missed.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class FakeDiscord(PlatformServer):
         picture: bool = False,
         bot: bool = False,
     ) -> int:
-        """Let a person, or another bot, write to the bot or in a channel of the guild; return the id of the message."""
+        """Write as a person or another bot, to the bot or in a channel of the guild; return the id of the message."""
         with self.changing():
             if edit is None:
                 self._message += 1
@@ -91,22 +91,22 @@ class FakeDiscord(PlatformServer):
             self.dispatch("MESSAGE_CREATE", message)
 
     def forget(self) -> None:
-        """Deliver nothing again, which Discord never does."""
+        """Do nothing: Discord never delivers again."""
 
     def dispatch(self, event: str, data: dict[str, Any]) -> None:
-        """Tell whoever is connected of something."""
+        """Send an event to the connected clients."""
 
         def send() -> None:
             self._sequence += 1
             frame = {"op": 0, "t": event, "s": self._sequence, "d": data}
             self._events.append(frame)
             for socket in self.sockets:
-                asyncio.ensure_future(self._put(socket, frame))  # noqa: RUF006  (it ends with the socket)
+                asyncio.ensure_future(self._put(socket, frame))  # noqa: RUF006  (the task ends with the socket)
 
         self.on_loop(send)
 
     def too_many(self, method: str) -> web.Response:
-        """Return how Discord says that it wants to be left alone."""
+        """Return Discord's answer to too many requests."""
         del method
         body = {"message": "You are being rate limited.", "retry_after": float(self.retry_after), "global": False}
         return _json(body, status=429, headers={"Retry-After": str(self.retry_after), "Via": "1.1 fake"})
@@ -249,7 +249,7 @@ class FakeDiscord(PlatformServer):
 
 
 def _shown(text: str) -> str:
-    """Return a text as people see it: without what keeps a character from being a mark."""
+    """Return a text as people see it: without the escapes of marks."""
     parts = re.split(r"(```.*?```|`[^`\n]+`)", text, flags=re.DOTALL)
     parts[::2] = [re.sub(r"\\([^\w\s])", r"\1", one) for one in parts[::2]]
     return "".join(parts)
@@ -280,6 +280,6 @@ def _guild(channels: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _json(value: object, *, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
-    # The client wants exactly this type, without a charset.
+    # The client requires exactly this type, without a charset.
     body = json.dumps(value).encode()
     return web.Response(body=body, status=status, headers={"Content-Type": "application/json", **(headers or {})})

@@ -14,7 +14,7 @@ def _now() -> str:
 
 
 class InMemoryInbox(InboxStore):
-    """An ``InboxStore`` that ends with the process."""
+    """An ``InboxStore`` that lives as long as the process."""
 
     def __init__(self, clock: Callable[[], str] = _now) -> None:
         self._clock, self._lock = clock, threading.Lock()
@@ -34,7 +34,7 @@ class InMemoryInbox(InboxStore):
             return self._count
 
     def edit(self, gateway: str, chat: str, message: str, body: Mapping[str, Json]) -> EditOutcome:
-        """Replace a message that its sender edited, unless an answer was begun."""
+        """Replace a message that its sender edited, unless the answer was started."""
         with self._lock:
             found = self._find(gateway, chat, message)
             if found is None:
@@ -47,12 +47,12 @@ class InMemoryInbox(InboxStore):
             return "replaced"
 
     def unanswered(self, gateway: str) -> Sequence[Received]:
-        """Return the messages that wait for an answer, or for the rest of it, the oldest first."""
+        """Return the messages that wait for an answer, or for the rest of it, oldest first."""
         with self._lock:
             return [one for name, one in self._messages.values() if name == gateway and one.number in self._open]
 
     def begin(self, number: int) -> Received | None:
-        """Note that an answer is begun, and return the message as it was before; ``None`` if it is answered already."""
+        """Record the start of an answer, and return the message as it was before; ``None`` if it was answered."""
         with self._lock:
             if number not in self._open:
                 return None
@@ -61,11 +61,11 @@ class InMemoryInbox(InboxStore):
             return before
 
     def ready(self, number: int, answer: str) -> None:
-        """Store the whole answer, before the last of it is sent."""
+        """Store the whole answer, before its last part is sent."""
         self._change(number, lambda one: replace(one, answer=answer))
 
     def sending(self, number: int, part: int, *, again: bool = False) -> None:
-        """Note that a part of the answer, counted from 0, is being sent; ``again``: it may have arrived before."""
+        """Record that a part of the answer, counted from 0, is being sent; ``again``: it may have arrived before."""
         first = SentPart(since=self._clock())
 
         def noted(before: SentPart) -> SentPart:
@@ -74,7 +74,7 @@ class InMemoryInbox(InboxStore):
         self._change(number, lambda one: replace(one, sent={**one.sent, part: noted(one.sent.get(part, first))}))
 
     def sent(self, number: int, part: int, message: str) -> None:
-        """Note that a part was sent, and the id of the message that it is now."""
+        """Record that a part was sent, and the id of its message."""
 
         def noted(one: Received) -> Received:
             return replace(one, sent={**one.sent, part: replace(one.sent[part], message=message)})
@@ -82,12 +82,12 @@ class InMemoryInbox(InboxStore):
         self._change(number, noted)
 
     def answered(self, number: int) -> None:
-        """Note that the whole answer was sent, and drop the words of the message."""
+        """Record that the whole answer was sent, and drop the text of the message."""
         self._change(number, lambda one: replace(one, body={}, answer=None, sent={}))
         self._open.discard(number)
 
     def last_messages(self, gateway: str, *, most: int = MOST_CHATS) -> Mapping[str, str]:
-        """Return the id of the message that was received last in each chat, the newest first."""
+        """Return the id of the message that was received last in each chat, newest first."""
         newest: dict[str, str] = {}
         with self._lock:
             for name, one in reversed(self._messages.values()):
@@ -96,16 +96,16 @@ class InMemoryInbox(InboxStore):
         return newest
 
     def note(self, gateway: str, chat: str, name: str, value: Json) -> None:
-        """Remember something of a chat under a name; ``None`` forgets it."""
+        """Store a value for a chat under a name; ``None`` deletes it."""
         with self._lock:
             self._notes[gateway, chat, name] = value
 
     def noted(self, gateway: str, chat: str, name: str) -> Json:
-        """Return what was remembered under a name; ``None`` if nothing was."""
+        """Return the value under a name; ``None`` if there is none."""
         return self._notes.get((gateway, chat, name))
 
     def prune(self, before: str) -> int:
-        """Drop what is left of messages that were answered and received before a time, and return how many."""
+        """Delete messages that were answered and were received before a time, and return how many."""
         with self._lock:
             last = {(name, one.chat): number for number, (name, one) in self._messages.items()}
             old = [
@@ -118,7 +118,7 @@ class InMemoryInbox(InboxStore):
             return len(old)
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: there is nothing to close."""
 
     def _find(self, gateway: str, chat: str, message: str) -> Received | None:
         every = (

@@ -1,9 +1,9 @@
-"""What the fakes of all platforms have: a server on loopback in a thread, what was sent to it, and what it does wrong.
+"""The base of all platform fakes: a server on loopback in a thread, the messages sent to it, and its scripted faults.
 
 Everything public may be called from any thread. ``sent`` are the messages of the bot as they look now; ``wait_for``
-waits until something is true. ``faults`` says how calls of a method fail before they succeed: ``"429"``, ``"500"``,
-``"drop"``, which breaks the connection off without an answer, or ``"lost"``, which does what was asked for and breaks
-it off then. ``"held"`` does it, too, and never answers.
+waits until a condition holds. ``faults`` says how calls of a method fail before they succeed: ``"429"``, ``"500"``,
+``"drop"``, which closes the connection without an answer, or ``"lost"``, which executes the call and then closes it.
+``"held"`` executes the call, too, and never answers.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ _PATIENCE: Final = 30.0
 
 @dataclass(slots=True)
 class BotMessage:
-    """A message that the bot sent: its text now, as Markdown, and how often it was edited.
+    """A message that the bot sent: its current text, as Markdown, and how often it was edited.
 
-    ``raw`` is the text as it was sent, with the marks of the platform. ``previews``: what it links to may be fetched.
+    ``raw`` is the text as it was sent, with the marks of the platform. ``previews``: its links may be fetched.
     """
 
     chat: str
@@ -44,7 +44,7 @@ class BotMessage:
 
 
 class PlatformServer:
-    """A fake of a platform, listening from construction until the end of its ``with`` block."""
+    """A fake platform. It listens from construction until the end of its ``with`` block."""
 
     def __init__(self) -> None:
         self.sent: list[BotMessage] = []
@@ -52,12 +52,12 @@ class PlatformServer:
         self.faults: defaultdict[str, deque[str]] = defaultdict(deque)
         self.retry_after = 1
         self.slow: dict[str, float] = {}
-        """Seconds until a method begins."""
+        """Seconds before a method is executed."""
         self.late: dict[str, float] = {}
-        """Seconds between what a method does and its answer."""
+        """Seconds between the execution of a method and its answer."""
         self.sockets: list[web.WebSocketResponse] = []
         self.unanswered = 0
-        """How many calls were done, and will never be answered."""
+        """How many calls were executed and will never be answered."""
         self._transports: set[asyncio.Transport] = set()
         self._after: dict[asyncio.Task[Any] | None, tuple[str, float]] = {}
         self._changed = threading.Condition()
@@ -99,13 +99,13 @@ class PlatformServer:
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[None]:
-        """Change something that somebody may wait for."""
+        """Change something that ``wait_for`` may wait for."""
         with self._changed:
             yield
             self._changed.notify_all()
 
     async def failed(self, method: str) -> web.StreamResponse | None:
-        """Note a call, and return what it fails with, if it does."""
+        """Record a call, and return its failure, if it is to fail."""
         with self.changing():
             self.calls.append(method)
             fault = self.faults[method].popleft() if self.faults.get(method) else ""
@@ -120,20 +120,20 @@ class PlatformServer:
         return self.too_many(method) if fault == "429" else None
 
     def too_many(self, method: str) -> web.Response:
-        """Return how the platform says that it wants to be left alone."""
+        """Return the platform's answer to too many requests."""
         raise NotImplementedError
 
     def on_loop(self, work: Callable[[], object]) -> None:
-        """Do something in the thread of the server."""
+        """Run ``work`` in the thread of the server."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(work)
 
     def disconnect(self) -> None:
-        """Break every websocket off."""
+        """Abort every websocket."""
 
         def drop() -> None:
             for socket in self.sockets:
-                if socket._req is not None and socket._req.transport is not None:  # noqa: SLF001  (without a farewell)
+                if socket._req is not None and socket._req.transport is not None:  # noqa: SLF001  (no close frame)
                     socket._req.transport.abort()  # noqa: SLF001
 
         self.on_loop(drop)

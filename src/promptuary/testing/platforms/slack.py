@@ -1,6 +1,6 @@
-"""Slack on loopback: the part of its web API, and of its socket mode, that a bot needs which reads and writes messages.
+"""Slack on loopback: the part of its web API and socket mode that a bot needs to read and write messages.
 
-``FakeSlack().url("/api")`` is the base of its API. An event that nobody acknowledged is sent again to the next socket.
+``FakeSlack().url("/api")`` is the base of its API. An event without acknowledgement is sent again to the next socket.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ class FakeSlack(PlatformServer):
         picture: bool = False,
         bot: bool = False,
     ) -> str:
-        """Let a person, or another bot, write in their own channel or in another one, and return the message's id."""
+        """Write as a person or another bot, in their own channel or in another one, and return the message's id."""
         with self.changing():
             self._count += 1
             stamp = edit or f"1700000000.{self._count:06d}"
@@ -78,18 +78,18 @@ class FakeSlack(PlatformServer):
         return stamp
 
     def deliver_again(self) -> None:
-        """Deliver every event once more, as Slack does with one that was acknowledged too late."""
+        """Deliver every event once more, as Slack does after a late acknowledgement."""
         with self.changing():
             self.acknowledged.clear()
         self._deliver()
 
     def forget(self) -> None:
-        """Deliver nothing again, as after some hours: what was said is in the history alone."""
+        """Deliver nothing again, as after some hours: messages are then only in the history."""
         with self.changing():
             self.acknowledged.update(self._envelopes)
 
     def too_many(self, method: str) -> web.Response:
-        """Return how Slack says that it wants to be left alone."""
+        """Return Slack's answer to too many requests."""
         del method
         headers = {"Retry-After": str(self.retry_after)}
         return web.json_response({"ok": False, "error": "ratelimited"}, status=429, headers=headers)
@@ -166,7 +166,7 @@ class FakeSlack(PlatformServer):
                 return {}
 
     def _own(self, given: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the messages of the bot in a channel; their metadata only if somebody asks for it."""
+        """Return the messages of the bot in a channel; their metadata only if it is requested."""
         wants = str(given.get("include_all_metadata")).lower() in {"1", "true"}
         return [
             {

@@ -1,4 +1,4 @@
-"""Telegram on loopback: the part of the Bot API that a bot needs which polls. Any client of the Bot API talks to it.
+"""Telegram on loopback: the part of the Bot API that a polling bot needs. Any client of the Bot API works with it.
 
 with FakeTelegram() as telegram:
 telegram.say(42, "Hello")
@@ -27,7 +27,7 @@ BOT: Final = {
 
 
 class FakeTelegram(PlatformServer):
-    """The server. An update is confirmed when a later one is asked for, and delivered until then."""
+    """The server. An update is delivered until it is confirmed by a request for a later one."""
 
     def __init__(self) -> None:
         self.updates: dict[int, dict[str, Any]] = {}
@@ -56,7 +56,7 @@ class FakeTelegram(PlatformServer):
         bot: bool = False,
         **more: Any,
     ) -> int:
-        """Let a person, or another bot, write in their own chat or in a group, and return the id of the message."""
+        """Write as a person or another bot, in their own chat or in a group, and return the id of the message."""
         with self.changing():
             self._count += 1
             if edit is None:
@@ -90,7 +90,7 @@ class FakeTelegram(PlatformServer):
         return number
 
     def deliver_again(self) -> None:
-        """Deliver every update once more, as happens when a confirmation gets lost."""
+        """Deliver every update once more, as after a lost confirmation."""
         with self.changing():
             self.confirmed = 0
             again = [self.updates[number] for number in sorted(self.updates)]
@@ -101,7 +101,7 @@ class FakeTelegram(PlatformServer):
         self._wake()
 
     def too_many(self, method: str) -> web.Response:
-        """Return how Telegram says that it wants to be left alone."""
+        """Return Telegram's answer to too many requests."""
         del method
         body = {"ok": False, "error_code": 429, "description": "Too Many Requests: retry after 1"}
         return web.json_response({**body, "parameters": {"retry_after": self.retry_after}}, status=429)
@@ -198,14 +198,14 @@ class FakeTelegram(PlatformServer):
 
 
 def _refused(text: str, *, empty: bool = False) -> str:
-    """Return why Telegram does not take a text: it counts in units of UTF-16."""
+    """Return why Telegram refuses a text; it counts UTF-16 code units."""
     if len(text.encode("utf-16-le", "surrogatepass")) > 2 * 4096:
         return "Bad Request: message is too long"
     return "" if empty or text.strip() else "Bad Request: message text is empty"
 
 
 def _with_marks(text: str, given: dict[str, Any]) -> str:
-    """Return a text with Markdown around what is marked, as people see that it is."""
+    """Return a text with its entities as Markdown."""
     marks = {"bold": "**", "italic": "*", "strikethrough": "~~", "code": "`"}
     found = sorted(json.loads(given.get("entities") or "[]"), key=lambda one: (one["offset"], -one["length"]))
     opening: defaultdict[int, str] = defaultdict(str)

@@ -1,1 +1,1 @@
-"""Conformance suites: what every implementation of a port must do."""
+"""Conformance suites: the contracts of ports, as tests for every implementation."""

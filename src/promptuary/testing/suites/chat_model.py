@@ -1,11 +1,11 @@
-"""What every chat model must do: subclass ``ChatModelConformance`` and give it a ``model`` fixture.
+"""The contract of every chat model: subclass ``ChatModelConformance`` and add a ``model`` fixture.
 
     class TestMyModel(ChatModelConformance):
         @pytest.fixture
         def model(self):
             ...     # one that answers {"answer": "yes"} to everything
 
-``JsonChatModelConformance`` adds what a model must do that can be held to a JSON schema.
+``JsonChatModelConformance`` adds the contract of a model that can enforce a JSON schema.
 """
 # ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
 
@@ -60,7 +60,7 @@ class ChatModelConformance:
 
 
 class JsonChatModelConformance:
-    """What a ``JsonChatModel`` promises besides."""
+    """What a ``JsonChatModel`` promises in addition."""
 
     def test_held_to_a_schema_it_answers_with_text(self, model: JsonChatModel) -> None:
         assert isinstance(asyncio.run(model.complete_json(QUESTION, SCHEMA, max_tokens=50)), str)

@@ -1,6 +1,6 @@
-"""What every store of experiences must do: subclass, and give a ``store``, and a ``told`` that it reports changes to.
+"""The contract of every store of experiences: subclass, and add the fixtures ``store`` and ``told``.
 
-``store`` is empty; ``told`` gets the ids of what it changed, one list for each change.
+``store`` is empty; it appends to ``told`` the ids that it changed, one list for each change.
 """
 # ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
 

@@ -1,4 +1,4 @@
-"""What forgetting must do in every database: subclass ``ForgettingConformance`` and give it a ``database``.
+"""The contract of forgetting in every database: subclass ``ForgettingConformance`` and add a ``database`` fixture.
 
 class TestMyForgetting(ForgettingConformance):
     @pytest.fixture
@@ -37,7 +37,7 @@ DIGEST: Final = (
     f"# Memory\n\n## Notes\n\n```\nPinned:\n- {TITLE}: of the house ({NOTE}, shared)\n- Stays (memory:4f1c)\n```"
 )
 ASKED: Final = BLOCK.replace(NOTE, f"@{NOTE} (39 tokens); {NOTE}")
-"""The block as a reference brings it."""
+"""The block as a reference attaches it."""
 ATTACHED: Final = f"# Attached context\n\n{ASKED}\n\n## b.txt\nfile\n\n```\nbody\n```\n\n# Message\n\nSee {NOTE} and b"
 
 
@@ -54,7 +54,7 @@ def turn_with(*contents: str, number: int = 1, thread: str = "t", owner: str = "
 
 
 def said(name: str, content: str, turn: str = "", **more: tuple[ToolCall, ...]) -> Item:
-    """Return something that a person said in a turn."""
+    """Return a message of a person in a turn."""
     return Item(name, "user", content, turn=turn, **more)  # type: ignore[arg-type]
 
 
@@ -295,7 +295,7 @@ def _attached() -> Item:
 
 
 def said_everywhere(database: StateDatabase, principal: Principal) -> None:
-    """Say what the note says in a thread, a summary, a call of a tool, a turn that waits and two proposals."""
+    """Repeat the text of the note in a thread, a summary, a tool call, a queued turn and two proposals."""
     store, who = database.threads(principal), "" if principal == LOCAL else principal.user
     first = replace(turn_with(_WORDS, "x", owner=who), receipt=Receipt("t-1", "t", 100, 10, 5))
     second = replace(turn_with("y", number=2, owner=who), receipt=Receipt("t-2", "t", 100, 10, 5))

@@ -1,7 +1,7 @@
-"""What every store of threads must know of what its turns were based on: subclass ``LedgerConformance``.
+"""What every store of threads must record about the sources of its turns: subclass ``LedgerConformance``.
 
 It needs the fixtures of ``ThreadStoreConformance``: ``database``, new and empty, and ``store``, the threads of the
-person on this machine in it.
+local person in it.
 """
 # ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
 

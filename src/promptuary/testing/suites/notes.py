@@ -1,4 +1,4 @@
-"""What every store of notes must do: one suite for files, one for journals. Subclass it and give it its fixture.
+"""The contract of every store of notes: one suite for files, one for journals. Subclass it and add its fixture.
 
     class TestMyFiles(NoteFilesConformance):
         @pytest.fixture
@@ -10,7 +10,7 @@
         def journal(self, tmp_path):
             ...
 
-Each test gets new, empty ones. What is peculiar to a disk or a database is for the backend's own tests.
+Each test gets new, empty ones. What is specific to a disk or a database is for the backend's own tests.
 """
 # ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
 
@@ -57,7 +57,7 @@ BAD_PATHS: Final = (
     "private/user/" + "a" * 300 + ".md",
     "private\\user\\a.md",
 )
-"""Paths at which no note can be."""
+"""Paths that no note can have."""
 
 ADA: Final = Principal("ada").owner
 BEN: Final = Principal("ben").owner
@@ -66,7 +66,7 @@ ALL: Final = NoteFilter(statuses=())
 
 
 def raised(function: Callable[[], object], kind: type[PromptuaryError]) -> bool:
-    """Tell whether ``function`` raises an error of this kind."""
+    """Return whether ``function`` raises an error of this kind."""
     try:
         function()
     except kind:
@@ -241,7 +241,7 @@ def stamped(number: int = 1) -> NoteStamp:
 
 
 def changed(header: NoteHeader, text: str | None = "text", kind: ChangeKind = "create", **more: str) -> NoteChange:
-    """Return a change after which a note is what ``header`` says."""
+    """Return a change after which a note has this header."""
     values: dict[str, Any] = {"at": "2026-01-02T03:04:05.000Z", "actor": "ada/default", "reason": "why"} | more
     after = "" if text is None else rev(text)
     return NoteChange(note=header.id, kind=kind, rev=after, path=header.path, text=text, **values)
@@ -250,7 +250,7 @@ def changed(header: NoteHeader, text: str | None = "text", kind: ChangeKind = "c
 def write(
     journal: NoteJournal, header: NoteHeader, text: str = "text", kind: ChangeKind = "create", **more: str
 ) -> int:
-    """Record a change after which a note is what ``header`` says, and return its number."""
+    """Record a change after which a note has this header, and return its number."""
     header = replace(header, rev=rev(text))
     return journal.record([(changed(header, text, kind, **more), header, stamped(len(text)))])[0]
 
@@ -261,7 +261,7 @@ def ids(headers: Sequence[NoteHeader]) -> list[str]:
 
 
 def everything(view: NoteView) -> tuple[object, ...]:
-    """Return all that a view tells."""
+    """Return everything that a view returns."""
     names = ("aaaa", "bbbb", "cccc", "dddd")
     return (
         view.headers(ALL),

@@ -1,4 +1,4 @@
-"""What every streaming model must do: subclass ``StreamingModelConformance`` and give it a ``model`` fixture.
+"""The contract of every streaming model: subclass ``StreamingModelConformance`` and add a ``model`` fixture.
 
 class TestMyModel(StreamingModelConformance):
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What every store of vectors must do, as tests: subclass the suite and give it its fixture.
+"""The contract of every vector store, as tests: subclass the suite and add its fixture.
 
     class TestMyVectors(VectorStoreConformance):
         @pytest.fixture
@@ -71,7 +71,7 @@ class VectorStoreConformance:
 
 
 def sha(text: str) -> str:
-    """Return a hash that vectors are stored by."""
+    """Return a hash under which a vector is stored."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -1,6 +1,6 @@
 """What every index must find by words, as tests: subclass the suite beside ``SearchIndexConformance``.
 
-It takes the same fixtures. Scores may differ from index to index; what is found may not.
+It needs the same fixtures. Scores may differ from index to index; what is found may not.
 """
 # ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
 
@@ -11,7 +11,7 @@ from promptuary.testing.index_conformance import HERE, STRANGE, THERE, file, fil
 
 
 def near(index: SearchIndex, query: str) -> list[tuple[str, str]]:
-    """Return the path and the text of the chunks that a query finds by words, however they are spelled."""
+    """Return the path and the text of the chunks that a query finds by words, including near spellings."""
     hits = index.chunks([number for number, _ in index.lexical(index.respelled(parse(query)), 100)])
     return sorted((one.path, one.chunk.text) for one in hits.values())
 

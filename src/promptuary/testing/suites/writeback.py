@@ -1,4 +1,4 @@
-"""What every queue of turns and every store of proposals must do: subclass, and give a ``queue`` or ``proposals``.
+"""The contract of every queue of turns and store of proposals: subclass, and add a ``queue`` or ``proposals`` fixture.
 
 class TestMyQueue(NoteQueueConformance):
     @pytest.fixture
@@ -88,7 +88,7 @@ class NoteQueueConformance:
         assert list(queue.waiting()) == [replace(ONE, due=None, tries=1, error="busy")]
 
     def test_turns_of_one_thread_do_not_displace_one_another_nor_those_of_others(self, queue: NoteQueue) -> None:
-        """W10: no snapshot is dropped because another one came."""
+        """W10: no snapshot is dropped because another one arrived."""
         turns = [QueuedTurn(f"turn-{number}", f"thread-{number % 3}", "", "x", due=0.0) for number in range(12)]
         for one in turns:
             queue.add(one)
