@@ -34,7 +34,7 @@ _LONGEST_TEXT: Final = 100_000
 UNKNOWN: Final = "I do not know you. The operator of this bot can allow your id: {user}"
 TOO_MANY: Final = "That is too many messages at once; please wait {seconds:.0f} seconds."
 TOO_LONG: Final = "That message is too long. Send it as a document."
-EDITED_LATE: Final = "I already answered that message as it was before; send it again to ask again."
+EDITED_LATE: Final = "You edited that message after I began to answer it; send it again to get another answer."
 
 
 @dataclass(slots=True)

@@ -71,7 +71,7 @@ class Inbound:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a platform can do. ``longest`` is in characters a message; ``edit_every`` is in seconds.
+    """What a platform can do. ``longest`` is in characters per message; ``edit_every`` is in seconds.
 
     ``size`` returns how many of these characters a Markdown text takes on the platform.
     ``command_mark`` is the prefix of a command: a platform may reserve the slash for itself.

@@ -60,7 +60,7 @@ def moment(agent: Agent, event: str) -> Moment | None:
 def typed(agent: Agent, prompt: str) -> str:
     """Return a prompt as the person typed it, without the context that the agent puts before it."""
     begin, end, place = f"<{agent.context_tag}>", f"</{agent.context_tag}>", 0
-    # The content of the tag cannot contain its end: the agent escapes it.
+    # The content of the tag cannot contain its end, because it is escaped.
     while agent.context_tag and prompt.startswith(begin, place) and (found := prompt.find(end, place)) >= 0:
         place = found + len(end)
         while prompt.startswith("\n", place):

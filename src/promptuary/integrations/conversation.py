@@ -113,7 +113,7 @@ class Conversation:
         return json.dumps(answer, ensure_ascii=False)
 
     def _waiting(self, text: str, spoken: Sequence[Message]) -> Turn | None:
-        """Return the waiting turn that ``text`` began and in which nothing but ``spoken`` was said, if there is one."""
+        """Return the waiting turn of ``text``, if ``spoken`` begins with what was said in it."""
         for turn in (self._turn, self.promptuary.threads.pending(thread=self.thread)):
             if turn is not None and turn.text == text:
                 said = [as_message(item) for item in turn.said]

@@ -73,7 +73,7 @@ class SearchBackend:
 
 
 class SearchService:
-    """The search of one workspace. ``backend`` is called when something is to be indexed or searched, and not before.
+    """The search of one workspace. ``backend`` is called at the first use of the index, not before.
 
     ``workspace`` is the root that the places of hits are relative to. ``debounce`` is how many seconds a watched folder
     must be quiet before it is synced.
@@ -175,7 +175,7 @@ class SearchService:
         if not query.lexical_only and parse(query.text):
             self._prepare(backend)
             if backend.store is not None and backend.embedder is not None:
-                # A store that cannot be used is an error, and not a reason to search by words.
+                # A store that cannot be used is an error, not a reason to search by words.
                 backend.store.get(vector_space_id(backend.embedder), [])
         if (watcher := self._watcher) is not None:
             watcher.flush()
@@ -401,7 +401,7 @@ def _marked(report: SyncReport | IndexBusy) -> SyncReport | IndexBusy:
 def _restore(backend: SearchBackend) -> None:
     """Put stored vectors into an index that lacks them: it may just have been rebuilt."""
     deadline = time.monotonic() + _RESTORE_TIMEOUT
-    # The search reports an error better, and goes on by words.
+    # The search reports an error better, and continues by words.
     with suppress(PromptuaryError):
         if backend.store is not None and backend.embedder is not None and backend.index.lacks_vectors():
             restore(backend.index, backend.store, backend.embedder, progress=lambda _: time.monotonic() < deadline)

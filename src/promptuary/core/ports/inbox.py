@@ -11,7 +11,7 @@ from typing import Final, Literal, Protocol
 from promptuary.core.layers import Json
 
 EditOutcome = Literal["replaced", "late", "same", "unknown"]
-"""The state of a message that its sender edited: it still waited, was answered, had not changed, or is new."""
+"""The result of an edit by the sender: the message still waited, its answer had begun, it is the same, or is new."""
 
 MOST_CHATS: Final = 1000
 """The most chats that are read for missed messages at a start."""

@@ -16,7 +16,7 @@ TOO_LARGE: Final = f"the message is too large: at most {LARGEST:,} bytes are all
 _NO_JSON: Final = "this is not JSON; a message is one JSON object"
 _NO_MESSAGE: Final = (
     'this is not a JSON-RPC 2.0 message: an object with "jsonrpc": "2.0", a method, params that are an object, and an '
-    "id that is a whole number or a text; messages are sent one by one, and not in a list"
+    "id that is a whole number or a text; messages are sent one by one, not in a list"
 )
 _TEXT: Final = (str, "a text")
 _OBJECT: Final = (dict, "an object")
