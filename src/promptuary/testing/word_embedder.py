@@ -10,7 +10,10 @@ from promptuary.core.ports.models import Purpose, Scale
 
 
 class WordEmbedder:
-    """An ``Embedder`` that adds up a fixed direction for each word. Its scale is given: no text is embedded to measure it."""
+    """An ``Embedder`` that adds up a fixed direction for each word.
+
+    Its scale is given: no text is embedded to measure it.
+    """
 
     scale: Scale | None = Scale()
 
