@@ -10,6 +10,7 @@ An idle thread is reused for a while, since starting one costs more than most of
 """
 
 import contextvars
+import importlib
 import os
 import queue
 import threading
@@ -17,6 +18,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, suppress
 from itertools import islice
+from types import ModuleType
 from typing import Any, Final, Generic, TypeVar
 
 Value = TypeVar("Value")
@@ -157,6 +159,18 @@ def start_daemon(function: Callable[[], object], *, name: str) -> threading.Thre
     thread = threading.Thread(target=function, name=name, daemon=True)
     thread.start()
     return thread
+
+
+def load_native(name: str) -> ModuleType:
+    """Import a package that is, or loads, numpy; one thread at a time.
+
+    Numpy breaks if it is imported while the native code of another package, in another thread, asks for a part of it.
+    """
+    with _native:
+        return importlib.import_module(name)
+
+
+_native: Final = threading.Lock()
 
 
 class Bustle:

@@ -8,6 +8,8 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -228,3 +230,19 @@ def test_nobody_gives_way_for_ever_nor_to_himself() -> None:
     with foreground:
         foreground.give_way()
         assert concurrency.begin(foreground.give_way).wait(30)
+
+
+def test_packages_that_load_numpy_are_imported_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("native_one", "native_two"):
+        (tmp_path / f"{name}.py").write_text(
+            "import threading, time\n"
+            "threading.active_imports = getattr(threading, 'active_imports', 0) + 1\n"
+            "time.sleep(0.05)\n"
+            "alone = threading.active_imports == 1\n"
+            "threading.active_imports -= 1\n"
+        )
+    monkeypatch.syspath_prepend(tmp_path)
+
+    loading = [concurrency.begin(partial(concurrency.load_native, name)) for name in ("native_one", "native_two")]
+
+    assert [one.result().alone for one in loading] == [True, True]

@@ -5,7 +5,6 @@ files come from: ``ModelFiles`` returns them, verified.
 """
 
 import hashlib
-import importlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -68,7 +67,7 @@ def start(files: ModelFiles, cache: Path | None) -> Loading:
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:
         # Imports the parts of numpy that it needs; the other thread reads and hashes meanwhile.
-        onnxruntime = importlib.import_module("onnxruntime")  # 100 ms
+        onnxruntime = concurrency.load_native("onnxruntime")  # 100 ms
     except ImportError as error:
         raise missing_extra() from error
     session = concurrency.begin(lambda: _session(onnxruntime, files, copy, is_intact)).result
@@ -115,7 +114,8 @@ def read_verified(path: Path, sha256: str, otherwise: PromptuaryError) -> bytes:
 
 def inputs_of(session: Any) -> Inputs:
     """Return a function that makes the inputs of one run. Raises ``PromptuaryError`` if the model needs others."""
-    import numpy as np  # noqa: PLC0415  (loaded by now)
+    concurrency.load_native("numpy")
+    import numpy as np  # noqa: PLC0415  (100 ms, with onnxruntime)
 
     kinds = {one.name: np.int32 if one.type == "tensor(int32)" else np.int64 for one in session.get_inputs()}
     if "input_ids" not in kinds or not set(_INPUTS).issuperset(kinds):

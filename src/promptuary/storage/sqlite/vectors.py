@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from promptuary.concurrency import load_native
 from promptuary.core.errors import PromptuaryError, how_to_install
 from promptuary.storage.sqlite.columns import to_column
 from promptuary.storage.sqlite.database import BoundDatabase
@@ -151,6 +152,7 @@ def _cut(data: bytes, lengths: Sequence[int]) -> list[bytes]:
 
 def _numpy() -> "ModuleType":
     try:
+        load_native("numpy")
         import numpy as np  # noqa: PLC0415  (100 ms, and only those who search by meaning need it)
     except ImportError as error:
         raise PromptuaryError(f"Vectors need the 'embeddings' extra: {how_to_install('embeddings')}") from error

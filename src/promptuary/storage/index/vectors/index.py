@@ -6,7 +6,6 @@ turbovec. Before each search, a reader loads what other processes wrote. Knows n
 from.
 """
 
-import importlib
 import struct
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from promptuary.concurrency import load_native
 from promptuary.core.errors import IndexDamagedError, PromptuaryError, how_to_install
 from promptuary.core.ports.index import Similarity
 from promptuary.storage.index.vectors.files import VectorFiles, VectorFilesHead
@@ -131,7 +131,8 @@ class TurboVectors:
             return len(self._index)
 
     def _candidates(self, query: "Matrix", pool: int, chunks: Collection[int] | None) -> list[int]:
-        import numpy as np  # noqa: PLC0415  (loaded by now)
+        load_native("numpy")
+        import numpy as np  # noqa: PLC0415  (100 ms, and not needed to open an index)
 
         allowed = None
         if chunks is not None:
@@ -195,7 +196,8 @@ class TurboVectors:
         return index
 
     def _replay(self, change: bytes) -> None:
-        import numpy as np  # noqa: PLC0415  (loaded by now)
+        load_native("numpy")
+        import numpy as np  # noqa: PLC0415  (100 ms, and not needed to open an index)
 
         gone, added = _COUNTS.unpack_from(change)
         numbers = np.frombuffer(change, "<u8", gone + added, _COUNTS.size).tolist()
@@ -205,7 +207,8 @@ class TurboVectors:
             self._apply(numbers[:gone], numbers[gone:], matrix)
 
     def _apply(self, gone: Sequence[int], added: Sequence[int], matrix: "Matrix") -> None:
-        import numpy as np  # noqa: PLC0415  (loaded by now)
+        load_native("numpy")
+        import numpy as np  # noqa: PLC0415  (100 ms, and not needed to open an index)
 
         for number in (*gone, *added):
             self._index.remove(number)
@@ -229,13 +232,15 @@ class TurboVectors:
         return -(-self._dimensions // 8) * 8
 
     def _padded(self, matrix: "Matrix") -> "Matrix":
-        import numpy as np  # noqa: PLC0415  (loaded by now)
+        load_native("numpy")
+        import numpy as np  # noqa: PLC0415  (100 ms, and not needed to open an index)
 
         missing = self._width - self._dimensions
         return np.ascontiguousarray(np.pad(matrix, ((0, 0), (0, missing))) if missing else matrix, np.float32)
 
     def _matrix(self, vectors: Sequence[bytes]) -> "Matrix":
         try:
+            load_native("numpy")
             import numpy as np  # noqa: PLC0415  (100 ms, and not needed to open an index)
         except ImportError as error:
             raise _missing() from error
@@ -257,7 +262,7 @@ def _of_length_one(matrix: "Matrix") -> "Matrix":
 
 def _library() -> Any:
     try:
-        return importlib.import_module("turbovec")
+        return load_native("turbovec")
     except ImportError as error:
         raise _missing() from error
 
@@ -311,7 +316,8 @@ class InMemoryVectors:
         self, queries: "Matrix", k: int, *, allowlist: "Numbers | None" = None
     ) -> "tuple[NDArray[np.floating[Any]], Numbers]":
         """Return cosines and numbers of the ``k`` vectors nearest to the one query, among ``allowlist`` if given."""
-        import numpy as np  # noqa: PLC0415  (loaded by now)
+        load_native("numpy")
+        import numpy as np  # noqa: PLC0415  (100 ms, and not needed to open an index)
 
         if self._matrix is None:
             whole = np.stack(list(self._rows.values()))
@@ -325,7 +331,8 @@ class InMemoryVectors:
 
     def moved_to(self, index: Any) -> Any:
         """Add these vectors to ``index``, an empty one of the library, and return it."""
-        import numpy as np  # noqa: PLC0415  (loaded by now)
+        load_native("numpy")
+        import numpy as np  # noqa: PLC0415  (100 ms, and not needed to open an index)
 
         if self._rows:
             index.add_with_ids(np.stack(list(self._rows.values())), np.fromiter(self._rows, np.uint64, len(self._rows)))
