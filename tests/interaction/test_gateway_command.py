@@ -38,7 +38,8 @@ def test_a_check_tells_what_the_bot_is_and_who_may_write_to_it(tmp_path: Path, m
         code, out, err = run("gateway", "check", "telegram")
         asked = json.loads(run("gateway", "check", "--json")[1])
 
-    assert (code, err) == (0, "")
+    assert (code, err) == (1, "")  # nobody gets an answer without a model
+    assert asked["can_answer"] is False
     assert "promptuary_bot" in out
     assert "people: 42" in out
     assert "model: no model is set; set answer_model" in out
@@ -100,7 +101,7 @@ def test_a_token_may_be_in_the_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyrings.alt.file.PlaintextKeyring")
     with made_fake("slack") as fake:
-        configured(f'[gateways.slack]\nkeyring = true\nbase_url = "{base_url("slack", fake)}"\n')
+        configured(f'[gateways.slack]\nmodel = "ollama/m"\nkeyring = true\nbase_url = "{base_url("slack", fake)}"\n')
         code, _, err = run("gateway", "check", "slack")
         assert code == 2
         assert "SLACK_BOT_TOKEN, or run `keyring set promptuary slack`" in err
@@ -217,8 +218,9 @@ def test_a_model_that_cannot_answer_is_told_by_check(monkeypatch: pytest.MonkeyP
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with made_fake("telegram") as fake:
         configured(f'[gateways.telegram]\nbase_url = "{fake.url()}"\nallow = [42]\n{table}')
-        _, out, _ = run("gateway", "check")
+        code, out, _ = run("gateway", "check")
 
+    assert code == 1
     assert f"model: {told}" in out
 
 

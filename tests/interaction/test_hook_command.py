@@ -98,6 +98,12 @@ def test_bad_input_gets_an_empty_answer_and_a_sentence(project: Path, event: str
             assert said.count("\n") == 1
 
 
+def test_a_folder_that_the_agent_names_and_is_not_there_is_not_replaced_by_another(project: Path) -> None:
+    answer, said = hook("claude-code", "UserPromptSubmit", {"cwd": "/no/such/folder", "prompt": "See @diff"})
+
+    assert (answer, said) == ({}, "promptuary: cwd is not a folder: '/no/such/folder'\n")
+
+
 STOP = ["claude-code", "Stop"]
 WRONG = [
     ["hook"],

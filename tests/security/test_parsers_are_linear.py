@@ -26,7 +26,6 @@ JSON = "JSON of our own, or of a service that the person chose, by the standard 
 SHORT = "the value of a reference, which is short"
 ONE_MESSAGE = "one message of a chat, of at most 4,096 characters; Markdown is measured with the answer in a chat"
 NOT_MEASURED = {
-    "chat/answer.py": "arguments of a call, cut to a length, by the standard library",
     "config/gateways.py": "names in a setting of the person",
     "storage/sqlite/threads/inbox.py": JSON,
     "testing/platforms/discord.py": "for tests",
@@ -44,8 +43,11 @@ NOT_MEASURED = {
     "integrations/formats/langchain_messages.py": "JSON of a model, by the standard library",
     "integrations/langgraph_store.py": JSON,
     "mcp/transports/answering.py": JSON,
+    "mcp/transports/early.py": "JSON of the client, of bounded length, by the standard library",
     "mcp/transports/messages.py": "JSON of the client, of bounded length, by the standard library",
+    "mcp/transports/standard_streams.py": "JSON of the client, of bounded length, by the standard library",
     "threads/running/tool_calls.py": "JSON of a model, cut to a length, by the standard library",
+    "workspace/state_file.py": JSON,
     "workspace/programs/agents/config_files.py": JSON,
     "workspace/programs/agents/sockets.py": JSON,
     "cli/parsing.py": "words of a command line, which the system bounds",

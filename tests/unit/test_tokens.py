@@ -145,7 +145,7 @@ def test_a_long_text_or_many_texts_take_the_whole_vocabulary() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"tokens1\n", b"tokens1\n\x01\0\0\0", bytes(100)])
 def test_what_is_no_table_is_refused(data: bytes) -> None:
-    with pytest.raises(ValueError, match="no table"):
+    with pytest.raises(ValueError, match="not a table"):
         TokenTable(data)
 
 

@@ -126,8 +126,9 @@ def _is_number(text: str) -> bool:
 
 def _unknown(name: str, rest: str, allowed: frozenset[str], mark: str) -> CommandSlip:
     there = [command.name for command in allowed_commands(allowed)]
-    meant = _OTHER_NAMES.get(name) or "".join(near_names(name, [*there, *_OTHER_NAMES]))
-    meant = _OTHER_NAMES.get(meant, meant)
+    others = {other: meant for other, meant in _OTHER_NAMES.items() if meant.partition(" ")[0] in there}
+    meant = others.get(name) or "".join(near_names(name, [*there, *others]))
+    meant = others.get(meant, meant)
     listed = f"{mark}help lists the commands"
     advice = f"did you mean {mark}{meant}{f' {rest}' if rest else ''}?" if meant else listed
     return CommandSlip(f"there is no command {mark}{name[:_SHOWN]}; {_one_line(advice)}")

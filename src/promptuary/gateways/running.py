@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from promptuary.config.gateways import NamedGateway
@@ -161,7 +162,15 @@ def _missing(config: NamedGateway, settings: Settings) -> list[str]:
     return lines
 
 
-async def check_gateway(name: str) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class GatewayCheck:
+    """What a gateway is, a line each, and whether a model can answer in it."""
+
+    lines: Sequence[str]
+    can_answer: bool
+
+
+async def check_gateway(name: str) -> GatewayCheck:
     """Describe a gateway: the bot, who may write to it, and what each chat may refer to.
 
     Raises ``ConfigError`` if the token is not accepted, or a part of the configuration cannot be used.
@@ -184,11 +193,11 @@ async def check_gateway(name: str) -> list[str]:
             await workspaces.close()
     finally:
         await inbox.close()
-    return [*lines, *_described(config, settings)]
-
-
-def _described(config: NamedGateway, settings: Settings) -> list[str]:
     trouble = model_trouble(config, settings)
+    return GatewayCheck([*lines, *_described(config, settings, trouble)], can_answer=not trouble)
+
+
+def _described(config: NamedGateway, settings: Settings, trouble: str) -> list[str]:
     lines = [f"model: {trouble or config.model or settings.answer_model}"]
     if not config.allow and not any(one.allow for one in config.chats.values()):
         lines.append(f"people: nobody; {_NOBODY}")

@@ -66,6 +66,8 @@ def _answered(given: HookArguments) -> dict[str, Any]:
         return _nothing(told)
     if given.workspace is not None:
         told["cwd"] = os.path.abspath(given.workspace)  # noqa: PTH100
+    elif problem := _folder_problem(told):
+        return _nothing(problem)
     return _worked(agent, when, told, given)
 
 
@@ -92,7 +94,7 @@ def _event(agent: Agent, when: Moment) -> str:
 
 
 def _told() -> dict[str, Any] | str:
-    """Return the input of the agent, with a folder; a sentence about the problem if it is not valid."""
+    """Return the input of the agent; a sentence about the problem if it is not valid."""
     if sys.stdin is None or sys.stdin.isatty():
         return "standard input is not a JSON object of an agent"
     data = sys.stdin.buffer.read(LARGEST + 1)
@@ -104,10 +106,15 @@ def _told() -> dict[str, Any] | str:
         found = None
     if not isinstance(found, dict):
         return "standard input is not a JSON object of an agent"
-    folder = found.get("cwd")
-    if not isinstance(folder, str) or not folder.startswith("/") or "\0" in folder or not os.path.isdir(folder):  # noqa: PTH112  (light)
-        found["cwd"] = os.getcwd()  # noqa: PTH109
     return found
+
+
+def _folder_problem(told: dict[str, Any]) -> str:
+    """Return why the folder that the agent names cannot be used; empty if it can. The default is the current folder."""
+    folder = told.setdefault("cwd", os.getcwd())  # noqa: PTH109  (light)
+    if not isinstance(folder, str) or not folder.startswith("/") or "\0" in folder or not os.path.isdir(folder):  # noqa: PTH112
+        return f"cwd is not a folder: {folder!r}"
+    return ""
 
 
 def _nothing(sentence: str) -> dict[str, Any]:

@@ -78,6 +78,7 @@ def test_a_surface_allows_commands_or_single_actions() -> None:
     assert parse("/memory", allowed) == Invocation("memory", "list", "")
     assert "not available" in slip("/memory forget x", allowed)
     assert "not available" in slip("/copy", allowed)
+    assert "/help lists the commands" in slip("/modle", allowed)  # and no advice that is not available either
     assert "list, search; did you mean /memory search" in slip("/memory x", allowed)
     assert [one.text for one in choices("/", allowed)] == ["/memory", "/why"]
     assert [one.text for one in choices("/memory ", allowed)] == ["list", "search"]

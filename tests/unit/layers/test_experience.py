@@ -111,7 +111,7 @@ def test_nothing_is_said_when_nothing_is_about_the_message(tmp_path: Path) -> No
         ({"base_weight": 0.1}, "its strength is 0.10"),
         ({"success_score": 0.69}, "its success is 0.69"),
         ({"confidence": 0.4}, "it is 0.40 sure"),
-        ({"trust": "external"}, "nobody confirmed it yet"),
+        ({"trust": "external"}, "nobody has confirmed it yet"),
     ],
 )
 def test_what_is_weak_unsure_unsuccessful_or_of_others_is_left_out_with_the_reason(

@@ -60,9 +60,9 @@ def test_what_a_search_has_to_tell_is_told_to_the_person_and_not_to_the_model(fi
 
     (warning,) = turn.receipt.warnings
     assert "other is missing" in warning
-    assert "was kept" in warning
+    assert "were kept" in warning
     assert "Mira is on call." in str(turn.messages)
-    assert "was kept" not in str(turn.messages)
+    assert "were kept" not in str(turn.messages)
 
 
 def test_a_block_says_where_it_stands_and_why_it_is_there() -> None:

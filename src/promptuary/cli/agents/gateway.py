@@ -13,7 +13,7 @@ from promptuary.core.errors import PromptuaryError
 from promptuary.core.json.index import event_json
 from promptuary.core.text import one_line
 
-DONE = 0
+DONE, CANNOT_ANSWER = 0, 1
 
 
 def main(options: argparse.Namespace) -> int:
@@ -38,12 +38,12 @@ def _check(names: list[str], options: argparse.Namespace) -> int:
 
     if len(names) > 1:
         raise PromptuaryError("check takes the name of one gateway")
-    lines = asyncio.run(check_gateway(names[0] if names else ""))
+    check = asyncio.run(check_gateway(names[0] if names else ""))
     if options.json:
-        print_json(_event("check", lines=lines))
+        print_json(_event("check", lines=check.lines, can_answer=check.can_answer))
     else:
-        print("\n".join(map(one_line, lines)))
-    return DONE
+        print("\n".join(map(one_line, check.lines)))
+    return DONE if check.can_answer else CANNOT_ANSWER
 
 
 async def _run(names: list[str], options: argparse.Namespace) -> int:

@@ -200,7 +200,7 @@ def test_a_models_summary_is_used_when_it_is_good() -> None:
     [
         (Model(""), "was empty"),
         (Model(" \n\t "), "was empty"),
-        (Model(None), "was no text"),
+        (Model(None), "was not text"),
         (Model("word " * 5_000), "was too long"),
         (Model(RuntimeError("no")), "failed with RuntimeError"),
         (Model(asyncio.CancelledError()), "gave up"),
