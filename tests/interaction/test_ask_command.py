@@ -515,6 +515,24 @@ def test_ctrl_c_hangs_up_and_keeps_what_had_arrived(run: Run, talk: Talk, tmp_pa
     assert answered["content"].endswith(INTERRUPTED)
 
 
+@pytest.mark.parametrize("pause", [0.0, 0.05, 0.3])
+def test_ctrl_c_twice_ends_it_as_once(talk: Talk, tmp_path: Path, pause: float) -> None:
+    talk([Says("It begins and goes on for very long. " * 200, pause=0.05)])
+    with started(
+        "-t", "t", "Well?", cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        read_until(child.stdout.fileno(), b"It begins")
+        child.send_signal(signal.SIGINT)
+        time.sleep(pause)
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=20)
+
+    assert child.returncode == 130
+    assert b"Traceback" not in err
+    assert b"nothing had arrived" not in err
+
+
 @pytest.mark.parametrize("command", ["ask", "expand"])
 def test_a_question_in_a_thread_that_is_being_answered_is_refused_and_the_answer_goes_on(
     run: Run, talk: Talk, tmp_path: Path, command: str

@@ -34,7 +34,15 @@ def run() -> None:
     # A command creates many long-lived objects at its start and few cycles, so frequent collections waste time.
     gc.set_threshold(50_000, 20, 50)
     _outlive_readers()
-    code = main()
+    try:
+        code = main()
+    except KeyboardInterrupt:  # a second one, while the first was being handled
+        code = INTERRUPTED
+    if code == INTERRUPTED:
+        import signal  # noqa: PLC0415  (1 ms)
+
+        # It is ending already: another Ctrl-C, in the middle of that, would end it as a crash.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     _flush_streams()
     if _may_exit_at_once():
         # Finalising the interpreter and unloading libraries takes longer than many commands.

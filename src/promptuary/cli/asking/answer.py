@@ -29,6 +29,7 @@ class ShownAnswer:
         self.calls: list[CallEnded] = []
         self._quiet, self._hidden = quiet, hidden
         self._begun_line = False
+        self.has_text = False
         self._visible = VisibleStream()
         self.result: RunResult | None = None
 
@@ -36,6 +37,7 @@ class ShownAnswer:
         """Show what happens in a run."""
         match event:
             case TextPiece(text):
+                self.has_text = True
                 self._write(text)
             case TurnPrepared(turn):
                 for warning in turn.receipt.warnings:

@@ -29,6 +29,7 @@ from promptuary.core.text import one_line, visible
 
 DONE: Final = 0
 NOT_ALL: Final = 1
+_NOT_RECORDED: Final = "interrupted twice: the part that arrived may not be recorded"
 
 
 def main(options: argparse.Namespace) -> int:
@@ -67,7 +68,7 @@ def _asked(options: argparse.Namespace, answer: ShownAnswer) -> int:
         except KeyboardInterrupt:
             answer.end(time.monotonic() - began)
             if answer.result is None and not options.quiet:
-                print(NOTHING_ARRIVED, file=sys.stderr)
+                print(_NOT_RECORDED if answer.has_text else NOTHING_ARRIVED, file=sys.stderr)
             raise
         answer.end(time.monotonic() - began)
         print_new_notes(promptuary, options)
