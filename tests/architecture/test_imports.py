@@ -58,9 +58,8 @@ BY_STRING = {
     },
     "promptuary.storage.sqlite.sql.queries": set(),  # finds the SQL of the package that asks
     # These load packages of others.
-    "promptuary.models.onnx_session": set(),
+    "promptuary.concurrency": set(),
     "promptuary.outline.syntax_tree": set(),
-    "promptuary.storage.index.vectors.index": set(),
 }
 """Modules that import others by strings, which the linter does not see, and which ones of ours those are."""
 

@@ -262,5 +262,5 @@ def test_a_line_that_never_ends_is_refused() -> None:
         while True:
             yield b"x" * 1_000_000
 
-    with pytest.raises(PromptuaryError, match="a line without an end"):
+    with pytest.raises(PromptuaryError, match="an endless line"):
         list(server_events(endless(), "a.b"))

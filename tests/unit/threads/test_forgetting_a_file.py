@@ -124,7 +124,7 @@ def test_what_was_in_no_prompt_or_is_no_file_is_refused(project: Path) -> None:
         ask(promptuary, "Look at @folder:src")
         with pytest.raises(SourceError, match="in no prompt"):
             promptuary.threads.forget("src/app.py")
-        with pytest.raises(PromptuaryError, match="no file"):
+        with pytest.raises(PromptuaryError, match="not a file"):
             promptuary.threads.forget("folder:src")
 
 
