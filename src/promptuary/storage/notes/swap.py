@@ -177,7 +177,8 @@ def recover(folder: int) -> int:
             over = next((one for one in written if _hash_at(folder, one) == taken_out[1]), f"recovered-{saved}.md")
             os.rename(name, over, src_dir_fd=folder, dst_dir_fd=folder)
         else:
-            os.unlink(name, dir_fd=folder)
+            with suppress(FileNotFoundError):  # that of a .gitignore, which is written without the lock
+                os.unlink(name, dir_fd=folder)
     if names:
         durable.sync_folder(folder)
     return len(names)
