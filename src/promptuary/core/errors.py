@@ -77,6 +77,7 @@ class Code(StrEnum):
     # Failed.
     PERMISSION_DENIED = "PERMISSION_DENIED"
     READ_FAILED = "READ_FAILED"
+    CONVERSION_FAILED = "CONVERSION_FAILED"
     WRITE_FAILED = "WRITE_FAILED"
     GIT_FAILED = "GIT_FAILED"
     FETCH_FAILED = "FETCH_FAILED"
@@ -103,6 +104,7 @@ _FAILED = frozenset(
     {
         Code.PERMISSION_DENIED,
         Code.READ_FAILED,
+        Code.CONVERSION_FAILED,
         Code.WRITE_FAILED,
         Code.GIT_FAILED,
         Code.FETCH_FAILED,

@@ -386,7 +386,8 @@ def note_text(note: SearchNote) -> str:
             more = len(files) - _NAMED
             rest = f" and {more:,} more (promptuary index --rebuild --json lists all)" if more > 0 else ""
             large = "; raise max_file_size to index large ones" if Code.FILE_TOO_LARGE in files.values() else ""
-            return f"skipped {named}{rest}{large}"
+            broken = "; @file: of a document says why" if Code.CONVERSION_FAILED in files.values() else ""
+            return f"skipped {named}{rest}{large}{broken}"
         case FilesUnparsed(paths):
             return f"indexed by paragraphs, since parsing takes too long: {_some(paths)}"
         case IgnoreRulesCut(paths):

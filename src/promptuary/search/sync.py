@@ -134,10 +134,12 @@ class FolderSync:
             self._changed += 1
 
     def _refused(self, path: str, stamp: Stamp, known: IndexedFile | None, code: Code) -> None:
-        self._skipped[f"{self._folder.path}/{path}"] = code
-        if code in TRANSIENT_CODES:
-            return
-        self._without_content(path, stamp, known)
+        # One that had just been written was read a second time, to be sure: it need not be reported again.
+        again = known is not None and known.sha256 == UNREAD and not known.stamp.changed
+        if code in TRANSIENT_CODES or not again:
+            self._skipped[f"{self._folder.path}/{path}"] = code
+        if code not in TRANSIENT_CODES:
+            self._without_content(path, stamp, known)
 
     def _without_content(self, path: str, stamp: Stamp, known: IndexedFile | None) -> None:
         """Record a file without content, so that it is not opened again before it changes."""

@@ -25,6 +25,7 @@ from promptuary.workspace.disk.own.own_place import own_place
 from promptuary.workspace.disk.own.private_folder import private_folder
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.user_folders import cache_folder, made
+from promptuary.workspace.web.converter import converter_version
 from promptuary.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ def open_search(workspace: Workspace, settings: Settings) -> SearchService:
     """Return the search of ``workspace``. Nothing is written to disk before something is indexed."""
     root = workspace.root.path
     sizes = Sizes(settings.chunk_tokens, settings.chunk_overlap)
-    recipe = f"{sizes.recipe}, hidden files too" if settings.index_hidden else sizes.recipe
+    # Another converter reads documents differently, and perhaps some that the last one could not read.
+    recipe = f"{sizes.recipe}, documents {converter_version()}{', hidden files too' * settings.index_hidden}"
 
     return SearchService(
         IndexedFolders(IndexedFoldersFile(root), lambda path: open_door(path, settings), hidden=settings.index_hidden),

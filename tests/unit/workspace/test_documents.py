@@ -2,17 +2,23 @@
 
 import io
 import json
+import shutil
+import subprocess
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from promptuary.blocking import Promptuary
 from promptuary.core.errors import Code
 from promptuary.core.expansion import Expansion
+from promptuary.core.search import note_text
+from promptuary.workspace.programs.documents import documents
 from promptuary.workspace.programs.documents.notebook import notebook_text
-from promptuary.workspace.web import convert
+from promptuary.workspace.web import convert, converter
 from promptuary.workspace.web.convert import convert_docx
+from promptuary.workspace.web.converter import converter_version
 from tests.conftest import Files
 from tests.images import png
 from tests.unit.workspace.web.test_pages import pdf
@@ -158,7 +164,7 @@ BOMB = '<!DOCTYPE a [<!ENTITY b "bbbbbbbbbb"><!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b
 def test_a_document_that_cannot_be_read_says_why(files: Files, name: str, body: bytes, said: str) -> None:
     (outcome,) = expand(files({name: body}), f"@file:{name}").outcomes
 
-    assert (outcome.status, outcome.code) == ("failed", Code.READ_FAILED)
+    assert (outcome.status, outcome.code) == ("failed", Code.CONVERSION_FAILED)
     assert said in (outcome.reason or "")
 
 
@@ -214,3 +220,91 @@ def test_documents_are_indexed_and_tracked_as_text(files: Files) -> None:
 
     assert [hit.path for hit in hits] == ["bees.pdf"]
     assert "## Plan" in "".join(message["content"] for message in turn.messages)
+
+
+@pytest.fixture
+def attempts(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """Collect what is given to the converter, which converts as ever."""
+    given: list[bytes] = []
+    run = subprocess.run
+
+    def counted(command: list[str], **options: Any) -> subprocess.CompletedProcess[bytes]:
+        if "convert.py" in str(command):
+            given.append(options["input"].partition(b"\n")[2])
+        return run(command, **options)
+
+    monkeypatch.setattr(subprocess, "run", counted)
+    return given
+
+
+BROKEN = {"a.pdf": b"%PDF-1.4 broken", "b.docx": b"PK\x03\x04 broken", "c.pdf": pdf("")}
+
+
+def test_a_document_that_failed_is_not_converted_again_by_any_search_or_turn(
+    files: Files, attempts: list[bytes]
+) -> None:
+    project = files({**BROKEN, "d.md": "bees\n"})
+    said = []
+    for _ in range(3):
+        with Promptuary.open(project, window=32_000, embedder="none") as promptuary:
+            promptuary.search.index(".")
+            said += [note_text(note) for note in promptuary.search.find("bees").notes]
+            promptuary.threads.finish(promptuary.threads.prepare("@file:a.pdf #b.docx @glob:*.pdf"), "Aye.")
+
+    assert sorted(attempts) == sorted(BROKEN.values())
+    assert said == []
+
+
+def test_a_search_says_once_which_documents_have_no_text(files: Files, attempts: list[bytes]) -> None:
+    project = files({"d.md": "bees\n"})
+    with Promptuary.open(project, embedder="none") as promptuary:
+        promptuary.search.index(".")
+        files(BROKEN)
+        (note,), *later = (promptuary.search.find("bees").notes for _ in range(3))
+
+    assert all(f"{name} (CONVERSION_FAILED)" in note_text(note) for name in BROKEN)
+    assert later == [(), ()]
+    assert len(attempts) == len(BROKEN)
+
+
+def test_a_document_is_tried_again_when_its_content_or_the_converter_changes(
+    files: Files, attempts: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = files({"a.pdf": b"%PDF-1.4 broken", "d.md": "bees\n"})
+
+    def found() -> set[str]:
+        with Promptuary.open(project, embedder="none") as promptuary:
+            promptuary.search.index(".")
+            return {hit.path for hit in promptuary.search.find("bees").hits}
+
+    assert found() == found() == {"d.md"}
+    monkeypatch.setattr(converter, "_VERSION", converter._VERSION + 1)
+    converter_version.cache_clear()
+    assert found() == found() == {"d.md"}
+    assert len(attempts) == 2
+
+    files({"a.pdf": pdf("Bees dance")})
+    assert found() == {"a.pdf", "d.md"}
+    converter_version.cache_clear()
+
+
+def test_a_conversion_that_takes_too_long_is_remembered_and_one_that_was_not_possible_is_not(
+    files: Files, attempts: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = files({"a.pdf": b"%PDF-1.4 broken"})
+    with monkeypatch.context() as patched:
+        patched.setattr("sys.executable", "/nowhere/python")
+        (outcome,) = expand(project, "@file:a.pdf").outcomes
+        assert (outcome.code, "could not be started" in (outcome.reason or "")) == (Code.READ_FAILED, True)
+        patched.setattr("sys.executable", shutil.which("sleep"))
+        patched.setattr(documents, "_SECONDS", 0.0)
+        (outcome,) = expand(project, "@file:a.pdf").outcomes
+        assert outcome.code is Code.TIMEOUT
+    with monkeypatch.context() as patched:
+        patched.setattr("promptuary.workspace.web.pages._MAX_SECONDS", 0)  # of computing
+        (outcome,) = expand(project, "@file:a.pdf").outcomes
+        assert outcome.code is Code.CONVERSION_FAILED
+
+    (outcome,) = expand(project, "@file:a.pdf").outcomes
+    assert "too large or too broken" in (outcome.reason or "")
+    assert len(attempts) == 3

@@ -7,21 +7,28 @@ when a block is rendered.
 """
 
 import codecs
+import hashlib
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
+from promptuary import durable
 from promptuary.core.errors import Code, SourceError
+from promptuary.workspace.user_folders import cache_folder, made
+from promptuary.workspace.web.converter import converter_version
 
 if TYPE_CHECKING:
     from promptuary.workspace.web.convert import Converted
 
-_MAX_SECONDS = 8.0  # an ordinary page takes a tenth of a second
+_MAX_SECONDS = 8  # of computing; an ordinary page takes a tenth of a second
+_LONGEST_REASON = 1_000
 
 # What Python needs to find its packages. A parser must not see the keys and tokens in the environment.
 _ENVIRONMENT = ("PATH", "HOME", "PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
@@ -202,19 +209,22 @@ def _converted(
 
 
 def run_converter(kind: PageKind, body: bytes, url: str, seconds: float) -> "Converted":
-    """Run ``workspace.web.convert`` on ``body``. With -P it imports nothing from the current folder or our own.
+    """Return what ``workspace.web.convert`` makes of ``body``: ``failed`` says why if it makes nothing of it.
 
-    Raises ``SourceError`` with ``TIMEOUT``, or with ``FETCH_FAILED`` if it cannot be converted.
+    A content is tried once: why it failed is remembered in the cache until the converter changes. Otherwise every
+    search and every turn would spend seconds on it again. Raises ``SourceError`` if that says more about this machine
+    now than about the content: ``TIMEOUT`` after ``seconds``, else ``FETCH_FAILED``.
     """
-    program = str(Path(__file__).with_name("convert.py"))
-    seconds = min(seconds, _MAX_SECONDS)
-    command = [sys.executable, "-P", program, kind, str(int(seconds) + 1)]
+    key = f"{hashlib.sha256(body).hexdigest()} {kind} {converter_version()}\n"
+    if failed := _remembered(key):
+        return {"text": "", "failed": failed}
+    # With -P it imports nothing from the current folder or our own.
+    command = [sys.executable, "-P", str(Path(__file__).with_name("convert.py")), kind, str(_MAX_SECONDS)]
     environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-    message = url.encode() + b"\n" + body
     try:
         done = subprocess.run(
             command,
-            input=message,
+            input=url.encode() + b"\n" + body,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             timeout=seconds,
@@ -222,12 +232,40 @@ def run_converter(kind: PageKind, body: bytes, url: str, seconds: float) -> "Con
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise SourceError(Code.TIMEOUT, "The page took too long to convert.") from None
+        raise SourceError(Code.TIMEOUT, "The conversion took too long; try again.") from None
     except OSError as error:
         raise SourceError(Code.FETCH_FAILED, f"The converter could not be started: {error.strerror}.") from error
-    if done.returncode != 0:
-        raise SourceError(Code.FETCH_FAILED, "The page is too large or too broken to be converted.")
-    return cast("Converted", json.loads(done.stdout))
+    if done.returncode == -signal.SIGKILL:
+        raise SourceError(Code.FETCH_FAILED, "The converter was ended, perhaps for want of memory; try again.")
+    if done.returncode == 0:
+        page = cast("Converted", json.loads(done.stdout))
+    else:  # it ran into a limit of its own, or crashed
+        page = {"text": "", "failed": "It is too large or too broken to be converted."}
+    if "failed" in page:
+        _remember(key, page["failed"])
+    return page
+
+
+def _remembered(key: str) -> str:
+    """Return why this content could not be converted before; empty if that is not known."""
+    try:
+        with _place(key).open("rb") as file:
+            known = file.read(_LONGEST_REASON).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    return known.removeprefix(key) if known.startswith(key) else ""
+
+
+def _remember(key: str, reason: str) -> None:
+    # Where nothing can be written, it is tried again.
+    with suppress(OSError):
+        made(_place(key).parent)
+        durable.replace(_place(key), f"{key}{reason}".encode(), sync=False)
+
+
+def _place(key: str) -> Path:
+    # By a part of the hash: the folder never has more than 4,096 files, however many documents are broken.
+    return cache_folder() / "failed-conversions" / key[:3]
 
 
 def _unsupported(reason: str) -> SourceError:

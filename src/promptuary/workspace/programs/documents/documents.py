@@ -15,7 +15,8 @@ SIZE_FACTOR = 32
 
 _NAMES = {"pdf": "a PDF", "docx": "a Word document"}
 _MAGIC = {"pdf": b"%PDF-", "docx": b"PK\x03\x04"}
-_SECONDS = 8.0
+_SECONDS = 16.0
+"""How long a conversion may take on a busy machine; what it may compute is limited by ``web.pages``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +44,8 @@ def _converted(kind: PageKind, data: bytes, path: str) -> DocumentText:
     try:
         page = run_converter(kind, data, "", _SECONDS)
     except SourceError as error:
-        if error.code is Code.TIMEOUT:
-            raise SourceError(Code.TIMEOUT, f"{display_path(path)} takes too long to convert to text.") from None
-        reason = f"{display_path(path)} is too large or too broken to be converted to text."
-        raise SourceError(Code.READ_FAILED, reason) from None
+        code = Code.TIMEOUT if error.code is Code.TIMEOUT else Code.READ_FAILED
+        raise SourceError(code, f"{display_path(path)} cannot be converted to text now: {error.reason}") from error
     if failed := page.get("failed"):
-        raise SourceError(Code.READ_FAILED, f"{display_path(path)}: {failed}")
+        raise SourceError(Code.CONVERSION_FAILED, f"{display_path(path)}: {failed}")
     return DocumentText(well_formed(page["text"]), ", ".join([f"{_NAMES[kind]} as text", *page.get("notes", ())]))
