@@ -1,6 +1,7 @@
 """Forgetting through the whole program: no byte of a note is found in anybody's files afterwards."""
 
 import errno
+import json
 import sqlite3
 import subprocess
 from contextlib import closing, nullcontext
@@ -11,10 +12,12 @@ import pytest
 from promptuary import Principal
 from promptuary.blocking import Promptuary
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.notes import NoteKind
+from promptuary.core.notes import NoteDraft, NoteKind
+from promptuary.core.ports.writeback import Proposal, QueuedTurn
 from promptuary.memory.forget import Oblivion, forget
 from promptuary.storage.index import generations
 from promptuary.storage.sqlite.notes.journal import SqliteNoteJournal
+from promptuary.wiring.answering.being_typed import keep
 
 NONCE = "Zk4Nonce9Qw"
 ADA, BEN = Principal("ada"), Principal("ben")
@@ -66,6 +69,72 @@ def test_what_somebody_said_is_shown_and_taken_out_on_demand(workspace: Path) ->
         again = p.memory.write(said)
         assert p.memory.forget(again.header.id, everywhere=True).redacted
         assert NONCE not in str(p.threads.history())
+    assert found(workspace, Path.home()) == []
+
+
+VARIANTS = [
+    "The badge of the office says {}.",
+    "the badge of the office says {}",
+    "THE BADGE OF THE OFFICE SAYS {}!!",
+    "remember that the badge of the office says {}",
+    "Please note:  the badge of\n the office says {}?",
+    "the badge of the office says “{}”…",
+    "the \"badge\" of the office says '{}'.",
+    "ｔｈｅ badge of the ofﬁce\u00a0says {}。",
+    "> the badge of the office says `{}`",
+]
+"""The same sentence as people write it, the first as the note has it."""
+
+
+@pytest.mark.parametrize("said", VARIANTS)
+def test_the_same_words_are_found_however_somebody_wrote_them(workspace: Path, said: str) -> None:
+    words = said.format(NONCE)
+    reply: list[dict[str, object]] = [
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"id": "c1", "name": "write_file", "arguments": json.dumps({"text": words})}],
+        },
+        {"role": "tool", "content": f"wrote: {words}", "tool_call_id": "c1"},
+        {"role": "assistant", "content": f"Ok: {words}"},
+    ]
+    with Promptuary.open(workspace, exact=True, embedder="none") as p:
+        first = p.threads.prepare(words)
+        p.threads.finish(first, reply)
+        p.threads.finish(p.threads.prepare("and so on"), "Fine.")
+        p.threads.prepare(words, thread="pending")
+        p.experiences.add("task_solution", "enter the office", words)
+        keep(workspace, p.principal, words)
+        state, who = p._core.state(), p.principal
+        state.writeback_queue(who).add(QueuedTurn(first.id, "main", "2026-01-02", json.dumps([words])))
+        state.proposals(who).add(Proposal("p1", "write", "2026-01-02", "extract", NoteDraft(content=words), "f1"))
+        note = p.memory.write(VARIANTS[0].format(NONCE), title="Badge")
+
+        places = {(one.kind, one.name) for one in p.memory.forget(note.header.id, dry_run=True).places}
+        assert {kind for kind, _ in places} == {"thread", "queue", "proposal", "experience", "typed"}
+        assert {name for kind, name in places if kind == "thread"} == {"main", "pending"}
+        p.memory.forget(note.header.id, everywhere=True)
+        assert NONCE not in str(p.threads.prepare("what do you know?").messages)
+    assert found(workspace, Path.home()) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "remembered"),
+    [
+        (f"my name is {NONCE}", f"My name is {NONCE}"),
+        (f"So please call me {NONCE}, always.", f"The user wants to be called {NONCE}: call me {NONCE}"),
+        (f"i really do prefer the tool {NONCE} for my tests", f"Prefers the tool {NONCE} for tests."),
+    ],
+)
+def test_what_a_note_was_made_from_is_found_in_its_thread(workspace: Path, said: str, remembered: str) -> None:
+    with Promptuary.open(workspace, exact=True, embedder="none") as p:
+        p.threads.finish(p.threads.prepare(f"Hello there. {said}"), "Fine.")
+        note = p._core.memories.of().put(NoteDraft(remembered, source="writeback", source_ref="thread:main"))
+        assert ("thread", "main") in [
+            (one.kind, one.name) for one in p.memory.forget(note.header.id, dry_run=True).places
+        ]
+        p.memory.forget(note.header.id, everywhere=True)
+        assert "Hello there." in str(p.threads.history())
     assert found(workspace, Path.home()) == []
 
 

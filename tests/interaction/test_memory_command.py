@@ -667,11 +667,13 @@ def on_a_terminal(arguments: list[str], *, said: bytes = b"", **environment: str
         [sys.executable, "-m", "promptuary", *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=variables
     ) as started:
         os.close(theirs)
-        os.write(ours, said)
-        shown = b""
+        shown, typed = b"", not said
         try:
             while part := os.read(ours, 65_536):
                 shown += part
+                if not typed and b"[y/N] " in shown:
+                    os.write(ours, said)
+                    typed = True
         except OSError:  # the other end is closed
             pass
         started.wait()

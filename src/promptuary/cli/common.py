@@ -120,12 +120,20 @@ def print_new_notes(promptuary: Promptuary, options: argparse.Namespace) -> None
             print(f"note: {one_line(note)}", file=sys.stderr)
 
 
+def can_ask() -> bool:
+    """Return whether there is a terminal at which a person can be asked."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def confirmed(question: str, options: argparse.Namespace) -> bool:
     """Return whether the person confirms: by ``--yes``, or by an answer at a terminal; without a terminal, no."""
     if options.yes:
         return True
-    if sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not can_ask():
         return False
+    import termios  # noqa: PLC0415  (few commands ask)
+
+    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)  # what was typed before the question does not answer it
     print(f"{one_line(question)} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 

@@ -249,9 +249,9 @@ class NoteStamp(NamedTuple):
     inode: int
 
 
-PlaceKind = Literal["thread", "summary", "proposal", "queue", "experience"]
-"""Where a text also occurs: said or shown in a thread, in a summary of one, in a proposal, in a turn that waits, or
-learnt as an experience."""
+PlaceKind = Literal["thread", "summary", "proposal", "queue", "experience", "typed"]
+"""Where a text also occurs: said or shown in a thread, in a summary of one, in a proposal, in a turn that waits, learnt
+as an experience, or among the lines that were typed in chats."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -5,7 +5,7 @@ the journal comes last: what a kill or a failing disk left undone is completed w
 the next process opens the notes. The history of git is not changed, and the report says so.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Final
@@ -17,6 +17,8 @@ from promptuary.memory.files.note_file import Standing, as_bytes, read_note
 from promptuary.memory.memory import ADDRESS, Memory
 from promptuary.memory.notebook.notebook import Notebook
 from promptuary.memory.recall.visible import NoteKey
+from promptuary.memory.writeback.proposals import THREAD
+from promptuary.memory.writeback.wording import restated
 
 _TELLING: Final = 20
 """The fewest characters of a title that is searched for in conversations: a shorter one is just a name."""
@@ -26,25 +28,20 @@ _PATIENCE: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Learnt:
-    """The principal's experiences: ``holding`` returns the ids of those that contain one of some texts."""
-
-    holding: Callable[[Sequence[str]], Sequence[str]] = lambda _: ()
-    forget: Callable[[str], object] = lambda _: None
-
-
-@dataclass(frozen=True, slots=True)
 class Oblivion:
     """Other places that forget: the ledger of the workspace, and the indexes of other principals.
 
     ``alone`` waits for the given seconds until no other process forgets anything here, else raises
-    ``LockTimeoutError``.
+    ``LockTimeoutError``. ``said`` returns what the person said in a thread. ``elsewhere`` returns the places outside
+    the ledger that hold one of some texts, and ``remove_elsewhere`` removes what is there.
     """
 
     ledger: Forgetting
     drop_other_indexes: Callable[[], object]
     alone: Callable[[float], AbstractContextManager[None]]
-    learnt: Learnt = Learnt()
+    said: Callable[[str], Sequence[str]] = lambda _: ()
+    elsewhere: Callable[[Sequence[str]], Sequence[Place]] = lambda _: ()
+    remove_elsewhere: Callable[[Sequence[str]], object] = lambda _: None
 
 
 def forget(memory: Memory, key: str, beside: Oblivion, *, everywhere: bool, dry_run: bool) -> ForgetReport:
@@ -88,13 +85,19 @@ class _Forgotten:
         self._address = f"{ADDRESS}{note}"
         current = notebook.read(note)
         self._path = current.header.path if current else ""
-        self._texts = _texts(notebook, notebook.view.changes(note), current)
-        self._spoken = [text for text in self._texts if len(text) >= _TELLING]
+        revisions = _revisions(notebook, notebook.view.changes(note), current)
+        bodies = _apart(note.body for note in revisions)
+        titles = _apart(text for note in revisions for text in (note.header.title, note.header.summary))
+        self._texts = _apart([*titles, *bodies])
+        spoken = [*(text for text in titles if len(text) >= _TELLING), *bodies]
+        threads = {note.header.source_ref.removeprefix(THREAD) for note in revisions}
+        heard = [text for thread in threads if thread for text in beside.said(thread)]
+        self._spoken = _apart([*spoken, *restated(bodies, heard)])
 
     def report(self, *, everywhere: bool) -> ForgetReport:
         """Return what forgetting would do."""
-        learnt = [Place("experience", one) for one in self._beside.learnt.holding(self._spoken)]
-        places = (*self._beside.ledger.places(self._address, self._spoken), *learnt)
+        elsewhere = self._beside.elsewhere(self._spoken)
+        places = (*self._beside.ledger.places(self._address, self._spoken), *elsewhere)
         in_git = self._path in self._notebook.in_git()
         return ForgetReport(self._note, self._path, 0, places, redacted=everywhere, in_git=in_git, done=False)
 
@@ -106,9 +109,7 @@ class _Forgotten:
         prompts = ledger.redact_note(self._address, self._texts)
         if everywhere:
             ledger.redact_places(self._address, self._spoken)
-            for place in report.places:
-                if place.kind == "experience":
-                    self._beside.learnt.forget(place.name)
+            self._beside.remove_elsewhere(self._spoken)
         with _telling(note):
             hashes = memory.search.hashes(NoteKey(notebook.scope, note))
             # Before the file is removed, too: only the index knows the hashes, and after a kill it follows the files.
@@ -156,16 +157,15 @@ def _forget_rest(memory: Memory, key: str, beside: Oblivion, patience: float) ->
                 beside.ledger.end(wanted)
 
 
-def _texts(notebook: Notebook, changes: Sequence[NoteChange], current: Note | None) -> list[str]:
-    """Return everything that the note says or said: titles, summaries and bodies of every revision."""
+def _revisions(notebook: Notebook, changes: Sequence[NoteChange], current: Note | None) -> list[Note]:
+    """Return every revision of the note."""
     past = [
         read_note(as_bytes(change.text), change.path, Standing(notebook.scope, id=change.note))
         for change in changes
         if change.text is not None
     ]
-    said = [
-        text.strip()
-        for note in (*past, *([current] if current else []))
-        for text in (note.header.title, note.header.summary, note.body)
-    ]
-    return [text for text in dict.fromkeys(said) if text]
+    return [*past, *([current] if current else [])]
+
+
+def _apart(texts: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(text for one in texts if (text := one.strip())))

@@ -8,6 +8,7 @@ damaged. Every store redacts in this way.
 
 import json
 import re
+import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,8 +32,20 @@ _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+")
 _LIST_MARK: Final = re.compile(r"^\s*(?:[-*+>#]+|\d+[.)])\s+")
 
-_FOLDED: Final = re.compile(r"(?:\s|\\+[nrt])+|\\+u([0-9a-fA-F]{4})(?:\\+u([dD][c-fC-F][0-9a-fA-F]{2}))?|\\+")
-"""What may be written differently in two copies of a text: spacing, and what JSON escapes."""
+_QUOTES: Final = "\"'`´‘’‚‛“”„‟‹›«»"
+_FOLDED: Final = re.compile(
+    rf"(?:\s|\\+[nrt])+|\\+u([0-9a-fA-F]{{4}})(?:\\+u([dD][c-fC-F][0-9a-fA-F]{{2}}))?|(\\*[{_QUOTES}])|\\+"
+    r"|[A-Za-z\u0080-\U0010ffff][\u0300-\u036f\u1160-\u11ff\u3099\u309a]+|[A-Z\u0080-\U0010ffff]"
+)
+"""What may be written differently in two copies of a text: spacing, what JSON escapes, quotes, case, composition."""
+_ALIKE: Final = {
+    **dict.fromkeys(map(ord, _QUOTES)),
+    **dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff")),
+    **dict.fromkeys(map(ord, "‐‑‒–—―−"), "-"),
+}
+"""Characters that people do not tell apart, or do not see."""
+_FINAL: Final = ".!?…。！？"
+"""The marks that end a sentence. A copy may have others, or none."""
 
 _SHORTEST_WHOLE: Final = 8
 """A shorter text is just a word, which occurs everywhere."""
@@ -111,12 +124,12 @@ def passages(texts: Iterable[str]) -> Passages:
     """
     found: dict[str, None] = {}
     for text in texts:
-        whole = _fold(text).strip()
+        whole = _comparable(text)
         if len(whole) >= _SHORTEST_WHOLE:
             found[whole] = None
         for line in text.splitlines():
             bare = _LIST_MARK.sub("", line)
-            parts = (_fold(part).strip() for part in (bare, *_SENTENCE_END.split(bare)))
+            parts = (_comparable(part) for part in (bare, *_SENTENCE_END.split(bare)))
             found |= dict.fromkeys(part for part in parts if len(part) >= _SHORTEST_PART)
     by_word: dict[str, list[str]] = {}
     for passage in found:
@@ -167,8 +180,8 @@ def state_without(state: str, address: str, texts: Sequence[str], wanted: Passag
         return left
     value = json.loads(left)
     named = [one for one in _lists(value) if one[:1] == [address] and len(one) > 1 and isinstance(one[1], str)]
-    titles = {one.strip() for one in texts}
-    labelled = [one for one in named if one[1].strip() in titles]
+    titles = {_comparable(one) for one in texts}
+    labelled = [one for one in named if _comparable(one[1]) in titles]
     for one in labelled:
         one[1] = mark(address)
     return to_text(value) if labelled else left
@@ -357,24 +370,35 @@ def _instructions(text: str, path: str) -> Iterator[tuple[int, int]]:
 
 def _possible(text: str, wanted: Passages) -> tuple[str, list[str]]:
     """Return ``text`` folded, and which passages it may contain: nearly always none, and then it is not folded."""
-    folded = _fold(text) if "\\" in text else text
+    is_escaped = "\\" in text
+    folded = _fold(text) if is_escaped else _alike(text)
     words = {"", *folded.split()}
     possible = [passage for word, every in wanted.by_word.items() if word in words for passage in every]
-    return (_fold(text) if possible and folded is text else folded), possible
+    return (_fold(text) if possible and not is_escaped else folded), possible
+
+
+def _comparable(text: str) -> str:
+    """Return a text as it is searched for: folded, and without the mark at its end."""
+    return _fold(text).strip().rstrip(f"{_FINAL} ")
 
 
 def _fold(text: str) -> str:
-    """Return ``text`` with one space for all spacing, and without what JSON escapes."""
+    """Return ``text`` as people compare: without case, quotes, kinds of spacing, and what JSON escapes."""
     return _FOLDED.sub(_plain, text)
 
 
+def _alike(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).translate(_ALIKE).casefold()
+
+
 def _plain(found: re.Match[str]) -> str:
-    high, low = found[1], found[2]
-    if high is None:
-        return "" if found[0].strip("\\") == "" else " "
-    if low is None:
-        return chr(int(high, 16))
-    return (chr(int(high, 16)) + chr(int(low, 16))).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    written, high, low, quote = found[0], found[1], found[2], found[3]
+    if high is not None:
+        pair = chr(int(high, 16)) + (chr(int(low, 16)) if low else "")
+        return _alike(pair.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if low else pair)
+    if quote or not written.strip("\\"):
+        return ""
+    return " " if written[0] == "\\" or written.isspace() else _alike(written)
 
 
 def _occurrences(folded: str, passage: str) -> Iterator[tuple[int, int]]:
@@ -387,6 +411,8 @@ def _occurrences(folded: str, passage: str) -> Iterator[tuple[int, int]]:
         ends = end == len(folded) or not (folded[end].isalnum() and passage[-1].isalnum())
         is_apart = is_long or (begins and ends)
         if is_apart:
+            while end < len(folded) and folded[end] in _FINAL:
+                end += 1
             yield start, end
         start = folded.find(passage, end if is_apart else start + 1)
 
@@ -409,15 +435,17 @@ def _unfolded(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, in
     for found in _FOLDED.finditer(text):
         start = position + found.start() - (pieces[-1].end if pieces else 0)
         position = start + len(_plain(found))
-        pieces.append(_Piece(start, position, found.start(), found.end()))
+        pieces.append(_Piece(start, position, found.start(), found.end(), is_quote=found[3] is not None))
     starts, ends = [one.folded_start for one in pieces], [one.folded_end for one in pieces]
 
     def place(first: int, *, is_end: bool) -> int:
         """Return where the character at ``first`` begins or ends, including its escape."""
-        # An escape of zero length belongs to the character after it.
+        # An escape of zero length belongs to the character after it; a quote does not: in JSON it opens the text.
         number = bisect_left(starts, first)
-        if not is_end and number < len(pieces) and starts[number] == first:
-            return pieces[number].start
+        while not is_end and number < len(pieces) and starts[number] == first:
+            if not pieces[number].is_quote:
+                return pieces[number].start
+            number += 1
         number = bisect_right(starts, first) - 1
         if number < 0:
             return first + is_end
@@ -435,3 +463,4 @@ class _Piece(NamedTuple):
     folded_end: int
     start: int
     end: int
+    is_quote: bool

@@ -9,7 +9,7 @@ from typing import Final
 from promptuary.blocking import Promptuary
 from promptuary.cli.asking.answer import ShownAnswer
 from promptuary.cli.asking.question import AskedText, question
-from promptuary.cli.common import confirmed, opened, print_json, print_new_notes
+from promptuary.cli.common import can_ask, confirmed, opened, print_json, print_new_notes
 from promptuary.config.named_models import NO_MODEL, how_to_configure
 from promptuary.config.settings import user_file
 from promptuary.core.errors import PromptuaryError, RunFailedError
@@ -59,7 +59,7 @@ def _asked(options: argparse.Namespace, answer: ShownAnswer) -> int:
                 thread=options.thread,
                 pasted=asked.pasted,
                 on_event=answer.show,
-                confirm=(lambda call: _agrees(call, answer, options)) if _can_ask(options) else None,
+                confirm=(lambda call: _agrees(call, answer, options)) if (options.yes or can_ask()) else None,
                 max_requests=options.max_requests,
             )
         except RunFailedError:
@@ -105,11 +105,6 @@ def _give_up_earlier(promptuary: Promptuary, options: argparse.Namespace) -> Non
         promptuary.threads.abandon(earlier)
         if not options.quiet:
             print(f"note: turn {earlier.number} got no reply and is abandoned now", file=sys.stderr)
-
-
-def _can_ask(options: argparse.Namespace) -> bool:
-    at_terminal = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
-    return bool(options.yes) or at_terminal
 
 
 def _agrees(call: ToolCall, answer: ShownAnswer, options: argparse.Namespace) -> bool:

@@ -2,16 +2,14 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from promptuary.blocking import Promptuary
-from promptuary.cli.common import message, opened, print_json, print_new_notes, standard_input
+from promptuary.cli.common import can_ask, confirmed, message, opened, print_json, print_new_notes, standard_input
 from promptuary.cli.experiences.printing import curves, found, listed, now, whole
 from promptuary.cli.memory.printing import DONE, NOTHING, say
 from promptuary.cli.memory.words import each
-from promptuary.cli.memory.writing import is_terminal
 from promptuary.cli.search.explain import query_words
 from promptuary.cli.terminal import cut
 from promptuary.core.errors import PromptuaryError, UnknownExperienceError
@@ -202,7 +200,7 @@ def prune(promptuary: Promptuary, options: argparse.Namespace) -> int:
 def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
     """Remove experiences permanently."""
     given = _names(options)
-    if not (options.yes or is_terminal(sys.stdin)):
+    if not (options.yes or can_ask()):
         for name in given:
             _there(promptuary, name)  # an unknown experience is the first thing to report
         raise PromptuaryError("experience forget cannot be undone; add --yes to confirm")
@@ -210,7 +208,7 @@ def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
     def forgotten(name: str) -> Experience:
         one = _there(promptuary, name)
-        if not options.yes and not _is_wanted(one):
+        if not confirmed(f"Forget {one.id} ({cut(one_line(one.intent), 60)}) permanently?", options):
             kept.append(one)
             return one
         return promptuary.experiences.forget(one.id)
@@ -222,12 +220,6 @@ def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
     for one in () if options.json else gone:
         print(f"{one.id}  {one_line(one.intent)}")
     return DONE if all_there and not kept else NOTHING
-
-
-def _is_wanted(one: Experience) -> bool:
-    asked = f"Forget {one.id} ({cut(one_line(one.intent), 60)}) permanently? [y/N] "
-    print(asked, end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def _there(promptuary: Promptuary, name: str) -> Experience:

@@ -1,14 +1,12 @@
 """``promptuary memory forget``: removes notes permanently, and prints where else their text is stored."""
 
 import argparse
-import sys
 from collections.abc import Iterator, Sequence
 
 from promptuary.blocking import Promptuary
-from promptuary.cli.common import print_json
+from promptuary.cli.common import can_ask, confirmed, print_json
 from promptuary.cli.memory.printing import DONE, NOTHING, say
 from promptuary.cli.memory.words import each, names
-from promptuary.cli.memory.writing import is_terminal
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.json import forget_json
 from promptuary.core.notes import ForgetReport, Place
@@ -20,7 +18,7 @@ _MOST_SHOWN = 20
 def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
     """Forget notes, or print what would be removed."""
     given = names(options)
-    if not (options.dry_run or options.yes or is_terminal(sys.stdin)):
+    if not (options.dry_run or options.yes or can_ask()):
         for name in given:
             promptuary.memory.history(name)  # an unknown note is the first thing to report
         raise PromptuaryError("memory forget cannot be undone; add --yes to confirm, or --dry-run to preview it")
@@ -46,8 +44,7 @@ def _is_wanted(report: ForgetReport, options: argparse.Namespace) -> bool:
     """Print what would be removed, and ask the person."""
     for line in _remarks(report, options):
         say(line)
-    print(f"Forget {report.note} permanently? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+    return confirmed(f"Forget {report.note} permanently?", options)
 
 
 def _print(report: ForgetReport, options: argparse.Namespace) -> None:

@@ -47,12 +47,12 @@ MemoryOf = Callable[[str], NoteWriter]
 """Returns the memory of a thread: settings may isolate threads."""
 EditCopy = Callable[[bytes, str], AbstractContextManager[bytes]]
 """Lets a person edit a copy of a file with that name, and yields the result."""
-_THREAD: Final = "thread:"
+THREAD: Final = "thread:"
 
 
 def thread_reference(thread: str) -> str:
     """Return the name of a thread as the source of a note."""
-    return f"{_THREAD}{thread}"
+    return f"{THREAD}{thread}"
 
 
 class Proposals:
@@ -121,7 +121,7 @@ class Proposals:
         return memory.archive(current.header.id, reason=f"accepted {found.id}")
 
     def _memory_of(self, proposal: Proposal) -> NoteWriter:
-        return self._memory((proposal.draft.source_ref or "").removeprefix(_THREAD) or "main")
+        return self._memory((proposal.draft.source_ref or "").removeprefix(THREAD) or "main")
 
     def _found(self, proposal: str) -> Proposal:
         found = self._store.get(proposal)

@@ -7,7 +7,7 @@ count. Where it errs, two notes stay apart, or the person is asked.
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import Final
 
@@ -18,6 +18,7 @@ _NO_SPACES: Final = re.compile(r"[぀-ヿ㐀-鿿가-힯]")
 """Writing without spaces: each character counts as a word."""
 _LONGEST: Final = 20_000
 _MOST_SENTENCES: Final = 100
+_LEAST_SHARED: Final = 2
 
 
 def _words(*lines: str) -> frozenset[str]:
@@ -86,6 +87,21 @@ def in_the_words_of(text: str, spoken: str) -> bool:
     if not said or len(said) > _MOST_SENTENCES or len(text) > _LONGEST:
         return False
     return all(any(says_no_more(one, other) for other in heard) for one in said)
+
+
+def restated(texts: Iterable[str], spoken: Iterable[str]) -> list[str]:
+    """Return the spoken sentences from which ``texts`` may have been made: they share half of the telling words.
+
+    For what was said in the conversation from which ``texts`` come; elsewhere two sentences may be alike by chance.
+    """
+    said = [set(_telling(one)) for text in texts for one in sentences(text)[:_MOST_SENTENCES]]
+    heard = [(one, set(_telling(one))) for text in spoken for one in sentences(text[:_LONGEST])]
+    return [sentence for sentence, words in heard if any(_is_alike(words, wanted) for wanted in said)]
+
+
+def _is_alike(words: set[str], others: set[str]) -> bool:
+    shared = len(words & others)
+    return shared >= _LEAST_SHARED and 2 * shared >= min(len(words), len(others))
 
 
 def _telling(text: str) -> list[str]:

@@ -68,6 +68,11 @@ def keep(root: Path, principal: Principal, line: str) -> None:
     keep_typed_line(root, _owner(principal), line, is_private=writes_a_note)
 
 
+def drop_lines(root: Path, principal: Principal, is_gone: Callable[[str], bool]) -> None:
+    """Remove the lines of the principal that ``is_gone`` matches."""
+    keep_typed_line(root, _owner(principal), "", is_private=is_gone)
+
+
 def writes_a_note(line: str) -> bool:
     """Return whether a line contains the text of a note: ``/memory write``, ``@remember:`` and the like."""
     if _WRITING_COMMAND.match(line):

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from promptuary import durable
 from promptuary.core.errors import NoteFileError, PromptuaryError, UnknownNoteError
-from promptuary.core.notes import ForgetReport
+from promptuary.core.notes import ForgetReport, Place
 from promptuary.core.ports.threads import StateDatabase
-from promptuary.memory.forget import Learnt, Oblivion, finish, forget
+from promptuary.memory.forget import Oblivion, finish, forget
 from promptuary.memory.memory import Memory
 from promptuary.storage.redaction import holds, passages
 from promptuary.storage.values import to_text
+from promptuary.wiring.answering.being_typed import drop_lines, lines
 from promptuary.wiring.memory.notes import MemoryPlace, index_name
 from promptuary.wiring.search import drop_note_indexes
 from promptuary.workspace.disk.own.private_folder import private_folder
@@ -35,7 +36,9 @@ def beside_notes(
         state.forgetting(place.principal),
         lambda: drop_note_indexes(workspace, but=own),
         lambda patience: _alone(workspace, patience),
-        Learnt(lambda texts: _saying(experiences(), texts), lambda one: experiences().forget(one)),
+        lambda thread: [one.words for one in state.threads(place.principal).said(thread) if one.role == "user"],
+        lambda texts: _elsewhere(workspace, place, experiences(), texts),
+        lambda texts: _elsewhere(workspace, place, experiences(), texts, remove=True),
     )
 
 
@@ -50,15 +53,26 @@ def beside_each(
     return {thread: (memory, beside_notes(workspace, place, state, experiences)) for thread, (place, memory) in every}
 
 
-def _saying(experiences: "Experiences", texts: Sequence[str]) -> Sequence[str]:
-    """Return the ids of the experiences that say the same as one of these texts."""
+def _elsewhere(
+    workspace: Workspace, place: MemoryPlace, experiences: "Experiences", texts: Sequence[str], *, remove: bool = False
+) -> Sequence[Place]:
+    """Return the experiences and typed lines that say the same as one of these texts, and remove them if told to."""
     wanted = passages(texts)
     if not wanted.by_word:
         return ()
     every = (
         (one.id, f"{one.intent}\n{one.problem}\n{to_text(one.solution)}") for one in experiences.list().experiences
     )
-    return [key for key, text in every if holds(text, wanted)]
+    found = [Place("experience", key) for key, text in every if holds(text, wanted)]
+    if any(holds(line, wanted) for line in lines(workspace.root.path, place.principal)):
+        found.append(Place("typed", "in chats"))
+    if remove:
+        for one in found:
+            if one.kind == "experience":
+                experiences.forget(one.name)
+            else:
+                drop_lines(workspace.root.path, place.principal, lambda line: holds(line, wanted))
+    return found
 
 
 @contextmanager

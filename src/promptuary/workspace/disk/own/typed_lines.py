@@ -25,19 +25,18 @@ def typed_lines(workspace: Path, owner: str) -> Sequence[str]:
 
 
 def keep_typed_line(workspace: Path, owner: str, line: str, *, is_private: Callable[[str], bool]) -> None:
-    """Append ``line``, unless it is the same as the last one.
+    """Append ``line``, unless it is the same as the last one, too long or empty.
 
     Lines that ``is_private`` matches are removed from the file.
     """
     file = _file(workspace)
-    if not line.strip() or len(line) > LONGEST_LINE:
-        return
+    new = [line] if line.strip() and len(line) <= LONGEST_LINE else []
     try:
         made(file.parent)
         with durable.locked(file.with_suffix(".lock"), timeout=_LOCK_TIMEOUT):
             every = _read(file)
             own = every.get(owner, [])
-            kept = [one for one in (*own, *([line] if own[-1:] != [line] else [])) if not is_private(one)]
+            kept = [one for one in (*own, *(new if own[-1:] != new else [])) if not is_private(one)]
             if kept != own:
                 every[owner] = kept[-MOST_LINES:]
                 durable.replace(file, json.dumps(every).encode(), sync=False)
