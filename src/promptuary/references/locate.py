@@ -11,7 +11,7 @@ from promptuary.references.selection import interpretations
 from promptuary.workspace.disk.root import normalise
 from promptuary.workspace.listing.glob import match_glob
 from promptuary.workspace.matching.note_names import NoteNames
-from promptuary.workspace.workspace import MeantPath, Workspace
+from promptuary.workspace.workspace import LISTING_SECONDS, MeantPath, Workspace
 
 CONTENTS = ":contents"
 """The suffix that requests the files of a folder instead of its tree."""
@@ -115,7 +115,7 @@ def located_pattern(reference: Reference, workspace: Workspace) -> Reference:
             normalise(pattern)  # raises for absolute patterns and for ".."
         return replace(reference, rooted=True)
     from_here, from_root = ([here.patterns(one)[which] for one in patterns] for which in (0, -1))
-    files = workspace.files()
+    files = workspace.files(wait=LISTING_SECONDS)
     found, others = match_glob(files, from_here), match_glob(files, from_root)
     chosen, which = (from_here, 0) if found else (from_root, -1)
     value = ",".join([*chosen, *(f"!{here.patterns(one)[which]}" for one in excludes)])

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from promptuary.core.blocks import LARGEST_IMAGE, MOST_PIXELS, Picture
 from promptuary.core.errors import Code, SourceError
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from promptuary.workspace.listing.listing import Listing
     from promptuary.workspace.matching.usage import Usage
     from promptuary.workspace.web.fetch import Page
+
+LISTING_SECONDS: Final = 10.0
+"""How long a reference waits for the list of files: in a larger workspace it gets those that were listed by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +315,7 @@ class Workspace:
     def files_below(self, folder: str) -> list[str]:
         """Return the files below ``folder``, even if git ignores the folder: the caller named it explicitly."""
         prefix = f"{folder}/" if folder else ""
-        listed = [path for path in self.files() if path.startswith(prefix)]
+        listed = [path for path in self.files(wait=LISTING_SECONDS) if path.startswith(prefix)]
         if listed or not folder:
             return listed
         from promptuary.workspace.listing.ignore import IgnoreRules  # noqa: PLC0415  (loaded with the listing)

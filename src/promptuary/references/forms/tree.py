@@ -2,7 +2,7 @@
 
 Everything is named before anything is described: a shorter tree first drops the remarks on its files, then the deepest
 entries, files before folders. A folder with very many entries loses most of them before others lose any; equally deep
-folders are cut evenly. A folded folder keeps its totals.
+folders are cut evenly. A folded folder keeps its totals. Of very many files, only those nearest to the top are named.
 """
 
 import heapq
@@ -16,12 +16,15 @@ from promptuary.core.texts.excerpt import Unfolding
 _CROWDED = 128
 """This many entries of a folder are equally important; each further doubling counts as one level deeper."""
 
+MAX_NAMED = 20_000
+"""The most files that are named; no window shows more, and each costs time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
     """A file: its size, its tokens (``exact``, or estimated from its size), and a remark on it.
 
-    ``mark`` is shown even in the shortest form.
+    ``mark`` is shown even in the shortest form. ``sized``: its size is known.
     """
 
     size: int
@@ -29,11 +32,15 @@ class Leaf:
     remark: str
     exact: bool = True
     mark: str = ""
+    sized: bool = True
 
 
 @dataclass(slots=True)
 class Entry:
-    """A file, or a folder with what is in it; ``step`` is the first form, from the shortest, that shows it."""
+    """A file, or a folder with what is in it; ``step`` is the first form, from the shortest, that shows it.
+
+    ``unnamed`` files of a folder, or below it, have no entry.
+    """
 
     name: str
     remark: str = ""
@@ -43,6 +50,8 @@ class Entry:
     size: int = 0
     tokens: int = 0
     exact: bool = True
+    sized: bool = True
+    unnamed: int = 0
     step: int = 0
     sorted: "list[Entry]" = field(default_factory=list)
 
@@ -52,8 +61,11 @@ class Tree:
 
     def __init__(self, title: str, files: Sequence[tuple[str, Leaf]]) -> None:
         self._top = Entry(title, below={})
-        for path, leaf in files:
-            _plant(self._top, path.split("/"), leaf)
+        self.unnamed = max(0, len(files) - MAX_NAMED)
+        if self.unnamed:
+            files = sorted(files, key=lambda file: file[0].count("/"))
+        for place, (path, leaf) in enumerate(files):
+            _plant(self._top, path.split("/"), leaf, named=place < MAX_NAMED)
         self._entries = _by_importance(self._top)
 
     @property
@@ -76,10 +88,13 @@ class Tree:
         return "\n".join([f"{one_line(top.name)}  ({_total(top)})", *lines]) + "\n"
 
 
-def _plant(entry: Entry, parts: Sequence[str], leaf: Leaf) -> None:
+def _plant(entry: Entry, parts: Sequence[str], leaf: Leaf, *, named: bool) -> None:
     for part in parts:
         _grow(entry, leaf)
         below = entry.below if entry.below is not None else {}
+        if not named and part not in below:
+            entry.unnamed += 1
+            return
         entry = below.setdefault(part, Entry(part, below={}))
     entry.remark, entry.mark, entry.below = leaf.remark, leaf.mark, None
 
@@ -89,6 +104,7 @@ def _grow(entry: Entry, leaf: Leaf) -> None:
     entry.size += leaf.size
     entry.tokens += leaf.tokens
     entry.exact = entry.exact and leaf.exact
+    entry.sized = entry.sized and leaf.sized
 
 
 def _by_importance(top: Entry) -> int:
@@ -127,7 +143,7 @@ def _below(top: Entry, shown: int, remarked: int) -> Iterator[str]:
 def _level(entry: Entry, indent: str, shown: int, remarked: int) -> list[tuple[str, Entry | None, str]]:
     """Return a line for each entry of a folder, the last first, with the folder to continue with and its indent."""
     entries = [one for one in entry.sorted if one.step < shown]
-    hidden = len(entry.sorted) - len(entries)
+    hidden = len(entry.sorted) - len(entries) + entry.unnamed
     lines: list[tuple[str, Entry | None, str]] = []
     for one in entries:
         last = one is entries[-1] and not hidden
@@ -146,4 +162,5 @@ def _total(entry: Entry) -> str:
     if not entry.count:
         return "no files"
     tokens = f"{'' if entry.exact else '~'}{entry.tokens:,} tokens"
-    return f"{entry.count:,} file{'s' * (entry.count != 1)}, {human_size(entry.size)}, {tokens}"
+    size = f"{'' if entry.sized else 'more than '}{human_size(entry.size)}"
+    return f"{entry.count:,} file{'s' * (entry.count != 1)}, {size}, {tokens}"

@@ -22,6 +22,9 @@ from promptuary.workspace.programs.documents.names import needs_program
 
 _MEASURED_BYTES = 16 * 1024 * 1024
 _MEASURING_SECONDS = 3.0
+_ESTIMATING_SECONDS = 3.0
+"""How long sizes are looked up after that; of further files only the names are known."""
+_NOT_SIZED = Leaf(0, 0, "", exact=False, sized=False)
 _USUAL_BYTES_A_TOKEN = 4
 
 
@@ -39,7 +42,13 @@ def _tree_source(folder: str, paths: Sequence[str], context: ResolveContext) -> 
     leaves, estimated = _leaves(paths, context)
     tree = Tree(title, [(without_forged_masks(path.removeprefix(prefix)), leaves[path]) for path in paths])
     text = tree.whole()
-    notes = (f"~: the tokens of {estimated:,} files are estimated from their sizes",) if estimated else ()
+    notes = [f"~: the tokens of {estimated:,} files are estimated from their sizes"] if estimated else []
+    if unsized := sum(not leaf.sized for leaf in leaves.values()):
+        notes.append(f"the sizes of {unsized:,} files were not looked up: there are too many")
+    if tree.unnamed:
+        notes.append(f"{tree.unnamed:,} files are counted and not named: name a folder below")
+    if not context.workspace.listing.complete:
+        notes.append("there are more files than could be listed in time")
     return Source(
         key=f"folder:{folder}",
         label=title,
@@ -47,7 +56,8 @@ def _tree_source(folder: str, paths: Sequence[str], context: ResolveContext) -> 
         text=text,
         revision=sha256(text.encode("utf-8", "replace")).hexdigest(),
         facts=(tree.total,),
-        notes=notes,
+        notes=tuple(notes),
+        partial=tree.unnamed > 0,
         outlines=tree.forms,
         read_on=f"ask for a folder below it, or its contents: {format_reference('folder', folder or '.', CONTENTS)}",
     )
@@ -67,9 +77,11 @@ def _leaves(paths: Sequence[str], context: ResolveContext) -> tuple[dict[str, Le
         if costs.size < _MEASURED_BYTES and time.monotonic() < until:
             leaves[path] = _measured(path, context)
             costs.learn(path, leaves[path])
-        else:
+        elif time.monotonic() < until + _ESTIMATING_SECONDS:
             leaves[path] = _estimated(path, context, costs)
             estimated += not leaves[path].exact
+        else:
+            leaves[path] = _NOT_SIZED
     return leaves, estimated
 
 

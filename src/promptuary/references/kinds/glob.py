@@ -10,6 +10,7 @@ from promptuary.references.kinds.file import whole_file
 from promptuary.references.locate import located_pattern, split_patterns
 from promptuary.references.resolve_context import ResolveContext
 from promptuary.workspace.listing.glob import match_glob
+from promptuary.workspace.workspace import LISTING_SECONDS
 
 MAX_FILES = 500
 """The most files that one pattern attaches; a notice says how many more match."""
@@ -17,7 +18,9 @@ MAX_FILES = 500
 
 def resolve(reference: Reference, context: ResolveContext) -> list[Source]:
     """Return the files that match, sorted. Patterns start at the current folder, else at the root of the workspace."""
-    files = context.workspace.files()
+    files = context.workspace.files(wait=LISTING_SECONDS)
+    if not context.workspace.listing.complete:
+        context.notes.append(f"{reference.raw}: there are more files than could be listed in time")
     found = located_pattern(reference, context.workspace)
     if found.remark:
         context.notes.append(f"{reference.raw}: {found.remark}")

@@ -1,6 +1,8 @@
 """What each kind of reference brings, beyond the plain case."""
 
 import re
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 from promptuary.blocking import Promptuary
 from promptuary.core.expansion import Expansion
 from promptuary.references.kinds.glob import MAX_FILES
+from promptuary.workspace.listing.listing import NameStream, _Scan
 from tests.conftest import Files, git
 
 
@@ -331,6 +334,55 @@ def test_what_is_too_much_to_count_is_estimated_and_says_so(files: Files, monkey
     assert "below/  (2 files, 5.0 kB, ~1,010 tokens)" in text
     assert ".env  1 B · not readable: SENSITIVE_PATH" in text
     assert "~: the tokens of 3 files are estimated from their sizes" in text
+
+
+def test_a_tree_of_too_many_files_names_and_measures_some_and_counts_all(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from promptuary.references.forms import tree
+    from promptuary.references.kinds import folder
+
+    monkeypatch.setattr(tree, "MAX_NAMED", 30)
+    project = files({f"f{n:02}.txt": "word" for n in range(20)} | {f"below/{n:02}/g.txt": "word" for n in range(40)})
+
+    text = content(project, "@folder:.")
+    assert text.count(".txt") == 30
+    assert "./  (60 files, 240 B, 60 tokens)" in text
+    assert "below/  (40 files, 160 B, 40 tokens)" in text
+    assert "│   └── … 30 more\n" in text
+    assert "30 files are counted and not named: name a folder below" in text
+
+    monkeypatch.setattr(folder, "_MEASURED_BYTES", 80)
+    monkeypatch.setattr(folder, "_ESTIMATING_SECONDS", -folder._MEASURING_SECONDS)
+    text = content(project, "@folder:.")
+    assert "./  (60 files, more than 80 B, ~20 tokens)" in text
+    assert "the sizes of 40 files were not looked up: there are too many" in text
+
+
+@pytest.mark.parametrize("reference", ["@folder:.", "@folder:sub", "@glob:**/*.txt"])
+def test_a_list_of_files_that_takes_too_long_is_used_as_far_as_it_came_and_says_so(
+    files: Files, monkeypatch: pytest.MonkeyPatch, reference: str
+) -> None:
+    from promptuary.references.kinds import glob
+    from promptuary.workspace import workspace
+
+    project = files({"a.txt": "x", "sub/b.txt": "x"})
+    for module in (glob, workspace):
+        monkeypatch.setattr(module, "LISTING_SECONDS", 0.01)
+    finish = threading.Event()
+    listed = _Scan.list_all
+
+    def slow(self: _Scan, streams: Sequence[NameStream], *, hide: bool) -> list[str]:
+        found = listed(self, streams, hide=hide)
+        finish.wait(30)
+        return found
+
+    monkeypatch.setattr(_Scan, "list_all", slow)
+    try:
+        expansion = expand(project, reference)
+    finally:
+        finish.set()
+    assert "there are more files than could be listed in time" in str(expansion)
 
 
 def test_the_top_of_a_large_folder_is_listed_before_anything_below(files: Files) -> None:
