@@ -238,6 +238,22 @@ def test_an_unknown_user_is_told_their_id_once(platform: str, model: Script) -> 
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_crowd_of_strangers_keeps_nobody_waiting(platform: str, model: Script) -> None:
+    model(lambda _: Says("Hello."))
+
+    async def run() -> None:
+        async with rigged(platform, people=(42,)) as rig:
+            rig.fake.slow[SEND[platform]] = 0.5  # some 30 messages a second with 16 connections, as on Telegram
+            for stranger in range(1000, 1300):
+                rig.say(stranger, "Let me in")
+            rig.say(42, "Hello")
+            assert await rig.answers(42, 1) == ["Hello."]
+            assert len(rig.fake.sent) <= 11  # ten strangers in a minute
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
 def test_private_memories_stay_with_their_person_and_out_of_the_group(
     platform: str, model: Script, project: Path
 ) -> None:

@@ -30,6 +30,8 @@ _MOST_WAITING: Final = 20
 _DAYS_KEPT: Final = 30
 _RETRY_SECONDS: Final = 30.0
 _LONGEST_TEXT: Final = 100_000
+_MAX_STRANGERS: Final = 10
+"""How many strangers are told their id in a minute: platforms limit what a bot sends, and answers come first."""
 
 UNKNOWN: Final = "I do not know you. The operator of this bot can allow your id: {user}"
 TOO_MANY: Final = "That is too many messages at once; please wait {seconds:.0f} seconds."
@@ -65,7 +67,7 @@ class Gateway:
         self._accepting = asyncio.Lock()
         self._queues: dict[str, _Queue] = {}
         self._rate = RateLimit(config.rate, time.monotonic)
-        self._told_unknown = SaidLately(HOUR, time.monotonic)
+        self._told_unknown = SaidLately(HOUR, time.monotonic, a_minute=_MAX_STRANGERS)
         self._told_lately = SaidLately(MINUTE, time.monotonic)
         self._sentences: set[asyncio.Task[None]] = set()
 
@@ -106,7 +108,7 @@ class Gateway:
         if not self.config.allows(message.chat, message.user):
             # Somebody who got no answer yesterday does not get this sentence at every start.
             if not message.missed and self._told_unknown.may_say(message.user):
-                self._say(message, UNKNOWN.format(user=message.user))
+                self._say(message, UNKNOWN.format(user=message.user), tries=1)
             return
         if message.edited:
             if await self._inbox.edit(self.config.name, message.chat, message.message, message.body()) == "late":
@@ -193,16 +195,16 @@ class Gateway:
         if self._told_lately.may_say(f"{about} {message.user}"):
             self._say(message, text)
 
-    def _say(self, message: Inbound, text: str) -> None:
+    def _say(self, message: Inbound, text: str, *, tries: int = 3) -> None:
         """Send a sentence that is not an answer: it may get lost, and nothing waits for it."""
-        task = asyncio.create_task(self._sent(message, text))
+        task = asyncio.create_task(self._sent(message, text, tries))
         self._sentences.add(task)
         task.add_done_callback(self._sentences.discard)
 
-    async def _sent(self, message: Inbound, text: str) -> None:
+    async def _sent(self, message: Inbound, text: str, tries: int) -> None:
         reply = self._platform.reply(message.chat, message.thread)
         try:
-            await insist(lambda: reply.send(text, key=f"{message.message}.said"), tries=3)
+            await insist(lambda: reply.send(text, key=f"{message.message}.said"), tries=tries)
         except PlatformError as error:
             logger.info("a sentence could not be sent: %s", error)
 

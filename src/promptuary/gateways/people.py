@@ -7,6 +7,7 @@ group has its own thread and notes, and no private note of anybody is recalled i
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import islice
 
 from promptuary.config.gateways import ChatRules, NamedGateway
 from promptuary.core.principals import Principal
@@ -65,18 +66,23 @@ class RateLimit:
 class SaidLately:
     """Who was sent a sentence in the last ``seconds``, so that it is not repeated.
 
-    It remembers some thousand people, however many write; beyond that, it forgets the oldest entries first.
+    It remembers some thousand people, however many write; beyond that, it forgets the oldest entries first. It is said
+    at most ``a_minute`` times in a minute, to all people together.
     """
 
     seconds: float
     clock: Callable[[], float]
     most: int = _MOST_KNOWN
+    a_minute: int = _MOST_KNOWN
     _said: dict[str, float] = field(default_factory=dict)
 
     def may_say(self, user: str) -> bool:
         """Return whether it may be sent again, and record that it is sent now."""
         now, before = self.clock(), self._said.get(user)
         if before is not None and now - before < self.seconds:
+            return False
+        latest = islice(reversed(self._said.values()), self.a_minute - 1, None)
+        if now - next(latest, -MINUTE) < MINUTE:
             return False
         self._said.pop(user, None)  # keeps the dictionary in the order of time
         self._said[user] = now
