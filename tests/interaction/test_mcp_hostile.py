@@ -3,9 +3,12 @@
 import asyncio
 import json
 import random
+import socket
 import subprocess
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -269,3 +272,110 @@ def test_over_http_nothing_is_read_either_and_broken_messages_end_nothing(projec
     assert "One." in alive
     assert SECRET not in str(said)
     assert "root:x:0" not in str(said)
+
+
+@contextmanager
+def idle_connections(port: int, count: int, said: bytes) -> Iterator[list[socket.socket]]:
+    """Connect many times, and send less than a request each time."""
+    with ExitStack() as stack:
+        made = []
+        for _ in range(count):
+            made.append(stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30)))
+            made[-1].sendall(said)
+        yield made
+
+
+@pytest.mark.parametrize("said", [b"", b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Slow: "])
+def test_connections_without_a_token_take_no_place_and_are_ended(project: Path, said: bytes) -> None:
+    with http_server(project) as server:
+        port = int(server.url.rpartition(":")[2].removesuffix("/mcp"))
+        headers = {"authorization": f"Bearer {server.token}", "accept": "application/json, text/event-stream"}
+        with idle_connections(port, 600, said) as idle:
+            assert httpx2.post(server.url, json=HELLO, headers=headers, timeout=20).status_code == 200
+            for one in idle:
+                with suppress(ConnectionError):
+                    assert one.recv(100) == b""  # ended by the server, after some seconds at most
+            assert httpx2.post(server.url, json=HELLO, headers=headers, timeout=20).status_code == 200
+
+
+def test_a_connection_that_has_shown_the_token_is_not_closed_for_newcomers(project: Path) -> None:
+    body = json.dumps(HELLO).encode()
+    with http_server(project) as server:
+        port = int(server.url.rpartition(":")[2].removesuffix("/mcp"))
+        lines = [f"POST /mcp HTTP/1.1\r\nHost: localhost:{port}", f"Authorization: Bearer {server.token}"]
+        lines += ["Accept: application/json, text/event-stream", "Content-Type: application/json"]
+        lines += [f"Content-Length: {len(body)}", "", ""]
+        assert httpx2.get(server.url, timeout=20).status_code == 401  # it is up
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as known:
+            known.sendall("\r\n".join(lines).encode())
+            with idle_connections(port, 400, b""):
+                time.sleep(6)  # longer than a newcomer may take
+                known.sendall(body)
+                assert known.recv(20).split(b" ")[1] == b"200"
+
+
+HEADS = [
+    *(
+        f"POST /mcp HTTP/1.1\r\nHost: {host}"
+        for host in (
+            "localhost.:PORT",
+            "127.0.0.1.:PORT",
+            "u@localhost:PORT",
+            "localhost:PORT@evil.example",
+            "localhost:@evil.example",
+            "localhost:evil.example",
+            "localhost:PORT.evil.example",
+            "localhost:",
+            "localhost:1",
+            "localhost:0PORT",
+            "localhost:+PORT",
+            "localhost:PORT,evil.example",
+            "localhost:PORT, localhost:PORT",
+            "localhost PORT",
+            "localhost:PORT/",
+            "localhost:PORT/mcp",
+            "localhost:PORT#",
+            "localhost:PORT?",
+            "http://localhost:PORT",
+            "::1",
+            "[::1",
+            "[::01]:PORT",
+            "[0:0:0:0:0:0:0:1]:PORT",
+            "[::ffff:127.0.0.1]:PORT",
+            "[::1%25lo]:PORT",
+            "127.1:PORT",
+            "127.0.0.2:PORT",
+            "0.0.0.0:PORT",
+            "2130706433:PORT",
+            "0x7f.0.0.1:PORT",
+            "*",
+            "",
+            "localhost:PORT\r\nHost: localhost:PORT",
+            "localhost:PORT\r\nHost: evil.example",
+        )
+    ),
+    "POST http://evil.example/mcp HTTP/1.1\r\nHost: localhost:PORT",
+    "POST http://localhost:PORT/mcp HTTP/1.1\r\nHost: localhost:PORT",
+    "POST /mcp HTTP/1.0\r\nX-Forwarded-Host: localhost:PORT",
+    "POST /mcp HTTP/1.1\r\nHost: evil.example\r\nX-Forwarded-Host: localhost:PORT",
+    "POST /mcp HTTP/1.1\r\nHost: localhost:PORT\r\nOrigin: http://localhost:PORT@evil.example",
+    "POST /mcp HTTP/1.1\r\nHost: localhost:PORT\r\nOrigin: http://localhost:PORT.evil.example",
+    "POST /mcp HTTP/1.1\r\nHost: localhost:PORT\r\nOrigin: http://localhost:PORT/\r\nOrigin: null",
+]
+"""The heads of requests that name another host, or this one in a way that a client does not use."""
+
+
+def test_a_request_that_names_another_host_in_any_way_is_refused(project: Path) -> None:
+    body, answered = json.dumps(HELLO).encode(), {}
+    with http_server(project) as server:
+        port = int(server.url.rpartition(":")[2].removesuffix("/mcp"))
+        known = [f"Authorization: Bearer {server.token}", "Accept: application/json, text/event-stream"]
+        known += ["Content-Type: application/json", f"Content-Length: {len(body)}", "Connection: close", "", ""]
+        for head in ["POST /mcp HTTP/1.1\r\nHost: localhost:PORT", *HEADS]:
+            with socket.create_connection(("127.0.0.1", port), timeout=20) as one:
+                one.sendall("\r\n".join([head.replace("PORT", str(port)), *known]).encode() + body)
+                answered[head] = one.recv(20).split(b" ")[1]
+
+    assert [head for head, status in answered.items() if status not in {b"400", b"403", b"421"}] == [
+        next(iter(answered))
+    ]

@@ -1,17 +1,20 @@
 """The server over streamable HTTP, only on loopback. Every request needs a token; ``Host``, ``Origin`` are checked.
 
 A web page in a browser on this machine can also send requests to loopback. It does not know the token, and its origin
-reveals it; a host name that DNS resolves to loopback is not an accepted ``Host``.
+reveals it; a host name that DNS resolves to loopback is not an accepted ``Host``. Whoever has not shown the token keeps
+a connection for some seconds, and no place of somebody who has.
 """
 
 import asyncio
 import hmac
+import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from pathlib import Path
 from typing import Any, Final
 
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from promptuary.config.settings import SettingsOptions
 from promptuary.mcp.server import PromptuaryServer
@@ -21,9 +24,11 @@ from promptuary.mcp.transports.standard_streams import LARGEST
 from promptuary.mcp.workspaces import Workspaces
 
 PATH: Final = "/mcp"
-_HOSTS: Final = frozenset({b"host", b"origin"})
-"""Headers that name a host."""
 _NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
+_ORIGIN: Final = re.compile(rb"http://(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?", re.IGNORECASE)
+_TOKEN_SECONDS: Final = 5.0
+_MAX_NEWCOMERS: Final = 256
+"""The most connections that have not shown the token; one more closes the oldest of them."""
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -31,32 +36,81 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-class TokenRequired:
-    """Passes on requests that carry the token, and answers all others with 401, whatever they ask for."""
+class Newcomers:
+    """The connections that have not shown the token yet, the oldest first: few, and none of them for long."""
 
-    def __init__(self, app: App, token: str) -> None:
-        self._app, self._token = app, token.encode()
+    def __init__(self) -> None:
+        self._waiting: dict[Any, asyncio.Transport] = {}
+
+    def came(self, transport: asyncio.Transport) -> None:
+        """Let a connection wait for its first request."""
+        peer = transport.get_extra_info("peername")
+        self._waiting[peer] = transport
+        asyncio.get_running_loop().call_later(_TOKEN_SECONDS, self._close, peer, transport)
+        if len(self._waiting) > _MAX_NEWCOMERS:
+            self._close(*next(iter(self._waiting.items())))
+
+    def known(self, peer: Any) -> None:
+        """Keep a connection, because a request on it has shown the token."""
+        self._waiting.pop(peer, None)
+
+    def _close(self, peer: Any, transport: asyncio.Transport) -> None:
+        if self._waiting.get(peer) is transport:
+            del self._waiting[peer]
+            transport.abort()
+
+    def connections(self) -> type[H11Protocol]:
+        """Return the class of the server's connections."""
+        newcomers = self
+
+        class Connection(H11Protocol):
+            def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+                super().connection_made(transport)
+                newcomers.came(transport)
+
+        return Connection
+
+
+class Guarded:
+    """Passes on requests that carry the token and are meant for this server, and refuses all others."""
+
+    def __init__(self, app: App, token: str, port: int, newcomers: Newcomers) -> None:
+        self._app, self._token, self._newcomers = app, token.encode(), newcomers
+        self._hosts = {f"{name}{end}".encode() for name in _NAMES for end in ("", f":{port}")}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] == "http" and not self._is_known(scope):
-            headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"www-authenticate", b"Bearer")]
-            await send({"type": "http.response.start", "status": 401, "headers": headers})
-            await send({"type": "http.response.body", "body": b"the token of promptuary mcp is needed\n"})
+        if scope["type"] == "http" and (refused := self._refused(scope)) is not None:
+            status, sentence = refused
+            headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
+            headers += [(b"www-authenticate", b"Bearer")] if status == 401 else []
+            await send({"type": "http.response.start", "status": status, "headers": headers})
+            await send({"type": "http.response.body", "body": f"{sentence}\n".encode()})
             return
-        await self._app(_in_lower_case(scope), receive, send)
+        await self._app(scope, receive, send)
 
-    def _is_known(self, scope: Scope) -> bool:
-        given = [value for name, value in scope["headers"] if name.lower() == b"authorization"]
+    def _refused(self, scope: Scope) -> tuple[int, str] | None:
+        """Return the status and the sentence that a request is refused with; ``None`` if it is not."""
+        if not self._is_known(_values(scope, b"authorization")):
+            return 401, "the token of promptuary mcp is needed"
+        self._newcomers.known(scope["client"])
+        hosts, origins = _values(scope, b"host"), _values(scope, b"origin")
+        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
+            return 421, "the Host of the request is not that of promptuary mcp"
+        if not scope["raw_path"].startswith(b"/"):  # a whole URL, as for a proxy, names a host of its own
+            return 400, "the target of the request must be a path"
+        if len(origins) > 1 or not all(map(_ORIGIN.fullmatch, origins)):
+            return 403, "the Origin of the request is not on this machine"
+        return None
+
+    def _is_known(self, given: "list[bytes]") -> bool:
         scheme, _, token = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
         # Names of schemes are case-insensitive.
         return scheme.lower() == b"bearer" and hmac.compare_digest(token.strip(), self._token)
 
 
-def _in_lower_case(scope: Scope) -> Scope:
-    """Return a request with ``Host`` and ``Origin`` in lower case: host names are case-insensitive."""
-    headers = scope.get("headers", [])
-    return {**scope, "headers": [(name, value.lower() if name.lower() in _HOSTS else value) for name, value in headers]}
+def _values(scope: Scope, name: bytes) -> "list[bytes]":
+    return [value for header, value in scope["headers"] if header.lower() == name]
 
 
 class MessagesAlone:
@@ -98,24 +152,25 @@ def _again(received: "list[MutableMapping[str, Any]]", receive: Receive) -> Rece
     return next_one
 
 
-def application(server: PromptuaryServer, token: str) -> App:
+def application(server: PromptuaryServer, token: str, port: int, newcomers: Newcomers) -> App:
     """Return the ASGI application."""
-    security = TransportSecuritySettings(
-        enable_dns_rebinding_protection=True,
-        allowed_hosts=[*_NAMES, *(f"{name}:*" for name in _NAMES)],
-        allowed_origins=[f"http://{name}{port}" for name in _NAMES for port in ("", ":*")],
-    )
+    # The package would accept any text after the colon of a Host.
+    security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     app = server.protocol.streamable_http_app(
         streamable_http_path=PATH, transport_security=security, max_request_body_size=LARGEST
     )
-    return TokenRequired(MessagesAlone(app), token)
+    return Guarded(MessagesAlone(app), token, port, newcomers)
 
 
 async def serve(listening: Any, token: str, allowed: list[Path], options: SettingsOptions, *, chosen: bool) -> None:
     """Serve on a listening socket, until the process is asked to end."""
     server = PromptuaryServer(workspaces := Workspaces(allowed, options, chosen=chosen), one_client=False)
+    newcomers = Newcomers()
     config = uvicorn.Config(
-        application(server, token),
+        application(server, token, listening.getsockname()[1], newcomers),
+        http=newcomers.connections(),
+        ws="none",
+        proxy_headers=False,  # a header of a request must not change who sends it
         log_level="warning",
         access_log=False,
         server_header=False,
