@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -93,6 +94,52 @@ def test_a_disk_that_is_mounted_for_reading_only_is_no_place_for_state(tmp_path:
     if not done or done.returncode:
         pytest.skip("this process may not mount")
     assert done.stdout.strip() == "False"
+
+
+def test_a_workspace_that_can_no_longer_be_written_does_not_begin_its_threads_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "deploy.md").write_text("We deploy on Mondays.\n")
+    where = ["--workspace", str(folder), "--embedder", "none"]
+    assert main(["expand", *where, "--thread", "t", "Hello"]) == 0
+    assert main(["reply", "--workspace", str(folder), "--thread", "t", "Hi."]) == 0
+    assert main(["remember", "--workspace", str(folder), "The blue script is old."]) == 0
+    access = os.access
+    with monkeypatch.context() as readonly:
+        readonly.setattr(os, "access", lambda path, mode, **more: not mode & os.W_OK and access(path, mode, **more))
+        for command in (
+            ["expand", *where, "--thread", "t", "Again"],
+            ["thread", "list", "--workspace", str(folder)],
+            ["memory", "list", "--workspace", str(folder)],
+            ["remember", "--workspace", str(folder), "Another one."],
+            ["session", "list", "--workspace", str(folder)],
+            ["experience", "list", "--workspace", str(folder)],
+        ):
+            capsys.readouterr()
+            assert main(command) == 2, command
+            assert "cannot be written now; make it writable again" in capsys.readouterr().err
+        assert main(["expand", *where, "@file:deploy.md"]) == 0
+        assert main(["index", *where, str(folder)]) == 0
+        assert main(["search", *where, "when do we deploy?"]) == 0
+        assert ours(folder) == ["index"]
+    assert main(["thread", "list", "--workspace", str(folder)]) == 0
+    assert "t           1         2" in capsys.readouterr().out
+
+
+def test_on_a_disk_that_was_mounted_for_reading_only_threads_are_not_begun_anew(tmp_path: Path) -> None:
+    """By the real error of the system, where this process may mount."""
+    target, unshare = tmp_path / "mounted", shutil.which("unshare")
+    target.mkdir()
+    promptuary = f"{sys.executable} -m promptuary expand --workspace {target} --thread t Hello"
+    subprocess.run(promptuary.split(), check=True, capture_output=True)
+    tries = f"mount --bind {target} {target} && mount -o remount,bind,ro {target} || exit 77; {promptuary}"
+    done = unshare and subprocess.run([unshare, "-m", "sh", "-c", tries], capture_output=True, text=True, check=False)
+    if not done or done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip("this process may not mount")
+    assert done.returncode == 2
+    assert "cannot be written now; make it writable again" in done.stderr
 
 
 @only_root

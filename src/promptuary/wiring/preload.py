@@ -23,7 +23,7 @@ def begin(workspace: str = os.curdir) -> None:
 def _has_vectors(workspace: str) -> bool:
     here = Path(os.path.abspath(workspace))  # noqa: PTH100  (links are left as they are)
     for folder in (here, *here.parents):
-        current = Generations(own_place(folder).folder / "index").current()
+        current = Generations(own_place(folder, disposable=True).folder / "index").current()
         if current is not None:
             return (current / "vectors").is_dir()
     return False

@@ -69,7 +69,7 @@ def records_backend(workspace: Workspace, settings: Settings, name: str, recipe:
 
 def drop_note_indexes(workspace: Workspace, *, but: str = "") -> None:
     """Remove the indexes of notes, except ``but``: each principal has one, which is rebuilt when it is next used."""
-    if own_place(workspace.root.path).has(_INDEX):
+    if own_place(workspace.root.path, disposable=True).has(_INDEX):
         remove_indexes(private_folder(workspace.root.path, _INDEX), _NOTES, but=f"{_NOTES}{but}")
 
 

@@ -22,7 +22,7 @@ from promptuary import durable
 from promptuary.core.errors import Code, ForeignStateError, SourceError
 from promptuary.workspace.disk.own.closed_folders import FOLDER
 from promptuary.workspace.disk.own.moved import proof
-from promptuary.workspace.disk.own.own_place import own_place
+from promptuary.workspace.disk.own.own_place import STATE, own_place
 from promptuary.workspace.disk.own.private_folder import private_folder
 from promptuary.workspace.disk.ownership import is_own
 from promptuary.workspace.git.locate import locate
@@ -30,8 +30,7 @@ from promptuary.workspace.git.tracked import IndexStamp, index_stamp
 from promptuary.workspace.user_folders import made, state_folder, workspace_file
 from promptuary.workspace.workspace import Workspace
 
-NAME: Final = "state.db"
-_PLACE: Final = f"{FOLDER}/{NAME}"
+_PLACE: Final = f"{FOLDER}/{STATE}"
 _FILES: Final = frozenset({FOLDER, *(f"{_PLACE}{suffix}" for suffix in ("", "-wal", "-shm", "-journal"))})
 """Files that SQLite reads together with a database: a forged journal would be written back into it."""
 _SETTLED_NANOSECONDS: Final = 2_000_000_000
@@ -50,7 +49,7 @@ class StateFile:
 
 def has_state(workspace: Workspace) -> bool:
     """Return whether a database exists for ``workspace``."""
-    return own_place(workspace.root.path).has(NAME)
+    return own_place(workspace.root.path).has(STATE)
 
 
 def state_file(workspace: Workspace) -> StateFile:
@@ -79,7 +78,7 @@ def adopt(workspace: Workspace) -> StateFile:
 
 
 def _found(workspace: Workspace) -> StateFile:
-    path = private_folder(workspace.root.path) / NAME
+    path = private_folder(workspace.root.path) / STATE
     try:
         found = path.lstat()
     except FileNotFoundError:

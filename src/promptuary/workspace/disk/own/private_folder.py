@@ -46,6 +46,11 @@ _FOREIGN: Final = (
     f"{FOLDER} in the workspace belongs to another user, or others may write it, and is not used; make it yours alone "
     "(chown, chmod 700), or move it elsewhere, and a folder is created in its place."
 )
+_SEALED: Final = (
+    f"{FOLDER} in the workspace, which has its threads and notes, cannot be written now; make it writable again (mount "
+    "the disk for writing, chmod u+w), or work in a copy of the workspace."
+)
+_INDEX: Final = "index"
 
 
 def private_folder(root: Path, inner: str = "") -> Path:
@@ -53,9 +58,12 @@ def private_folder(root: Path, inner: str = "") -> Path:
 
     Only the user can access new folders, and ``.promptuary`` gets a ``.gitignore``. Existing files, above all a
     person's edits, are not changed, except the ``.gitignore`` of an earlier version. Raises ``ConfigError`` for a link
-    in the place of a folder, for a folder of another user, and if nothing can be written.
+    in the place of a folder, for a folder of another user, and if nothing can be written: threads that are there do not
+    begin anew elsewhere.
     """
-    place = own_place(root)
+    place = own_place(root, disposable=inner == _INDEX)
+    if place.is_sealed:
+        raise ConfigError(_SEALED)
     with _opened(root, inner) if place.inside else _opened_outside(place.folder) as folder:
         if inner:
             durable.make_folder(inner, dir_fd=folder)
