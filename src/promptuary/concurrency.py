@@ -5,8 +5,11 @@ and returns its ``Task``, ``run_each`` maps over many values, ``start_daemon`` s
 Background work yields to the ``foreground``, for which a person waits.
 
 The threads of ``run`` and ``begin`` are daemons. The standard executor's are joined at exit: after Ctrl-C a slow server
-or disk would delay the end of the program. Work never waits for other work: if no thread is idle, one more is started.
-An idle thread is reused for a while, since starting one costs more than most of the work.
+or disk would delay the end of the program. If no thread is idle, one more is started. An idle thread is reused for a
+while, since starting one costs more than most of the work.
+
+Only ``run`` is limited: a thousand calls at once would be slower in a thousand threads. Work within work never waits,
+and neither does a call while nothing at all gets done, since what runs may be waiting for it.
 """
 
 import contextvars
@@ -15,11 +18,15 @@ import os
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, suppress
 from itertools import islice
 from types import ModuleType
-from typing import Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+if TYPE_CHECKING:
+    import asyncio
 
 Value = TypeVar("Value")
 Result = TypeVar("Result")
@@ -62,7 +69,25 @@ class Task(Generic[Result]):
 
 
 async def run(function: Callable[[], Result]) -> Result:
-    """Run ``function`` in a thread, without blocking the event loop, and return its result or raise its error."""
+    """Run ``function`` in a thread, without blocking the event loop, and return its result or raise its error.
+
+    While ``MAX_AT_ONCE`` others run, it waits for its turn.
+    """
+    if getattr(_this_thread, "is_ours", False):
+        return await _run(function)
+    await _room.enter()
+
+    def leaving() -> Result:
+        try:
+            return function()
+        finally:
+            _room.leave()
+
+    return await _run(leaving, _room.leave)
+
+
+async def _run(function: Callable[[], Result], not_started: Callable[[], object] = lambda: None) -> Result:
+    """Run ``function`` in a thread at once."""
     import asyncio  # noqa: PLC0415  (loaded already where this is awaited; the rest of the program can do without)
 
     loop = asyncio.get_running_loop()
@@ -74,7 +99,11 @@ async def run(function: Callable[[], Result]) -> Result:
         if not ended.done():
             ended.set_result(None)
 
-    _pool.begin(task.execute, lambda: loop.call_soon_threadsafe(wake))
+    try:
+        _pool.begin(task.execute, lambda: loop.call_soon_threadsafe(wake))
+    except RuntimeError:  # the system allows no more threads
+        not_started()
+        raise
     await ended
     return task.result()
 
@@ -97,10 +126,11 @@ async def held(lock: Callable[[], AbstractContextManager[object]]) -> AsyncItera
     """Hold a lock that is created, acquired and released in another thread: each may block."""
     stack = ExitStack()
     try:
-        await to_its_end(run(lambda: stack.enter_context(lock())))
+        # Without a limit: those who wait for a lock must not keep its holder from going on.
+        await to_its_end(_run(lambda: stack.enter_context(lock())))
         yield
     finally:
-        await to_its_end(run(stack.close))
+        await to_its_end(_run(stack.close))
 
 
 async def iterate(values: Generator[Value, None, None], stop: Callable[[], object]) -> AsyncIterator[Value]:
@@ -109,7 +139,7 @@ async def iterate(values: Generator[Value, None, None], stop: Callable[[], objec
     ``stop`` is called at the end, or when the caller wants no more: it must wake a waiting generator, in any thread.
     """
     try:
-        while found := await run(lambda: list(islice(values, 1))):
+        while found := await _run(lambda: list(islice(values, 1))):
             yield found[0]
     finally:
         stop()
@@ -156,9 +186,18 @@ def run_each(function: Callable[[Value], Result], values: Sequence[Value], *, th
 
 def start_daemon(function: Callable[[], object], *, name: str) -> threading.Thread:
     """Start ``function``, which runs for long, in a separate thread that does not keep the program from ending."""
-    thread = threading.Thread(target=function, name=name, daemon=True)
+
+    def work() -> None:
+        _this_thread.is_ours = True
+        function()
+
+    thread = threading.Thread(target=work, name=name, daemon=True)
     thread.start()
     return thread
+
+
+_this_thread: Final = threading.local()
+"""``is_ours`` is set in threads that this module started."""
 
 
 def load_native(name: str) -> ModuleType:
@@ -283,6 +322,82 @@ class _Pool:
             return None
 
 
-_pool = _Pool(idle_seconds=10.0)
+MAX_AT_ONCE: Final = 32
+"""The most calls of ``run`` from outside that run at the same time."""
+_PATIENCE: Final = 1.0
+"""Seconds in which something must end; otherwise a call no longer waits."""
 
-os.register_at_fork(after_in_child=_pool.idle.clear)  # threads do not survive a fork
+
+class _Room:
+    """Room for ``most`` calls at a time, first come, first served, over all event loops."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._inside, self._ended = most, 0, 0
+        self._waiting: deque[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = deque()
+        self._lock = threading.Lock()
+
+    async def enter(self) -> None:
+        """Wait for room. Whoever entered calls ``leave``, in any thread."""
+        with self._lock:
+            if self._inside < self._most:
+                self._inside += 1
+                return
+            import asyncio  # noqa: PLC0415  (loaded already where this is awaited)
+
+            loop = asyncio.get_running_loop()
+            own = (loop, loop.create_future())
+            self._waiting.append(own)
+        try:
+            while not own[1].done():
+                before = self._ended
+                await asyncio.wait([own[1]], timeout=_PATIENCE)
+                if before == self._ended and self._gave_up(own):
+                    return
+        except asyncio.CancelledError:
+            if self._gave_up(own):
+                with self._lock:
+                    self._inside -= 1
+            else:  # it had been let in
+                self.leave()
+            raise
+
+    def leave(self) -> None:
+        """Let in whoever waits longest."""
+        while True:
+            with self._lock:
+                self._ended += 1
+                if not self._waiting or self._inside > self._most:
+                    self._inside -= 1
+                    return
+                loop, entered = self._waiting.popleft()
+            with suppress(RuntimeError):  # that event loop is closed: the next one
+                loop.call_soon_threadsafe(_let_in, entered)
+                return
+
+    def _gave_up(self, own: "tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]") -> bool:
+        """Enter without waiting any longer; return False if it was let in meanwhile."""
+        with self._lock:
+            if own not in self._waiting:
+                return False
+            self._waiting.remove(own)
+            self._inside += 1
+            return True
+
+
+def _let_in(entered: "asyncio.Future[None]") -> None:
+    if not entered.done():
+        entered.set_result(None)
+
+
+_pool = _Pool(idle_seconds=10.0)
+_room = _Room(MAX_AT_ONCE)
+
+
+def _after_fork() -> None:
+    """Begin anew: threads do not survive a fork."""
+    global _room  # noqa: PLW0603
+    _pool.idle.clear()
+    _room = _Room(MAX_AT_ONCE)
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -6,6 +6,7 @@ import gc
 import subprocess
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from functools import partial
@@ -26,6 +27,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> concurrency._Pool:
     """Threads that no other test has used."""
     made = concurrency._Pool(idle_seconds=30)
     monkeypatch.setattr(concurrency, "_pool", made)
+    monkeypatch.setattr(concurrency, "_room", concurrency._Room(concurrency.MAX_AT_ONCE))
     return made
 
 
@@ -50,6 +52,101 @@ def test_work_never_waits_for_other_work() -> None:
         await asyncio.gather(*(concurrency.run(met.wait) for _ in range(20)))
 
     asyncio.run(main())
+
+
+MANY = 10 * concurrency.MAX_AT_ONCE
+
+
+def test_only_so_many_calls_run_at_once_and_all_are_answered_in_turn() -> None:
+    lock, running, most, order = threading.Lock(), [0], [0], list[int]()
+
+    def work(number: int) -> int:
+        with lock:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+            order.append(number)
+        time.sleep(0.002)
+        with lock:
+            running[0] -= 1
+        return number
+
+    async def main() -> list[int]:
+        return await asyncio.gather(*(concurrency.run(partial(work, number)) for number in range(MANY)))
+
+    assert asyncio.run(main()) == list(range(MANY))
+    assert most[0] <= concurrency.MAX_AT_ONCE
+    assert order[-1] >= MANY - concurrency.MAX_AT_ONCE
+
+
+def test_work_within_work_waits_for_nobody() -> None:
+    def within(depth: int) -> int:
+        return 1 + asyncio.run(concurrency.run(lambda: within(depth - 1))) if depth else 0
+
+    async def main() -> list[int]:
+        return await asyncio.gather(*(concurrency.run(lambda: within(3)) for _ in range(2 * concurrency.MAX_AT_ONCE)))
+
+    began = time.monotonic()
+    assert set(asyncio.run(main())) == {3}
+    assert time.monotonic() - began < 10
+
+
+def test_a_call_for_which_all_that_runs_waits_is_not_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(concurrency, "_PATIENCE", 0.05)
+
+    async def main() -> list[int]:
+        loop = asyncio.get_running_loop()
+
+        def back() -> int:
+            return asyncio.run_coroutine_threadsafe(concurrency.run(lambda: 7), loop).result(30)
+
+        return await asyncio.gather(*(concurrency.run(back) for _ in range(2 * concurrency.MAX_AT_ONCE)))
+
+    assert set(asyncio.run(main())) == {7}
+
+
+def test_whoever_holds_a_lock_goes_on_however_many_wait_for_it() -> None:
+    lock, passed = threading.Lock(), list[int]()
+
+    async def hold(number: int) -> None:
+        async with concurrency.held(lambda: lock):
+            await concurrency.run(lambda: passed.append(number))
+
+    async def main() -> None:
+        await asyncio.gather(*(hold(number) for number in range(3 * concurrency.MAX_AT_ONCE)))
+
+    asyncio.run(asyncio.wait_for(main(), 30))
+    assert len(passed) == 3 * concurrency.MAX_AT_ONCE
+
+
+def test_whoever_stops_waiting_leaves_the_room_to_others() -> None:
+    release = threading.Event()
+
+    async def main() -> int:
+        busy = [asyncio.ensure_future(concurrency.run(lambda: release.wait(30))) for _ in range(MANY)]
+        await asyncio.sleep(0.05)
+        for one in busy:
+            one.cancel()
+        release.set()
+        await asyncio.gather(*busy, return_exceptions=True)
+        numbers = await asyncio.gather(*(concurrency.run(lambda: 1) for _ in range(MANY)))
+        return sum(numbers)
+
+    assert asyncio.run(main()) == MANY
+    assert concurrency._room._inside == 0
+
+
+def test_event_loops_that_are_closed_keep_no_room() -> None:
+    for _ in range(3):
+        release = threading.Event()
+
+        async def main(release: threading.Event = release) -> None:
+            calls = [asyncio.ensure_future(concurrency.run(lambda: release.wait(30))) for _ in range(MANY)]
+            await asyncio.sleep(0.02)
+            assert not any(one.done() for one in calls)
+
+        asyncio.run(main())
+        release.set()
+    assert asyncio.run(concurrency.run(lambda: 1)) == 1
 
 
 def test_an_error_is_raised_where_it_is_waited_for_and_the_thread_goes_on() -> None:

@@ -32,25 +32,32 @@ class InMemoryQueue(NoteQueue):
                 return None
             turn = min(due)[2]
             self._leases[turn.id] = now + lease
-            return turn
+            return replace(turn, lease=now + lease)
 
-    def done(self, turn: str) -> None:
+    def done(self, turn: str, *, lease: float | None = None) -> bool:
         """Remove a turn."""
         with self._lock:
-            self._turns.pop(turn, None)
-            self._leases.pop(turn, None)
+            return self._ended(turn, lease) and self._turns.pop(turn, None) is not None
 
-    def failed(self, turn: str, *, error: str, due: float | None) -> None:
+    def failed(self, turn: str, *, error: str, due: float | None, lease: float | None = None) -> bool:
         """Record a failed attempt, and when the turn is due again."""
         with self._lock:
-            if found := self._turns.get(turn):
-                self._turns[turn] = replace(found, tries=found.tries + 1, error=error, due=due)
-                self._leases.pop(turn, None)
+            if (found := self._turns.get(turn)) is None or not self._ended(turn, lease):
+                return False
+            self._turns[turn] = replace(found, tries=found.tries + 1, error=error, due=due)
+            return True
 
-    def release(self, turn: str) -> None:
+    def release(self, turn: str, *, lease: float | None = None) -> bool:
         """Release a leased turn."""
         with self._lock:
-            self._leases.pop(turn, None)
+            return self._ended(turn, lease)
+
+    def _ended(self, turn: str, lease: float | None) -> bool:
+        """End the lease of a turn; return False if somebody else has it."""
+        if turn not in self._turns or (lease is not None and self._leases.get(turn, 0.0) != lease):
+            return False
+        self._leases.pop(turn, None)
+        return True
 
     def waiting(self) -> Sequence[QueuedTurn]:
         """Return every turn that is not done, the oldest first."""

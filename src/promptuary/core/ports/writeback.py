@@ -5,7 +5,7 @@ owner's. Everything is persistent when a method returns.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypedDict
 
 from promptuary.core.notes import Audience, NoteDraft, NoteKind
@@ -16,7 +16,8 @@ class QueuedTurn:
     """A finished turn that waits for writeback. ``id`` is the turn's; ``text`` is what was said, in writeback's format.
 
     ``due`` is when it is tried next, in seconds since 1970; ``None`` if it failed too often to be retried
-    automatically. ``tries`` counts the attempts that failed, and ``error`` is the reason of the last failure.
+    automatically. ``tries`` counts the attempts that failed, and ``error`` is the reason of the last failure. ``lease``
+    tells the lease of whoever took it from all others.
     """
 
     id: str
@@ -26,6 +27,7 @@ class QueuedTurn:
     due: float | None = 0.0
     tries: int = 0
     error: str = ""
+    lease: float = field(default=0.0, compare=False)
 
 
 class NoteQueue(Protocol):
@@ -38,20 +40,21 @@ class NoteQueue(Protocol):
     def take(self, now: float, *, lease: float) -> QueuedTurn | None:
         """Return the due turn that has waited longest, and lease it for ``lease`` seconds.
 
-        The caller ends the lease with ``done`` or ``failed``. If the process is killed, the turn is due again after the
-        lease.
+        The caller ends the lease with ``done``, ``failed`` or ``release``, and gives its ``lease``: if that has ended
+        meanwhile and somebody else took the turn, nothing is changed, and they return False. If the process is killed,
+        the turn is due again after the lease.
         """
         ...
 
-    def done(self, turn: str) -> None:
-        """Remove a turn."""
+    def done(self, turn: str, *, lease: float | None = None) -> bool:
+        """Remove a turn; without a ``lease``, whoever has it."""
         ...
 
-    def failed(self, turn: str, *, error: str, due: float | None) -> None:
+    def failed(self, turn: str, *, error: str, due: float | None, lease: float | None = None) -> bool:
         """Record a failed attempt, and when the turn is due again; ``None`` disables automatic retries."""
         ...
 
-    def release(self, turn: str) -> None:
+    def release(self, turn: str, *, lease: float | None = None) -> bool:
         """Release a leased turn: others may take it at once, and no attempt is counted."""
         ...
 

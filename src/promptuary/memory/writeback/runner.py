@@ -109,7 +109,7 @@ class Writeback:
         self._lock = threading.Lock()
         self._worker: threading.Thread | None = None
         self._woken, self._idle, self._closed = threading.Event(), threading.Event(), threading.Event()
-        self._taken = ""
+        self._taken: QueuedTurn | None = None
         self._written: set[str] = set()
 
     def record(self, finished: FinishedTurn) -> None:
@@ -181,8 +181,8 @@ class Writeback:
         with self._lock:
             self._closed.set()
             self._woken.set()
-            if self._taken:
-                self._queue.release(self._taken)
+            if self._taken is not None:
+                self._queue.release(self._taken.id, lease=self._taken.lease)
 
     def _extract(self, one: TurnSnapshot) -> list[Outcome]:
         """Propose what the person stated in the turn itself, that is, in their last message."""
@@ -229,7 +229,7 @@ class Writeback:
         return max(min(due) - self._clock(), 1.0) if due else None
 
     def _attempt(self, turn: QueuedTurn) -> None:
-        self._taken = turn.id
+        self._taken = turn
         failure: Exception | None = None
         try:
             # The thread may have been renamed since.
@@ -239,13 +239,14 @@ class Writeback:
         with self._lock:  # once it is closed, the turn was given back
             if self._closed.is_set():
                 return
-            self._taken = ""
+            self._taken = None
             if failure is None:
-                self._queue.done(turn.id)
+                self._queue.done(turn.id, lease=turn.lease)
                 return
             logger.warning("writeback of a turn failed: %s", one_line(str(failure)))
             due = None if turn.tries + 1 >= _MOST_TRIES else self._clock() + _FIRST_PAUSE * 4**turn.tries
-            self._queue.failed(turn.id, error=one_line(str(failure))[:_LONGEST_ERROR], due=due)
+            told = one_line(str(failure))[:_LONGEST_ERROR]
+            self._queue.failed(turn.id, error=told, due=due, lease=turn.lease)
 
     def _read(self, one: TurnSnapshot) -> None:
         if one.purpose == NOTES:

@@ -64,6 +64,32 @@ class NoteQueueConformance:
 
         assert [queue.take(14.9, lease=5.0), queue.take(15.0, lease=5.0)] == [None, ONE]
 
+    def test_whoever_took_too_long_changes_nothing_of_what_another_has(self, queue: NoteQueue) -> None:
+        queue.add(ONE)
+        late = queue.take(10.0, lease=5.0)
+        now = queue.take(20.0, lease=5.0)
+        assert late is not None
+        assert now is not None
+
+        assert not queue.done(ONE.id, lease=late.lease)
+        assert not queue.failed(ONE.id, error="late", due=None, lease=late.lease)
+        assert not queue.release(ONE.id, lease=late.lease)
+        assert list(queue.waiting()) == [ONE]
+        assert queue.take(24.0, lease=5.0) is None
+        assert queue.done(ONE.id, lease=now.lease)
+        assert not queue.done(ONE.id, lease=now.lease)
+        assert list(queue.waiting()) == []
+
+    def test_a_lease_ends_with_a_failure_or_when_it_is_given_back(self, queue: NoteQueue) -> None:
+        queue.add(ONE)
+        first = queue.take(10.0, lease=5.0)
+        assert first is not None
+        assert queue.release(ONE.id, lease=first.lease)
+        second = queue.take(11.0, lease=5.0)
+        assert second is not None
+        assert queue.failed(ONE.id, error="busy", due=12.0, lease=second.lease)
+        assert queue.take(12.0, lease=5.0) == replace(ONE, due=12.0, tries=1, error="busy")
+
     def test_what_is_done_is_gone(self, queue: NoteQueue) -> None:
         queue.add(ONE)
         queue.add(TWO)

@@ -6,7 +6,7 @@
 import json
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 from promptuary.core.notes import NoteDraft
@@ -44,23 +44,24 @@ class SqliteQueue(OwnedRows, NoteQueue):
             row = connection.execute(_QUERIES["due_turn"], {"owner": owner, "now": now}).fetchone()
             if row is None:
                 return None
-            leased = {"owner": owner, "turn": row[0], "leased": now + lease}
+            leased = {"owner": owner, "turn": row[0], "leased": now + lease, "lease": None}
             connection.execute(_QUERIES["lease_turn"], leased)
-            return self._turn(row)
+            return replace(self._turn(row), lease=now + lease)
 
         return self._write(taken)
 
-    def done(self, turn: str) -> None:
+    def done(self, turn: str, *, lease: float | None = None) -> bool:
         """Remove a turn."""
-        self._changed("done_turn", {"turn": to_column(turn)})
+        return self._changed("done_turn", {"turn": to_column(turn), "lease": lease})
 
-    def failed(self, turn: str, *, error: str, due: float | None) -> None:
+    def failed(self, turn: str, *, error: str, due: float | None, lease: float | None = None) -> bool:
         """Record a failed attempt, and when the turn is due again."""
-        self._changed("failed_turn", {"turn": to_column(turn), "error": to_column(error), "due": due})
+        values = {"turn": to_column(turn), "error": to_column(error), "due": due, "lease": lease}
+        return self._changed("failed_turn", values)
 
-    def release(self, turn: str) -> None:
+    def release(self, turn: str, *, lease: float | None = None) -> bool:
         """Release a leased turn."""
-        self._changed("lease_turn", {"turn": to_column(turn), "leased": 0})
+        return self._changed("lease_turn", {"turn": to_column(turn), "leased": 0, "lease": lease})
 
     def waiting(self) -> Sequence[QueuedTurn]:
         """Return every turn that is not done, the oldest first."""

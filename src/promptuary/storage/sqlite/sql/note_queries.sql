@@ -227,17 +227,18 @@ ORDER BY due, number
 LIMIT 1;
 
 -- name: lease_turn
--- Lease a turn.
-UPDATE writeback_turn SET leased = :leased WHERE owner = :owner AND turn = :turn;
+-- Lease a turn, or end its lease.
+UPDATE writeback_turn SET leased = :leased
+WHERE owner = :owner AND turn = :turn AND leased = coalesce(:lease, leased);
 
 -- name: done_turn
--- Remove a turn.
-DELETE FROM writeback_turn WHERE owner = :owner AND turn = :turn;
+-- Remove a turn, unless it has another lease.
+DELETE FROM writeback_turn WHERE owner = :owner AND turn = :turn AND leased = coalesce(:lease, leased);
 
 -- name: failed_turn
--- Record that an attempt failed.
+-- Record that an attempt failed, unless the turn has another lease.
 UPDATE writeback_turn SET tries = tries + 1, leased = 0, due = :due, error = :error
-WHERE owner = :owner AND turn = :turn;
+WHERE owner = :owner AND turn = :turn AND leased = coalesce(:lease, leased);
 
 -- name: rename_turns
 -- Record that the thread of turns was renamed.
