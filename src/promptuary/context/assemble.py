@@ -1,8 +1,8 @@
 """Divides the window among the layers and the history, and assembles the prompt. Pure.
 
 The person's message and its attachments are always sent whole. The rest of the window, less the reserve for the reply,
-is divided: reservations first, then by water-filling among the layers that have content and the history. What a layer
-does not use goes to the history.
+is divided: reservations first, then room for the results of tools, then by water-filling among the layers that have
+content and the history. What a layer does not use goes to the history.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,6 +12,9 @@ from promptuary.context.history import MESSAGE_OVERHEAD, PricedHistory
 from promptuary.core.budget import Claim, TokenCounter, allocate
 from promptuary.core.layers import Band, Between, Budget, Omitted, Recall
 from promptuary.core.messages import Item, Message, Prompt, as_message
+
+_LOOP_SHARE = 8
+"""One part in so many, beyond the layers' reservations, is left free for calls of tools and their results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ class Contribution:
 def ceiling(budget: Budget, available: int) -> int:
     """Return the most tokens that a layer with this budget may use."""
     match budget:
-        case Between(max=None) | "auto":
+        case Between(max=None) | "auto" | 0:
             return max(available, 0)
         case Between(max=most):
             return max(min(most or 0, available), 0)
@@ -53,15 +56,17 @@ def ceiling(budget: Budget, available: int) -> int:
             return max(min(budget, available), 0)
 
 
-def promise(budget: Budget) -> int:
-    """Return how many tokens are reserved for a layer with this budget."""
+def promise(budget: Budget, wants: int) -> int:
+    """Return how many of the tokens that a layer ``wants`` are reserved for it."""
     match budget:
         case Between(min=least):
-            return least
+            return min(least, wants)
         case "auto":
             return 0
+        case 0:
+            return wants
         case _:
-            return budget
+            return min(budget, wants)
 
 
 def recall_cost(recall: Recall, counter: TokenCounter) -> int:
@@ -87,18 +92,21 @@ def without_room(contribution: Contribution, share: int) -> Contribution:
 
 def shares(
     contributions: Sequence[Contribution], history: PricedHistory, available: int, history_share: float = 0.4
-) -> dict[str, int]:
-    """Return how many tokens each layer may use, envelope included; the history has the rest.
+) -> tuple[dict[str, int], int]:
+    """Return how many tokens each layer may use, envelope included, and how many the history may.
 
     Instructions and pinned items always stay in the history; their cost is deducted first.
     """
     left = max(available - history.fixed, 0)
     # A layer cannot want more than its ceiling, whatever it returned.
-    claims = [Claim(min(one.tokens, ceiling(one.budget, available)), promise(one.budget)) for one in contributions]
-    reserved = sum(min(claim.wants, claim.promised) for claim in claims)
-    promised = int(max(left - reserved, 0) * history_share)
-    given = allocate([*claims, Claim(history.sent - history.fixed, promised)], left)
-    return {one.layer: share for one, share in zip(contributions, given, strict=False)}
+    wants = [min(one.tokens, ceiling(one.budget, available)) for one in contributions]
+    claims = [Claim(want, promise(one.budget, want)) for one, want in zip(contributions, wants, strict=True)]
+    free = max(left - sum(claim.promised for claim in claims), 0)
+    loop = free // _LOOP_SHARE
+    promised = min(int(free * history_share), free - loop)
+    given = allocate([*claims, Claim(history.sent - history.fixed, promised)], left - loop)[:-1]
+    layers = {one.layer: share for one, share in zip(contributions, given, strict=True)}
+    return layers, available - sum(given) - loop
 
 
 def speakers(contributions: Sequence[Contribution]) -> tuple[str, ...]:

@@ -23,6 +23,9 @@ from promptuary.core.texts.excerpt import excerpt
 LAYER = "loop"
 """The name of the loop in receipts."""
 
+LEAST_RESULT = 1_000
+"""Tokens that each of the newest results may count on, in half of the room, before the oldest calls are dropped."""
+
 _SLACK = 5
 """When something is cut, a fifth of the room is freed for the next results."""
 
@@ -62,7 +65,8 @@ class Loop:
             return self
         first = len(self.items) - self.new
         older, newest = self.items[:first], self.items[first:]
-        wanted = min(cost(newest, counter), max(room // 2, _least(newest, counter)))
+        least, results = _least(newest, counter), sum(item.role == "tool" for item in newest)
+        wanted = min(cost(newest, counter), max(room // 2, least), least + results * LEAST_RESULT)
         if cost(older, counter) > room - wanted:
             goal = max(room - wanted - room // _SLACK, 0) + cost(newest, counter)
             older = (await Trim(self.new).compact(self.items, goal, counter)).items[: -self.new]

@@ -101,7 +101,7 @@ def of_history(sent: Sequence[Item], history: PricedHistory, tokens: int) -> Pro
     """
     if not history.items and not history.unspoken:
         return PromptPart("history")
-    missing = _missing(sent, history)
+    missing = _missing(len(sent), history)
     reasons = [f"the oldest {missing} do not fit"] if missing else []
     reasons += _unsent(history.strays)
     if history.unspoken:
@@ -116,8 +116,8 @@ def of_history(sent: Sequence[Item], history: PricedHistory, tokens: int) -> Pro
     return PromptPart("history", [Block(source, detail, "", tokens, reason=reason)])
 
 
-def unsent_warnings(sent: Sequence[Item], history: PricedHistory) -> tuple[str, ...]:
-    """Return warnings about messages that are not sent."""
+def unsent_warnings(sent: int, history: PricedHistory) -> tuple[str, ...]:
+    """Return warnings about messages that are not sent: all but so many."""
     missing, unspoken = _missing(sent, history), history.unspoken
     warnings = [f"{_messages(missing)} of the history {_is(missing)} not sent: no room is left"] if missing else []
     if unspoken:
@@ -134,8 +134,8 @@ def _is(count: int) -> str:
     return "are" if count > 1 else "is"
 
 
-def _missing(sent: Sequence[Item], history: PricedHistory) -> int:
-    return sum(len(group.sendable) for group, _ in history.priced) - len(sent)
+def _missing(sent: int, history: PricedHistory) -> int:
+    return sum(len(group.sendable) for group, _ in history.priced) - sent
 
 
 def _unsent(strays: Sequence[Group]) -> list[str]:

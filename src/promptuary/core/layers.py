@@ -79,7 +79,10 @@ class Between:
 
 
 Budget = int | Between | Literal["auto"]
-"""A number is both the reservation and the ceiling; ``Between`` sets them apart; ``auto`` has neither."""
+"""A number is both the reservation and the ceiling; ``Between`` sets them apart; ``auto`` has neither.
+
+The number 0 reserves everything that the layer wants: instructions are rather too long than missing.
+"""
 
 Json = Any
 """A value that JSON can represent; layer state is one."""

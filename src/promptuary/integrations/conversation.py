@@ -138,8 +138,10 @@ class Conversation:
         return True
 
     def _report(self, turn: Turn) -> None:
+        told = turn.receipt.earlier[-1].warnings if turn.receipt.earlier else ()
         for warning in turn.receipt.warnings:
-            logger.warning("%s", warning)
+            if warning not in told:
+                logger.warning("%s", warning)
         if self._on_turn is not None:
             self._on_turn(turn)
         if turn.receipt.blocked:

@@ -80,7 +80,7 @@ class StaticContent(Layer):
 
     Text that exceeds the budget is cut after a line, a word or a character, with a remark about how much is missing. If
     not even the tags and that remark fit, nothing is shown, and the receipt says so. Both are a warning of the turn.
-    With a budget of zero or less the layer cuts nothing; turns never pass such a budget.
+    A layer whose budget is 0 is not cut as long as it fits into the window: a turn reserves all that it wants.
 
     ``reload`` and ``on_error`` say when to reload and how to handle a failure. With ``"raise"``, ``init`` or the recall
     fails; with ``"disable"`` the source is left out until it can be loaded; with ``"stale"`` the last good text stays,

@@ -1,9 +1,9 @@
 """The next request of a turn, after tools were called: the last request, and what was added since.
 
 Everything before the loop stays byte for byte as it was sent, so that a cache can reuse it, except for layers that
-check again what tools may have changed: their new content goes to the end. If there is no room, older results of the
-loop are shortened first; then the oldest messages of the history are removed, then the oldest calls, and the newest
-results are shortened.
+check again what tools may have changed: their new content goes to the end. If there is no room, stable layers that are
+shortened or fill most of the window give way first, once in a turn. Then older results of the loop are shortened, then
+the oldest messages of the history are removed, and then the newest results are shortened; the oldest calls go last.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -11,11 +11,12 @@ from dataclasses import dataclass, field, replace
 
 from promptuary.context import loop as loops
 from promptuary.context import receipt_entries
-from promptuary.context.assemble import Contribution
+from promptuary.context.assemble import Contribution, promise
 from promptuary.context.history import PricedHistory, cost, item_cost, message_cost
 from promptuary.context.loop import Loop
-from promptuary.context.receipt_entries import PromptPart
-from promptuary.core.layers import Band, RecallRequest
+from promptuary.context.receipt_entries import PromptPart, unsent_warnings
+from promptuary.core.blocks import Detail
+from promptuary.core.layers import Band, Recall, RecallRequest
 from promptuary.core.messages import Item, Message, Prompt, as_message
 from promptuary.core.receipts import Failure, Receipt, ReceiptEntry
 from promptuary.core.render import masked_warnings
@@ -29,6 +30,9 @@ Ask = Callable[[LayerRun, RecallRequest, int, HookLog], Awaitable[Contribution]]
 _SLACK = 5
 """When messages of the history are removed, a fifth of the room is freed, for the next results."""
 
+_LEAST_LAYER = 1_000
+"""What a layer that gives way may still cost, in a large window; in a small one it is an eighth of it."""
+
 _OWN = frozenset({"history", loops.LAYER, receipt_entries.TOOLS})
 _SPOKEN = ("references", "message")
 
@@ -40,7 +44,6 @@ class _Past:
     messages: Sequence[Message]
     tokens: int
     part: PromptPart | None = None
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +59,30 @@ class Extension:
     async def run(self, history: PricedHistory, number: int, log: HookLog) -> Turn:
         """Return the turn with its next request, which has the number ``number`` in the thread."""
         counter, room, turn = self.common.counter, self.common.room, self.turn
+        last = {run.layer.id: run.last for run in self.runner.active}
         refreshed = {run.layer.id: run for run in await self.runner.refresh(log)}
-        fixed = [message for layer, message in self._standing() if layer not in refreshed]
-        spent = sum(message_cost(one, counter) for one in (*fixed, turn.prompt.message)) + self._tools
-        available = room.usable - spent
         said = (*turn.said, *self.new)
-        layers = await self._refreshed(refreshed, available, [*history.items, asked_item(turn), *said], log)
-        rest = available - sum(one.tokens for one in layers.values())
         loop = Loop((*turn.loop, *self.new), len(self.new), said)
-        past, loop = await self._fitted(loop, history, rest)
+        wanted = loop.cost(counter) + sum(message_cost(one, counter) for one in turn.prompt.history)
+        items, giving = [*history.items, asked_item(turn), *said], self._giving()
+        layers, spent = await self._refreshed(refreshed, None if giving else {}, items, log)
+        gave_way = bool(giving) and spent + wanted > room.usable
+        if gave_way:
+            refreshed |= {run.layer.id: run for run in self.runner.active if run.layer.id in giving}
+            layers, spent = await self._refreshed(refreshed, giving, items, log)
+        past, loop = await self._fitted(loop, history, room.usable - spent)
         prompt, names = self._prompt(refreshed, layers, past, loop)
-        spent += sum(one.tokens for one in layers.values()) + past.tokens + loop.cost(counter)
+        spent += past.tokens + loop.cost(counter)
         account = _account(turn, prompt, names, layers, refreshed)
         self._add_rest(account, layers, past, loop, in_view={one["content"] for one in prompt.live})
-        blocks = [block for one in layers.values() for block in (*one.recall.blocks, *one.recall.updates)]
-        warnings = (*log.notes, *past.warnings, *masked_warnings(blocks), *self._shortened(loop))
+        stale = {*_shortened(Loop(turn.loop, 0, turn.said)), *unsent_warnings(len(turn.prompt.history), history)}
+        stale = stale.union(*(_notes(recall) for layer in refreshed if (recall := last.get(layer))))
+        warnings = [one for one in turn.receipt.warnings if one not in stale]
+        warnings += [*log.notes, *unsent_warnings(len(past.messages), history), *_shortened(loop)]
+        for one in layers.values():
+            warnings += _notes(one.recall)
+        if gave_way:
+            warnings.append(f"{', '.join(giving)}: shortened, because the results of tools need the room")
         name = f"{turn.root}.{len(turn.earlier) + 2}"
         receipt = Receipt(
             turn=name,
@@ -112,25 +124,60 @@ class Extension:
         """Return what followed the loop in the last request."""
         return self.turn.prompt.loop[len(self.turn.loop) :]
 
+    def _costs(self) -> dict[str, int]:
+        """Return what the messages of each layer cost."""
+        costs: dict[str, int] = {}
+        for layer, message in self._standing():
+            costs[layer] = costs.get(layer, 0) + message_cost(message, self.common.counter)
+        return costs
+
+    @property
+    def _shortened_layers(self) -> set[str]:
+        return {one.layer for one in self.turn.receipt.entries if one.detail in {Detail.OUTLINE, Detail.EXCERPT}}
+
+    def _giving(self) -> dict[str, int]:
+        """Return the stable layers that give way if there is no room, and what each may then cost.
+
+        Each falls at once to what it may cost to the end of the turn, so the prefix changes once at most.
+        """
+        usable, costs, short = self.common.room.usable, self._costs(), self._shortened_layers
+        giving = {}
+        for run in self.runner.active:
+            name, tokens = run.layer.id, costs.get(run.layer.id, 0)
+            least = max(min(_LEAST_LAYER, usable // 8), promise(run.layer.budget, tokens))
+            if run.layer.band == "stable" and tokens > least and (name in short or tokens > usable // 2):
+                giving[name] = least
+        return giving
+
     async def _refreshed(
-        self, runs: Mapping[str, LayerRun], available: int, history: Sequence[Item], log: HookLog
-    ) -> dict[str, Contribution]:
-        """Return what the layers that checked again contribute: within half of the room, or what they had."""
-        counter = self.common.counter
-        before = sum(message_cost(one, counter) for layer, one in self._standing() if layer in runs)
-        before += sum(message_cost(one, counter) for one in self._tail())
-        least = sum(item_cost(replace(one, content=one.content[:200]), counter) for one in self.new)
-        share = min(max(before, available // 2), available - least)
+        self, runs: Mapping[str, LayerRun], less: Mapping[str, int] | None, history: Sequence[Item], log: HookLog
+    ) -> tuple[dict[str, Contribution], int]:
+        """Return what the layers that are asked again contribute, and what all but the history and the loop costs.
+
+        They get half of the room, or what they had. One that is shortened gets no more than it had, and ``less`` says
+        which get less. Without it, nothing is left for the new results: layers can still give way.
+        """
+        counter, costs, short = self.common.counter, self._costs(), self._shortened_layers
+        fixed = sum(tokens for layer, tokens in costs.items() if layer not in runs) + self._tools
+        spent = fixed + message_cost(self.turn.prompt.message, counter)
+        available = self.common.room.usable - spent
+        before = sum(costs.get(layer, 0) for layer in runs) + sum(message_cost(one, counter) for one in self._tail())
+        share = max(before, available // 2)
+        if less is not None:
+            share = min(share, available - sum(item_cost(_beginning(one), counter) for one in self.new))
         found: dict[str, Contribution] = {}
         for name, run in runs.items():
-            said = await self.ask(run, RecallRequest(self.turn.text, 0, history), max(share, 0), log)
-            if said.tokens > max(share, 0):
-                reason = f"returned {said.tokens:,} tokens, {max(share, 0):,} were allowed"
+            most = (less or {}).get(name, costs.get(name, 0) if name in short else share)
+            allowed = max(min(share, most), 0)
+            said = await self.ask(run, RecallRequest(self.turn.text, 0, history), allowed, log)
+            if said.tokens > allowed:
+                reason = f"returned {said.tokens:,} tokens, {allowed:,} were allowed"
                 log.failures.append(Failure(name, "recall", "OVER_BUDGET", reason))
             elif said.tokens or said.recall.omitted:
                 found[name] = said
                 share -= said.tokens
-        return found
+                spent += said.tokens
+        return found, spent
 
     async def _fitted(self, loop: Loop, history: PricedHistory, rest: int) -> tuple[_Past, Loop]:
         counter, prompt = self.common.counter, self.turn.prompt
@@ -140,8 +187,7 @@ class Extension:
             kept = history.newest(max(rest - loop.cost(counter) - rest // _SLACK, 0))
             tokens = cost(kept, counter)
             part = receipt_entries.of_history(kept, history, tokens)
-            warnings = receipt_entries.unsent_warnings(kept, history)
-            past = _Past([as_message(item) for item in kept], tokens, part, warnings)
+            past = _Past([as_message(item) for item in kept], tokens, part)
         return past, await loop.fitted(rest - past.tokens, counter)
 
     def _prompt(
@@ -194,13 +240,6 @@ class Extension:
         for part in updates.values():
             account.add(part)
 
-    def _shortened(self, loop: Loop) -> list[str]:
-        """Return warnings for the person about what is not sent whole."""
-        short = sum(item.role == "tool" and bool(item.stands_for) for item in loop.items)
-        gone = len(loop.said) - sum(item.kind != "summary" for item in loop.items)
-        told = [f"{short} result{'s' * (short > 1)} of tools {'are' if short > 1 else 'is'} shortened"] if short else []
-        return [*told, f"{gone} earlier messages of this turn are not sent: no room is left"] if gone else told
-
 
 @dataclass(slots=True)
 class _Account:
@@ -237,6 +276,23 @@ def _account(
         else:
             account.keep(layer)
     return account
+
+
+def _notes(recall: Recall) -> list[str]:
+    return [*recall.notes, *masked_warnings((*recall.blocks, *recall.updates))]
+
+
+def _shortened(loop: Loop) -> list[str]:
+    """Return warnings for the person about what is not sent whole."""
+    short = sum(item.role == "tool" and bool(item.stands_for) for item in loop.items)
+    gone = len(loop.said) - sum(item.kind != "summary" for item in loop.items)
+    told = [f"{short} result{'s' * (short > 1)} of tools {'are' if short > 1 else 'is'} shortened"] if short else []
+    return [*told, f"{gone} earlier messages of this turn are not sent: no room is left"] if gone else told
+
+
+def _beginning(item: Item) -> Item:
+    """Return ``item`` with some thousand tokens of its content at most."""
+    return replace(item, content=item.content[: 4 * loops.LEAST_RESULT])
 
 
 def _message(text: str) -> Message:

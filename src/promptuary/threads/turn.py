@@ -117,8 +117,9 @@ class Thread:
         before = cost(past, common.counter)
         prompt = assemble(contributions, past, message)
         of_past = receipt_entries.of_history(past, history, before)
-        warnings += receipt_entries.unsent_warnings(past, history)
-        warnings += tuple(masked_warnings(block for one in contributions for block in _blocks(one)))
+        warnings += receipt_entries.unsent_warnings(len(past), history)
+        for one in contributions:
+            warnings += tuple(masked_warnings(_blocks(one)))
         stable, live = receipt_entries.of_layers(contributions)
         parts = [tools, *stable, of_past, *live, attached, words, *left_out]
         spent += standing + before
@@ -369,8 +370,8 @@ class Thread:
                 request = replace(request, in_view=[*request.in_view, *_blocks(contribution)])
             else:
                 log.notes |= dict.fromkeys(contribution.recall.notes)
-        given = shares([first for _, first in asked], history, available, self._common.room.history_share)
-        return _Shared(asked, given, request, available - sum(given.values()))
+        given, rest = shares([first for _, first in asked], history, available, self._common.room.history_share)
+        return _Shared(asked, given, request, rest)
 
     async def _contributions(self, shared: "_Shared", log: HookLog) -> tuple[list[Contribution], list[PromptPart]]:
         """Return what each layer contributes; those that want more tokens than they get are asked again."""

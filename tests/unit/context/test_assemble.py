@@ -41,65 +41,88 @@ def past(items: Sequence[Item]) -> PricedHistory:
     [
         (300, 1_000, 300, 300),
         (300, 200, 200, 300),
-        (0, 200, 0, 0),
+        (0, 200, 200, 900),
+        (0, -5, 0, 900),
         ("auto", 200, 200, 0),
         ("auto", -5, 0, 0),
         (Between(50, 100), 1_000, 100, 50),
         (Between(50), 1_000, 1_000, 50),
         (Between(50, 0), 1_000, 0, 50),
         (Between(max=70), 60, 60, 0),
+        (1_000, 2_000, 1_000, 900),
     ],
 )
-def test_a_budget_has_a_ceiling_and_a_promise(budget: Budget, available: int, most: int, least: int) -> None:
-    assert (ceiling(budget, available), promise(budget)) == (most, least)
+def test_a_budget_has_a_ceiling_and_a_promise_and_zero_is_everything(
+    budget: Budget, available: int, most: int, least: int
+) -> None:
+    assert (ceiling(budget, available), promise(budget, 900)) == (most, least)
 
 
 def test_a_room_is_what_the_reserve_leaves() -> None:
     assert (Room(1_000, 300).usable, Room(100, 300).usable) == (700, 0)
 
 
+def given_to(*contributions: Contribution, history: Sequence[Item] = (), share: float = 0.4) -> dict[str, int]:
+    """Return what each gets of a thousand tokens."""
+    layers, rest = shares(contributions, past(history), 1_000, share)
+    assert sum(layers.values()) + rest <= 1_000
+    return layers
+
+
 def test_everyone_gets_what_they_want_where_there_is_room() -> None:
-    assert shares([contribution("a", 100), contribution("b", 50, 60)], past([said(200)]), 1_000) == {"a": 100, "b": 50}
+    assert given_to(contribution("a", 100), contribution("b", 50, 60), history=[said(200)]) == {"a": 100, "b": 50}
 
 
 def test_reservations_go_first_and_the_rest_is_shared() -> None:
-    given = shares([contribution("kept", 400, 400), contribution("greedy", 5_000)], past([said(5_000)]), 1_000)
+    given = given_to(contribution("kept", 400, 400), contribution("greedy", 5_000), history=[said(5_000)])
 
     assert given["kept"] == 400
     assert given["greedy"] <= 600 * (1 - 0.4)
 
 
-def test_a_promise_holds_only_for_what_is_wanted() -> None:
-    given = shares([contribution("modest", 20, 500), contribution("greedy", 5_000)], past([]), 1_000)
+def test_room_is_left_for_the_results_of_tools_however_much_is_wanted() -> None:
+    layers, rest = shares([contribution("greedy", 5_000)], past([]), 1_000)
+    assert (layers, rest) == ({"greedy": 875}, 0)
+    layers, rest = shares([contribution("greedy", 5_000)], past([said(5_000)]), 1_000)
+    assert layers["greedy"] + rest == 875
 
-    assert given == {"modest": 20, "greedy": 980}
+
+def test_a_promise_holds_only_for_what_is_wanted() -> None:
+    assert given_to(contribution("modest", 20, 500), contribution("greedy", 5_000)) == {"modest": 20, "greedy": 858}
+
+
+def test_a_layer_whose_budget_is_zero_gets_all_that_it_wants_before_anyone_else() -> None:
+    given = given_to(contribution("whole", 950, 0), contribution("greedy", 5_000), history=[said(5_000)])
+
+    assert given["whole"] == 950
+    assert given_to(contribution("whole", 5_000, 0)) == {"whole": 1_000}
 
 
 def test_the_history_may_count_on_its_part_and_leaves_what_it_does_not_need() -> None:
-    assert shares([contribution("greedy", 5_000)], past([said(5_000)]), 1_000)["greedy"] <= 600
-    assert shares([contribution("greedy", 5_000)], past([said(5_000)]), 1_000, 0.8)["greedy"] <= 200
-    assert shares([contribution("greedy", 5_000)], past([said(100)]), 1_000) == {"greedy": 900}
+    assert given_to(contribution("greedy", 5_000), history=[said(5_000)])["greedy"] <= 600
+    assert given_to(contribution("greedy", 5_000), history=[said(5_000)], share=0.8)["greedy"] <= 200
+    assert given_to(contribution("greedy", 5_000), history=[said(100)]) == {"greedy": 775}
 
 
 def test_a_layer_that_says_more_than_its_ceiling_gets_no_more_than_that() -> None:
-    given = shares([contribution("liar", 900, 50), contribution("other", 2_000, Between(0, 80))], past([]), 1_000)
+    given = given_to(contribution("liar", 900, 50), contribution("other", 2_000, Between(0, 80)))
 
     assert given == {"liar": 50, "other": 80}
 
 
 def test_what_can_never_leave_the_history_is_taken_off_first() -> None:
     history = [said(700, pinned=True), said(5_000)]
-    given = shares([contribution("kept", 200, 200), contribution("greedy", 5_000)], past(history), 1_000)
+    given = given_to(contribution("kept", 200, 200), contribution("greedy", 5_000), history=history)
 
     assert given["kept"] == 200
     assert sum(given.values()) <= 300
-    assert shares([contribution("greedy", 500)], past([said(2_000, pinned=True)]), 1_000) == {"greedy": 0}
+    assert shares([contribution("greedy", 500)], past([said(2_000, pinned=True)]), 1_000)[0] == {"greedy": 0}
 
 
 def test_what_is_never_sent_costs_the_layers_nothing() -> None:
     unanswered = Item("1", "assistant", "word " * 500, tool_calls=(ToolCall("c", "read", "{}"),))
 
-    assert shares([contribution("a", 900)], past([unanswered]), 900) == {"a": 900}
+    assert given_to(contribution("a", 850), history=[unanswered]) == {"a": 850}
 
 
 def test_nothing_said_costs_nothing_and_an_envelope_is_counted_once() -> None:

@@ -258,3 +258,40 @@ def test_a_request_of_a_loop_is_sent_again_as_it_was_and_is_not_prepared_anew(pr
         with pytest.raises(PromptuaryError, match="are not made again"):
             promptuary.threads.rerun(window=32_000)
         assert promptuary.threads.rerun(number=1, window=32_000).messages
+
+
+def test_what_a_turn_warned_of_is_said_with_every_request_for_as_long_as_it_holds(files: Files) -> None:
+    project = files({"a.py": BODY, "AGENTS.md": "Be brief, whatever happens.\n" * 1_500})
+    with opened(project, window=8_000, reply_reserve=1_000) as promptuary:
+        first = promptuary.threads.prepare("Mend #a.py by #later.py and @file:nowhere.md")
+        about = [next(one for one in first.receipt.warnings if name in one) for name in ("later.py", "nowhere.md")]
+        cut = next(one for one in first.receipt.warnings if one.startswith("AGENTS.md is cut"))
+        second = promptuary.threads.extend(first, step(1))
+        (project / "later.py").write_text("x = 1\n")
+        third = promptuary.threads.extend(second, step(2))
+        fourth = promptuary.threads.extend(third, step(3, "word " * 3_000))
+        fifth = promptuary.threads.extend(fourth, step(4, "word " * 5_000))
+
+        assert set(second.receipt.warnings) >= {*about, cut}
+        assert about[0] not in third.receipt.warnings
+        assert set(third.receipt.warnings) >= {about[1], cut}
+        for turn in (fourth, fifth):
+            kept = [one for one in turn.receipt.warnings if one.startswith("AGENTS.md is cut")]
+            assert (len(kept), cut in kept) == (1, False)
+            assert about[1] in turn.receipt.warnings
+            assert any("results of tools need the room" in one for one in turn.receipt.warnings)
+        assert len([one for one in fifth.receipt.warnings if "shortened" in one and "result" in one]) <= 2
+
+
+def test_an_edit_changes_what_was_sent_before_only_where_that_costs_less_than_to_repeat_it(project: Path) -> None:
+    (project / "a.py").write_text("x = 0\n")
+    with opened(project) as promptuary:
+        for words, often in (("Mend it.", True), ("These are many words. " * 500, False)):
+            turn = promptuary.threads.prepare(f"#a.py {words}", thread=str(often))
+            seen = {str(turn.prompt.stable)}
+            for number in range(1, 4):
+                (project / "a.py").write_text(f"x = {number}\n")
+                turn = promptuary.threads.extend(turn, step(number))
+                seen.add(str(turn.prompt.stable))
+                assert current_files(turn.messages) == {"a.py": f"x = {number}\n"}
+            assert (len(seen) > 1) == often

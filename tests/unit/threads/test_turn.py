@@ -701,7 +701,7 @@ def about(turn: Turn, label: str) -> list[str]:
     return [warning for warning in turn.receipt.warnings if warning.startswith(label)]
 
 
-@pytest.mark.parametrize("budget", [0, 1, 4, 5, 10, Between(0, 3)])
+@pytest.mark.parametrize("budget", [1, 4, 5, 10, Between(0, 3)])
 def test_standing_content_without_room_is_in_the_receipt_and_a_warning(project: Path, budget: Any) -> None:
     layer = StaticContent(lambda: "Never delete anything. " * 20, id="rules", budget=budget)
     with opened(project, layer) as promptuary:
@@ -712,6 +712,21 @@ def test_standing_content_without_room_is_in_the_receipt_and_a_warning(project: 
     assert (entry.label, entry.status) == ("rules", "out")
     assert [one for one in turn.receipt.failures if one.layer == "rules"] == []
     assert len(about(turn, "rules is not sent: ")) == 1
+
+
+@pytest.mark.parametrize("form", ["layer", "table"])
+def test_standing_content_with_a_budget_of_zero_is_sent_whole_before_anything_else(files: Files, form: str) -> None:
+    rules = "Never delete anything.\n" * 170
+    project = files({"big.md": "word " * 3_000, "rules.md": rules})
+    layers = [StaticContent(lambda: rules, id="rules", budget=0)] if form == "layer" else []
+    if form == "table":
+        files({"promptuary.toml": '[layers.static.rules]\nfile = "rules.md"\nbudget = 0\n'})
+    with opened(project, *layers, window=1_000, reply_reserve=0) as promptuary:
+        turn = promptuary.threads.prepare("Look at #big.md")
+
+    assert rules.strip() in turn.messages[0]["content"]
+    assert turn.receipt.tokens <= 1_000
+    assert about(turn, "rules") == []
 
 
 def test_a_message_that_leaves_no_room_for_the_instructions_says_so(files: Files) -> None:

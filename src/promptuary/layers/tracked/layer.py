@@ -74,12 +74,11 @@ class _Rendered:
     budget: int
 
     def fits(self, budget: int) -> bool:
-        """Return whether this is also the recall for ``budget``: it is the same, or everything is whole and fits."""
-        if budget == self.budget:
-            return True
+        """Return whether this is also the recall for ``budget``: it fits, and more room would not make it longer."""
         # A block without a revision is a warning: that file cannot be shown.
         whole = all(block.detail is Detail.FULL or not block.source.revision for block in self.recall.blocks)
-        return whole and not self.recall.omitted and self.counter.count(self.recall.text) <= budget
+        enough = budget <= self.budget or (whole and not self.recall.omitted)
+        return enough and self.counter.count(self.recall.text) <= budget
 
     def is_of(self, tracking: Tracking, counter: TokenCounter) -> bool:
         """Return whether the recall was made from this state and with this counter.
