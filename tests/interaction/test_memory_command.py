@@ -188,7 +188,7 @@ def test_lists_are_filtered_and_cut_and_say_so(run: Run) -> None:
 
 def test_an_empty_memory_says_what_to_do(run: Run, workspace: Path) -> None:
     assert run("memory", "list") == (1, "", "no notes yet: promptuary remember TEXT writes one\n")
-    assert run("memory", "list", "--json").json == {"total": 0, "notes": []}
+    assert run("memory", "list", "--json").json == {"total": 0, "complete": True, "notes": []}
     assert run("memory", "proposals").code == 1
     assert run("memory", "search", "deploy").err == "no notes yet: promptuary remember TEXT writes one\n"
     assert list(workspace.iterdir()) == []

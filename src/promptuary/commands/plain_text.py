@@ -38,8 +38,8 @@ def plain_text(result: CommandResult, mark: str = MARK) -> str:  # noqa: C901, P
             return "\n".join(_context(result, mark))
         case results.FilesFound(words, paths):
             return "\n".join(map(one_line, paths)) or f"no file of this workspace matches {one_line(words)}"
-        case NoteList(headers, total):
-            return "\n".join(_notes(headers, total, mark))
+        case NoteList():
+            return "\n".join(_notes(result, mark))
         case results.NotesMatched():
             return "\n".join(_found_notes(result))
         case Note():
@@ -128,9 +128,13 @@ def _state(file: TrackedFile) -> str:
     return file.code.lower().replace("_", " ") or file.state
 
 
-def _notes(headers: Sequence[NoteHeader], total: int, mark: str) -> Iterator[str]:
+def _notes(listed: NoteList, mark: str) -> Iterator[str]:
+    headers, total = listed.headers, listed.total
+    if not listed.complete:
+        yield "not all notes are listed: their files are still being read; try again soon"
     if not headers:
-        yield f"nothing is remembered yet: {mark}memory write TEXT"
+        if listed.complete:
+            yield f"nothing is remembered yet: {mark}memory write TEXT"
         return
     rows = [(one.id, one.kind, (one.updated_at or one.created_at)[:_DAY], _title(one)) for one in headers]
     yield table([Column("id"), Column("kind"), Column("updated"), Column("title")], rows)

@@ -188,10 +188,11 @@ class MemoryResult(RecordResult[NoteHit]):
 
 @dataclass(frozen=True, slots=True)
 class NoteList:
-    """Notes, and how many match in all."""
+    """Notes, and how many match in all. ``complete``: no files were left that still had to be read."""
 
     headers: Sequence[NoteHeader]
     total: int
+    complete: bool = True
 
     def __iter__(self) -> Iterator[NoteHeader]:
         """Iterate over the notes."""

@@ -327,9 +327,13 @@ class IgnoreRulesCut:
 
 @dataclass(frozen=True, slots=True)
 class IndexBusy:
-    """Somebody else is writing the index: another thread of this process (``here``), or another process."""
+    """The index lacks something: another thread of this process (``here``), or another process, is writing it.
+
+    ``reason`` is why it could not be written, if that failed.
+    """
 
     here: bool = False
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,8 +396,10 @@ def note_text(note: SearchNote) -> str:
             return f"indexed by paragraphs, since parsing takes too long: {_some(paths)}"
         case IgnoreRulesCut(paths):
             return f"too many rules to apply all, so files that they should hide may be indexed: {_some(paths)}"
+        case IndexBusy(reason=reason) if reason:
+            return f"not everything was searched, since it could not be indexed: {reason}"
         case IndexBusy(here=True):
-            return "files are being indexed; the latest changes are not in the index yet"
+            return "not everything was searched: it is still being indexed; try again soon"
         case IndexBusy():
             return "another process is indexing; the latest changes are not in the index yet"
         case IndexRebuilt():

@@ -44,6 +44,7 @@ from promptuary.experiences.drafting import (
 from promptuary.experiences.search import ExperienceQuery, ExperienceSearch
 from promptuary.experiences.showing.experience_blocks import experience_block
 from promptuary.experiences.showing.selection import MOST_FOUND, selected
+from promptuary.records.service import LONG_PATIENCE
 
 _EVERY: Final = ExperienceFilter()
 _NAMED: Final = 5
@@ -147,17 +148,16 @@ class Experiences:
             raise ConfigError(f"query is a text, not {query.__class__.__name__}")
         if not lexical_only:
             self._search.embed_few()
-        return self.similar_now(
-            ExperienceQuery(
-                query,
-                checked_tags(tags),
-                limit,
-                [checked_type(type)] if type else (),
-                [checked_outcome(outcome)] if outcome else (),
-                strict_tags,
-                lexical_only,
-            )
+        asked = ExperienceQuery(
+            query,
+            checked_tags(tags),
+            limit,
+            [checked_type(type)] if type else (),
+            [checked_outcome(outcome)] if outcome else (),
+            strict_tags,
+            lexical_only,
         )
+        return self._search.find(asked, timeout=LONG_PATIENCE)
 
     def similar_now(self, query: ExperienceQuery) -> ExperienceResult:
         """Return the same for a turn, without waiting for embeddings."""

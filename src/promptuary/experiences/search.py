@@ -5,7 +5,7 @@ part of the best keep their order. The order of the first hits does not depend o
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from promptuary.core.experiences import (
@@ -69,8 +69,9 @@ class ExperienceSearch(RecordSearch[str, ExperienceIndex]):
 
     def find(self, query: ExperienceQuery, *, timeout: float = PATIENCE) -> ExperienceResult:
         """Return the experiences that match; waits up to ``timeout`` seconds for those being indexed."""
-        index = self.index_for(timeout)
-        return ExperienceResult() if index is None else search_experiences(query, index)
+        index, notes = self.index_for(timeout)
+        found = ExperienceResult() if index is None else search_experiences(query, index)
+        return replace(found, notes=(*found.notes, *notes))
 
 
 def search_experiences(query: ExperienceQuery, index: ExperienceIndex) -> ExperienceResult:

@@ -15,6 +15,7 @@ from promptuary.core.budget import TokenCounter
 from promptuary.core.experiences import Experience, ExperienceHit, ExperienceResult, strength
 from promptuary.core.layers import Between, Ending, Layer, LayerContext, Omitted, Recall, RecallRequest, Reply, Slot
 from promptuary.core.query import unquoted
+from promptuary.core.search import note_text
 from promptuary.experiences.learning.learner import LAYER
 from promptuary.experiences.showing.experience_blocks import experience_block, experience_label
 from promptuary.experiences.showing.selection import MOST_FOUND, selected, unfit
@@ -77,11 +78,11 @@ class ExperienceRecall(Layer):
         words = unquoted(asked(request.query))
         turns = {item.turn for item in request.history}
         standing = shown.standing(context.state, turns)
-        wanted, left_out = await concurrency.run(lambda: self._wanted(words, standing, context.sight))
+        wanted, left_out, remarks = await concurrency.run(lambda: self._wanted(words, standing, context.sight))
         chosen, recall = fitted(wanted, request.budget, context.counter, self._clock())
         context.state = shown.prepared(context.state, chosen)
-        recall = replace(recall, omitted=[*recall.omitted, *left_out])
-        return recall if recall.blocks or recall.omitted else None
+        recall = replace(recall, omitted=[*recall.omitted, *left_out], notes=remarks)
+        return recall if recall.blocks or recall.omitted or recall.notes else None
 
     async def store(self, reply: Reply, context: LayerContext) -> None:
         """Record what the turn shows as shown: it is in the history now."""
@@ -94,7 +95,7 @@ class ExperienceRecall(Layer):
 
     def _wanted(
         self, words: str, standing: Sequence[ShownNote], sight: "Sight | None"
-    ) -> tuple[list[WantedExperience], list[Omitted]]:
+    ) -> tuple[list[WantedExperience], list[Omitted], tuple[str, ...]]:
         def visible(one: Experience) -> bool:
             return sight is None or sight.sees_experience(one.id, one.rev)
 
@@ -114,7 +115,7 @@ class ExperienceRecall(Layer):
         chosen = selected(found)
         new = [_new(hit) for hit in chosen.shown if hit.experience.id not in there]
         left_out = [_omitted(hit, why) for hit, why in chosen.left_out if hit.experience.id not in there]
-        return [*still, *new], left_out
+        return [*still, *new], left_out, tuple(map(note_text, found.notes))
 
 
 def fitted(

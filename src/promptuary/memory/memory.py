@@ -34,6 +34,7 @@ from promptuary.core.notes import (
 )
 from promptuary.core.ports.notes import NoteFilter
 from promptuary.core.principals import Principal
+from promptuary.core.search import IndexBusy, SearchNote
 from promptuary.core.text import one_line
 from promptuary.memory.files.note_file import as_bytes, as_text
 from promptuary.memory.near import is_called, near
@@ -46,6 +47,7 @@ from promptuary.memory.recall.search import NoteQuery
 from promptuary.memory.recall.service import NoteSearch
 from promptuary.memory.recall.visible import MemoryPage, NoteKey, VisibleNotes
 from promptuary.memory.roots import Roots
+from promptuary.records.service import LONG_PATIENCE
 
 if TYPE_CHECKING:
     from promptuary.memory.transfer.formats import ForeignMemory, ForeignNote
@@ -68,7 +70,7 @@ _EVER: Final = "9999"
 _MOST_COMPARED: Final = 2_000
 """How many titles are compared with an unknown name."""
 _PATIENCE: Final = 1.0
-"""Seconds for which a call waits for a scan of the files."""
+"""Seconds for which a turn waits for a scan of the files."""
 _REST: Final = 10
 """The pause between two scans of all files, as a multiple of how long a scan took."""
 
@@ -118,7 +120,7 @@ class Memory:
         ``as_of`` is a day or a time, and returns what was known then.
         """
         check_selection(selection)
-        self.refresh()
+        complete = self.refresh(LONG_PATIENCE)
         scopes = selection.get("scopes") or ()
         books = [one for one in self._roots.existing() if not scopes or one.scope in scopes]
         if as_of is not None:
@@ -127,13 +129,13 @@ class Memory:
             at = moment(as_of)
             past = [note.header for one in books for note in notes_at(one.view, one.scope, at)]
             chosen = [header for header in past if _selected(header, selection)]
-            return NoteList(chosen[:limit], len(chosen))
+            return NoteList(chosen[:limit], len(chosen), complete)
         wanted = _filter(selection)
         headers = [header for one in books for header in one.view.headers(replace(wanted, limit=limit))]
         if len(books) > 1:
             headers.sort(key=lambda one: one.updated_at or one.created_at, reverse=True)
             headers.sort(key=lambda one: not one.pinned)
-        return NoteList(headers[:limit], sum(one.view.count(wanted) for one in books))
+        return NoteList(headers[:limit], sum(one.view.count(wanted) for one in books), complete)
 
     def find(
         self,
@@ -148,11 +150,12 @@ class Memory:
         check_selection(selection)
         if selection.get("statuses"):
             raise PromptuaryError("a search finds only active notes; leave out statuses, or list the notes with them")
-        self.refresh()
+        unread = _unread(complete=self.refresh(LONG_PATIENCE))
         if as_of is not None:
             at = moment(as_of)
             every = [note for one in self._roots.existing() for note in notes_at(one.view, one.scope, at)]
-            return found_at([note for note in every if _selected(note.header, selection)], query, limit)
+            past = found_at([note for note in every if _selected(note.header, selection)], query, limit)
+            return replace(past, notes=(*past.notes, *unread))
         tags = set(selection.get("tags") or ())
         asked = NoteQuery(
             query,
@@ -164,9 +167,9 @@ class Memory:
         )
         if not lexical_only:
             self.search.embed_few()
-        found = self.search.find(asked)
+        found = self.search.find(asked, timeout=LONG_PATIENCE)
         hits = [hit for hit in found.hits if tags <= set(hit.header.tags)][:limit]
-        return MemoryResult(hits, found.mode, found.confidence, found.notes)
+        return MemoryResult(hits, found.mode, found.confidence, (*found.notes, *unread))
 
     def history(self, key: str) -> Sequence[NoteChange]:
         """Return the changes of a note, the oldest first, even if its file is gone."""
@@ -344,16 +347,18 @@ class Memory:
         """Return the notebook of each place, for maintenance."""
         return self._roots.existing()
 
-    def refresh(self, *, wait: bool = False) -> None:
+    def refresh(self, timeout: float = _PATIENCE, *, wait: bool = False) -> bool:
         """Scan the files for changes made by hand, unless that was just done; ``wait`` always scans.
 
-        With very many files the scan continues in the background; its results serve the next call.
+        With very many files the scan continues in the background after ``timeout`` seconds: then it returns false.
         """
+        complete = True
         for notebook in self._roots.existing():
             if wait:
                 self._sync(notebook)
             elif (looking := self._looking(notebook)) is not None:
-                looking.wait(_PATIENCE)
+                complete = looking.wait(timeout) and complete
+        return complete
 
     def _looking(self, notebook: Notebook) -> "concurrency.Task[None] | None":
         """Return the running scan; ``None`` if one was just done."""
@@ -383,8 +388,9 @@ class Memory:
 
     def search_now(self, query: NoteQuery) -> MemoryResult:
         """Return the best matching notes, after a scan for changes made by hand."""
-        self.refresh()
-        return self.search.find(query)
+        unread = _unread(complete=self.refresh())
+        found = self.search.find(query)
+        return replace(found, notes=(*found.notes, *unread))
 
     def changed(self, scope: NoteScope, notes: Collection[str]) -> None:
         """Schedule an update of the index and the lists after a change. Returns at once."""
@@ -467,7 +473,7 @@ class Memory:
         """Return a note by its id or path. All files are scanned only if it is unknown."""
         found = self._recorded(key)
         if found is None:
-            self.refresh()
+            self.refresh(LONG_PATIENCE)
             found = self._recorded(key)
         return found
 
@@ -525,6 +531,10 @@ class Memory:
         headers = [header for one in self._roots.existing() for header in one.view.headers(every)]
         found = [f"{header.id} ({one_line(header.title)[:60]})" for header in near(wanted, headers)]
         return f"is it {' or '.join(found)}?" if found else "`promptuary memory list` shows which there are"
+
+
+def _unread(*, complete: bool) -> tuple[SearchNote, ...]:
+    return () if complete else (IndexBusy(here=True),)
 
 
 def _filter(selection: NoteSelection) -> NoteFilter:

@@ -1,8 +1,8 @@
 """The search of records as a service: opened when there is a record, updated in the background.
 
-A writer reports which records changed, and continues. A search waits briefly for pending records, and finds what is
-indexed by then. Once per process everything is compared, since another process may have been killed before it indexed
-what it wrote. Nothing is embedded while somebody waits.
+A writer reports which records changed, and continues. A search waits for pending records; if they take too long, it
+finds what is indexed by then and says that this is not everything. Once per process everything is compared, since
+another process may have been killed before it indexed what it wrote. Nothing is embedded while somebody waits.
 """
 
 import logging
@@ -13,6 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from promptuary import concurrency
 from promptuary.core.errors import PromptuaryError
+from promptuary.core.search import IndexBusy, SearchNote
 from promptuary.records.index import Key, RecordIndex
 
 logger = logging.getLogger(__name__)
@@ -23,8 +24,12 @@ more processor time than the writes, and writers would have to wait for both."""
 _AT_LAST: Final = 5.0
 """Seconds after which they are indexed even while more is written."""
 _FEW: Final = 64
-PATIENCE: Final = 1.0
-"""Seconds that a search waits for records that are being indexed: most are done much sooner."""
+_EMBED_SECONDS: Final = 1.0
+PATIENCE: Final = 4.0
+"""Seconds that the search of a turn waits for records that are being indexed: most are done much sooner."""
+LONG_PATIENCE: Final = 30.0
+"""The same if a person asked for the search itself."""
+_PAUSE: Final = 0.05
 
 
 Index = TypeVar("Index", bound=RecordIndex[Any])
@@ -45,6 +50,7 @@ class RecordSearch(Generic[Key, Index]):
         self._embedding: concurrency.Task[None] | None = None
         self._changed: set[Key] = set()
         self._compared = False
+        self._failure = ""
         self._closing = False
         self._hurry = threading.Event()
         self._writes = concurrency.Bustle(_LINGER, _AT_LAST)
@@ -56,21 +62,29 @@ class RecordSearch(Generic[Key, Index]):
             self._changed.update(keys)
             self._start()
 
-    def index_for(self, timeout: float) -> Index | None:
-        """Return the index for a search; ``timeout`` is how many seconds to wait for pending records.
+    def index_for(self, timeout: float) -> tuple[Index | None, tuple[SearchNote, ...]]:
+        """Return the index for a search; ``None`` if there is no record.
 
-        ``None`` if there is no record.
+        ``timeout`` is how many seconds to wait for pending records; a note says if they are not in the index then.
         """
-        if (indexing := self._started()) is not None:
-            indexing.wait(timeout)
-        return self._opened()
+        deadline = time.monotonic() + timeout
+        while (indexing := self._started()) is not None:
+            if not indexing.wait(max(0.0, deadline - time.monotonic())):
+                return self._opened(), (IndexBusy(here=True),)
+            if self._failure:
+                return self._opened(), (IndexBusy(here=True, reason=self._failure),)
+            if self._changed or not self._compared:
+                if time.monotonic() > deadline:
+                    return self._opened(), (IndexBusy(),)
+                time.sleep(_PAUSE)  # another process is writing the index
+        return self._opened(), ()
 
     def embed_few(self) -> None:
         """Embed what lacks a vector if that is quick; otherwise a short-lived process would never do it."""
         try:
             self.index_for(PATIENCE)
             began = time.monotonic()
-            self.embed(lambda count: count < _FEW and time.monotonic() - began < PATIENCE)
+            self.embed(lambda count: count < _FEW and time.monotonic() - began < _EMBED_SECONDS)
         except PromptuaryError as error:  # searches continue by words
             logger.warning("%s could not be embedded: %s", self._what, error)
 
@@ -178,9 +192,11 @@ class RecordSearch(Generic[Key, Index]):
         try:
             index = self._opened()
             done = index is None or (index.sync() if everything else index.update(keys))
-        except Exception:  # nobody waits for this thread; searches find what is indexed
+        except Exception as error:  # searches find what is indexed, and say why that is not everything
+            self._failure = str(error) or type(error).__name__
             logger.exception("%s could not be indexed", self._what)
             return False
+        self._failure = ""
         self._compared = self._compared or done
         return done
 

@@ -83,7 +83,7 @@ def test_the_place_of_any_file_is_read_back_as_that_file_and_those_lines(path: s
     ("note", "text"),
     [
         (IndexBusy(), "another process is indexing; the latest changes are not in the index yet"),
-        (IndexBusy(here=True), "files are being indexed; the latest changes are not in the index yet"),
+        (IndexBusy(here=True), "not everything was searched: it is still being indexed; try again soon"),
         (IndexRebuilt(), "the index was damaged and has been rebuilt; nothing was lost"),
         (SearchedByWordsOnly("the service is away"), "searched by words only: the service is away"),
         (FolderHeld("/a", "missing"), "/a is missing; its entries in the index were kept"),

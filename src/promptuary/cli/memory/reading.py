@@ -72,7 +72,9 @@ def list_notes(promptuary: Promptuary, options: argparse.Namespace) -> int:
         print(header_table(listed.headers, now=now))
     if len(listed.headers) < listed.total:
         say(f"{len(listed.headers):,} of {listed.total:,} notes; --limit N shows more", quiet=options.quiet)
-    if not listed.headers:
+    if not listed.complete:
+        say("not all notes are listed: their files are still being read; try again soon", quiet=options.quiet)
+    elif not listed.headers:
         say(_why_none(promptuary, is_filtered=bool(wanted) or options.as_of is not None), quiet=options.quiet)
     return DONE if listed.headers else NOTHING
 
@@ -102,7 +104,7 @@ def search(promptuary: Promptuary, options: argparse.Namespace) -> int:
     elif result.hits:
         words = query_words(query)
         print("\n\n".join(_found(number, hit, words, options) for number, hit in enumerate(result.hits, 1)))
-    if result.hits or promptuary.memory.list(limit=0).total:
+    if result.hits or result.notes or promptuary.memory.list(limit=0).total:
         _say_how(query, result, options)
     else:
         say(_why_none(promptuary, is_filtered=False), quiet=options.quiet)

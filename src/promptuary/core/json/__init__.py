@@ -293,7 +293,8 @@ def memory_note_json(note: Note) -> dict[str, Any]:
 
 def memory_list_json(listed: NoteList) -> dict[str, Any]:
     """Return what ``memory list --json`` prints."""
-    return {"total": listed.total, "notes": [note_header_json(header) for header in listed.headers]}
+    headers = [note_header_json(header) for header in listed.headers]
+    return {"total": listed.total, "complete": listed.complete, "notes": headers}
 
 
 def memory_search_json(query: str, result: MemoryResult, *, explain: bool = False) -> dict[str, Any]:

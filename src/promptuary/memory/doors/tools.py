@@ -15,6 +15,7 @@ from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.notes import LEGACY_KINDS, Note, NoteDraft, NoteHeader, NoteHit, new_note_id
 from promptuary.core.ports.json_answers import wrong_arguments
+from promptuary.core.search import note_text
 from promptuary.memory.doors.turn_memory import TurnMemory
 from promptuary.memory.recall.digest import is_external
 from promptuary.memory.recall.freshness import freshness
@@ -119,7 +120,8 @@ class MemoryTools:
             return {"error": "give exactly one of query, memory_id and relative_path"}
         if "query" in wanted:
             found = self._memory.find(wanted["query"], limit=_MOST_HITS)
-            return {"answers": found.answers, "memories": [self._hit(hit) for hit in found.hits]}
+            said = {"notes": list(map(note_text, found.notes))} if found.notes else {}
+            return {"answers": found.answers, "memories": [self._hit(hit) for hit in found.hits], **said}
         (key,) = wanted.values()
         note = self._memory.exact(key)
         if note is None:

@@ -1,6 +1,7 @@
 """The search of notes as a service, over an index that is updated after writes."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from promptuary.core.notes import MemoryResult
 from promptuary.memory.recall.index import NoteIndex
@@ -17,5 +18,6 @@ class NoteSearch(RecordSearch[NoteKey, NoteIndex]):
 
     def find(self, query: NoteQuery, *, timeout: float = PATIENCE) -> MemoryResult:
         """Return the best matching notes; ``timeout`` is how many seconds to wait for notes that are being indexed."""
-        index = self.index_for(timeout)
-        return MemoryResult() if index is None else search_notes(query, index)
+        index, notes = self.index_for(timeout)
+        found = MemoryResult() if index is None else search_notes(query, index)
+        return replace(found, notes=(*found.notes, *notes))

@@ -2,9 +2,11 @@
 
 import threading
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from promptuary.core.ports.models import Purpose
+from promptuary.core.search import IndexBusy, note_text
 from promptuary.memory.recall.index import NoteIndex
 from promptuary.memory.recall.search import NoteQuery
 from promptuary.memory.recall.service import NoteSearch
@@ -74,17 +76,59 @@ def test_what_a_killed_process_did_not_index_is_found_by_the_next(tmp_path: Path
     search.close()
 
 
-def test_while_another_process_writes_the_search_goes_on_and_what_is_left_is_indexed_later(tmp_path: Path) -> None:
+def test_while_another_process_writes_the_search_says_so_and_what_is_left_is_indexed_later(tmp_path: Path) -> None:
     shelf = Shelf(note("heron", "A heron."))
     other = index_at(tmp_path / "index", shelf)
     other.sync()
     shelf.put(RAVEN)
     search = service(tmp_path / "index", shelf)
     with other.backend.index.writing():
-        assert found(search, "raven") == []
-        assert found(search, "heron") == ["heron"]
+        first, second = (search.find(NoteQuery(words), timeout=0.2) for words in ("raven", "heron"))
+        assert (first.hits, [type(one) for one in first.notes]) == ([], [IndexBusy])
+        assert [hit.header.id for hit in second.hits] == ["heron"]
 
     assert found(search, "raven") == ["raven"]
+    search.close()
+
+
+def test_a_search_waits_for_another_process_that_writes_the_index(tmp_path: Path) -> None:
+    shelf = Shelf(note("heron", "A heron."))
+    other = index_at(tmp_path / "index", shelf)
+    other.sync()
+    shelf.put(RAVEN)
+    search = service(tmp_path / "index", shelf)
+    with ExitStack() as stack:
+        stack.enter_context(other.backend.index.writing())
+        ending = threading.Timer(1.2, stack.close)
+        ending.start()
+
+        assert [hit.header.id for hit in search.find(NoteQuery("raven")).hits] == ["raven"]
+        ending.join()
+    search.close()
+
+
+def test_a_search_says_why_notes_could_not_be_indexed_and_tries_again_next_time(tmp_path: Path) -> None:
+    shelf, broken = Shelf(RAVEN), [OSError(28, "No space left on device")]
+
+    def open_index() -> NoteIndex:
+        index = index_at(tmp_path, shelf)
+        reading = index.notes.read
+
+        def read(key: NoteKey) -> object:
+            if broken:
+                raise broken.pop()
+            return reading(key)
+
+        object.__setattr__(index.notes, "read", read)
+        return index
+
+    search = NoteSearch(shelf.visible(), open_index)
+    (said,) = search.find(NoteQuery("raven")).notes
+    assert "not everything was searched" in note_text(said)
+    assert "No space left on device" in note_text(said)
+
+    again = search.find(NoteQuery("raven"))
+    assert ([hit.header.id for hit in again.hits], again.notes) == (["raven"], ())
     search.close()
 
 
@@ -103,7 +147,8 @@ def test_a_search_does_not_wait_for_long_for_notes_that_are_being_indexed(tmp_pa
         return index
 
     search = NoteSearch(shelf.visible(), open_index)
-    assert search.find(NoteQuery("raven"), timeout=0.01).hits == []
+    early = search.find(NoteQuery("raven"), timeout=0.01)
+    assert (early.hits, early.notes) == ([], (IndexBusy(here=True),))
     released.set()
 
     assert found(search, "raven") == ["raven"]
