@@ -190,11 +190,20 @@ class Promptuary:
         return self._calls.run(lambda: self._core.kept.backup(path, everywhere=everywhere, force=force))
 
     def restore(
-        self, path: str | Path, *, everywhere: bool = False, force: bool = False, dry_run: bool = False
+        self,
+        path: str | Path,
+        *,
+        everywhere: bool = False,
+        force: bool = False,
+        config: bool = False,
+        dry_run: bool = False,
     ) -> KeptReport:
-        """Restore a backup. Unless ``force`` is set, nothing is done if a file exists with other content."""
+        """Restore a backup; its configuration only with ``config``.
+
+        Unless ``force`` is set, nothing is done if a file exists with other content.
+        """
         return self._calls.run(
-            lambda: self._core.kept.restore(path, everywhere=everywhere, force=force, dry_run=dry_run)
+            lambda: self._core.kept.restore(path, everywhere=everywhere, force=force, config=config, dry_run=dry_run)
         )
 
     def purge(self, *, everywhere: bool = False, models: bool = False, dry_run: bool = False) -> KeptReport:

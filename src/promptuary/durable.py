@@ -178,14 +178,17 @@ def locked(path: str | Path, *, timeout: float | None = 10.0, dir_fd: int | None
         os.close(descriptor)
 
 
-def remove_leftovers(folder: Path, *, older_than: float = 3600.0) -> None:
+def remove_leftovers(folder: int | Path, *, older_than: float = 3600.0) -> None:
     """Remove temporary files that killed processes left in ``folder``, once they are ``older_than`` seconds old."""
-    with suppress(OSError), opened_folder(folder) as descriptor:
-        for name in leftovers(descriptor):
-            with suppress(OSError):
-                age = time.time() - os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mtime
-                if age >= older_than:
-                    os.unlink(name, dir_fd=descriptor)
+    if isinstance(folder, Path):
+        with suppress(OSError), opened_folder(folder) as descriptor:
+            remove_leftovers(descriptor, older_than=older_than)
+        return
+    for name in leftovers(folder):
+        with suppress(OSError):
+            age = time.time() - os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime
+            if age >= older_than:
+                os.unlink(name, dir_fd=folder)
 
 
 def leftovers(folder: int) -> list[str]:

@@ -215,11 +215,20 @@ class Promptuary:
         return await concurrency.run(lambda: self._core.kept.backup(path, everywhere=everywhere, force=force))
 
     async def restore(
-        self, path: str | Path, *, everywhere: bool = False, force: bool = False, dry_run: bool = False
+        self,
+        path: str | Path,
+        *,
+        everywhere: bool = False,
+        force: bool = False,
+        config: bool = False,
+        dry_run: bool = False,
     ) -> KeptReport:
-        """Restore a backup. Unless ``force`` is set, nothing is done if a file exists with other content."""
+        """Restore a backup; its configuration only with ``config``.
+
+        Unless ``force`` is set, nothing is done if a file exists with other content.
+        """
         return await concurrency.run(
-            lambda: self._core.kept.restore(path, everywhere=everywhere, force=force, dry_run=dry_run)
+            lambda: self._core.kept.restore(path, everywhere=everywhere, force=force, config=config, dry_run=dry_run)
         )
 
     async def purge(self, *, everywhere: bool = False, models: bool = False, dry_run: bool = False) -> KeptReport:

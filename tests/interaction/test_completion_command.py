@@ -63,7 +63,8 @@ def test_a_script_knows_every_command_action_and_flag(shell: str, capsys: pytest
         ("promptuary thread rep", {"replay"}),
         ("promptuary expand --mod", {"--model", "--model-url"}),
         ("promptuary expand @file:ap", {"app.py"}),
-        ('promptuary expand "look at @file:ap', {"app.py"}),
+        # bash replaces everything after the quote
+        ('promptuary expand "look at @file:ap', {"look", "at", '@file:app.py"'}),
     ],
 )
 def test_bash_completes(typed: str, offered: set[str], environment: dict[str, str], tmp_path: Path) -> None:

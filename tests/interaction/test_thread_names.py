@@ -1,13 +1,36 @@
 """A thread gets another name on the command line, and keeps all that it has."""
 
+import asyncio
 import json
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+from typing import Final
 
 import pytest
 
+from promptuary import engine
 from promptuary.blocking import Promptuary
+from promptuary.commands.plain_text import plain_text
+from promptuary.commands.run import run_command
+from promptuary.config.gateways import NamedGateway
 from promptuary.core.errors import ConflictError, PromptuaryError
+from promptuary.core.messages import Item
+from promptuary.core.ports.threads import ThreadChange
+from promptuary.core.principals import LOCAL
+from promptuary.core.threads import thread_name
+from promptuary.gateways.people import thread_of
+from promptuary.gateways.port import Inbound
+from promptuary.integrations.conversation import Conversation
+from promptuary.mcp.tools import CALLS, ToolRequest
+from promptuary.models.chat.scripted_replies import ScriptedReplies
+from promptuary.storage.sqlite.state import SqliteState
 from tests.interaction.conftest import Run
+
+ODD: Final = (
+    *("$(touch${IFS}PWNED)", "`id`", "a;b", "a|b", "a&b", "<(x)", "a>b", "{a,b}", "*"),
+    *("a?", "[x]", "it's", '"x', "a\\b", "!x", "~", "#1", "^x"),
+)
 
 
 def test_a_thread_keeps_its_history_turns_attachments_and_waiting_turn_under_another_name(run: Run) -> None:
@@ -91,3 +114,88 @@ def test_a_turn_of_before_cannot_be_finished_into_a_thread_of_the_old_name(tmp_p
         assert waiting is not None
         p.threads.finish(waiting, "Hi.")
         assert [one.content for one in p.threads.history(thread="new")] == ["Hello", "Hi."]
+
+
+Made = Callable[[Promptuary, str], object]
+_EXPORT: Final = {"format": "promptuary-thread", "version": 1, "items": [], "tracked": [], "turns": []}
+_LIBRARY: Final[dict[str, Made]] = {
+    "prepare": lambda p, name: p.threads.prepare("Hello", thread=name),
+    "run": lambda p, name: p.threads.run("Hello", ScriptedReplies(["Hi."]), thread=name),
+    "preview": lambda p, name: p.threads.preview("Hello", thread=name),
+    "attach": lambda p, name: p.threads.attach("a.py", thread=name),
+    "attach_document": lambda p, name: p.threads.attach_document("a.txt", b"text", thread=name),
+    "rename": lambda p, name: p.threads.rename(thread="main", name=name),
+    "import": lambda p, name: p.threads.import_(json.dumps({**_EXPORT, "thread": name})),
+    "import as": lambda p, name: p.threads.import_(json.dumps({**_EXPORT, "thread": "x"}), thread=name),
+    "session": lambda p, name: p.sessions.create(name),
+    "session of a thread": lambda p, name: p.sessions.create("plan", thread=name),
+    "framework": lambda p, name: Conversation(p, thread=name).request("Hello", []),
+}
+
+
+@pytest.mark.parametrize("door", _LIBRARY)
+def test_no_door_of_the_library_makes_a_thread_whose_name_a_shell_would_read(tmp_path: Path, door: str) -> None:
+    (tmp_path / "a.py").write_text("a = 1\n", encoding="utf-8")
+    with Promptuary.open(tmp_path, embedder="none") as p:
+        p.threads.finish(p.threads.prepare("Hello"), "Hi.")
+        for name in ODD:
+            with pytest.raises(PromptuaryError, match="because shells give a meaning to"):
+                _LIBRARY[door](p, name)
+        assert [one.id for one in p.threads.list()] == ["main"]
+        assert p.sessions.list() == []
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_no_command_makes_a_thread_whose_name_a_shell_would_read(run: Run, name: str, tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(json.dumps({**_EXPORT, "thread": name}), encoding="utf-8")
+    run("expand", "-t", "main", "Hello")
+    for words in (
+        ("expand", "-t", name, "Hello"),
+        ("ask", "-t", name, "Hello", "--model", "none"),
+        ("context", "add", "a.py", "-t", name),
+        ("thread", "rename", "main", name),
+        ("thread", "import", "t.json"),
+        ("session", "create", name),
+        ("session", "create", "plan", "--thread", name),
+    ):
+        code, _, err = run(*words)
+        assert (code != 0, "because shells give a meaning to" in err) == (True, True), (words, err)
+    assert [one["id"] for one in json.loads(run("thread", "list", "--json")[1])] == ["main"]
+
+
+def test_neither_chat_nor_mcp_nor_gateway_makes_such_a_thread(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("a = 1\n", encoding="utf-8")
+
+    async def tried() -> None:
+        async with engine.Promptuary.open(tmp_path, embedder="none") as p:
+            for name in ODD:
+                said = plain_text(await run_command(p, f"/thread {name}"))
+                assert "because shells give a meaning to" in said
+                for tool, given in (("expand_references", {"text": "Hello"}), ("track_file", {"path": "a.py"})):
+                    request = ToolRequest(p, {**given, "thread": name}, None, None)  # type: ignore[arg-type]
+                    with pytest.raises(PromptuaryError, match="because shells give a meaning to"):
+                        await CALLS[tool](request)
+            assert await p.threads.list() == ()
+
+    asyncio.run(tried())
+    for chat, thread in (("-100123", ""), ("C0A1", "1700000000.000100"), ("42", "7")):
+        message = Inbound(chat, "1", "u", "Hi", thread)
+        for gateway in ("telegram", "my-bot.2"):
+            thread_name(thread_of(NamedGateway(gateway, "slack"), message))
+
+
+def test_a_thread_that_an_earlier_version_made_is_read_used_renamed_and_removed(run: Run, tmp_path: Path) -> None:
+    run("expand", "-t", "main", "Hello")
+    with closing(SqliteState(tmp_path / ".promptuary" / "state.db")) as state:
+        for number, name in enumerate(ODD):
+            state.threads(LOCAL).apply(ThreadChange(name, items=[Item(f"i{number}", "user", "Once said")]))
+
+    assert set(run("thread", "list", "-q")[1].splitlines()) == {"main", *ODD}
+    for number, name in enumerate(ODD):
+        assert "Once said" in run("thread", "history", "-t", name)[1]
+        assert run("expand", "-t", name, "Hello")[0] == 0
+        assert run("thread", "export", "-t", name)[0] == 0
+        assert run("thread", "rename", name, f"new {number}")[0] == 0 if number % 2 else True
+        left = f"new {number}" if number % 2 else name
+        assert run("thread", "rm", "-t", left, "--yes")[0] == 0
+    assert run("thread", "list", "-q")[1] == "main\n"

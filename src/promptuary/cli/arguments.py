@@ -284,6 +284,7 @@ def add_backup(parser: argparse.ArgumentParser) -> None:
 def add_restore(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``restore``."""
     add_backup(parser)
+    parser.add_argument("--config", action="store_true", help="install the configuration of the backup, too")
     parser.add_argument("--dry-run", action="store_true", help="only print what would be restored")
 
 

@@ -157,7 +157,7 @@ def in_prompt(contents: Iterable[str], standing: Iterable[Item]) -> Iterator[Ite
 class KeptFile:
     """A file or folder that Promptuary owns: what it is, where it is, and its size.
 
-    ``action`` is what a restore does with it: "new", "same", or "replaced".
+    ``action`` is what a restore does with it: "new", "same", "replaced" or "left out".
     """
 
     what: str

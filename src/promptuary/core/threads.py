@@ -1,7 +1,7 @@
 """Values that describe threads: what is attached to them, how long their histories are, and past turns."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -11,16 +11,26 @@ from promptuary.core.ports.threads import TurnRecord
 from promptuary.core.receipts import Receipt, ReceiptEntry
 
 _LONGEST_NAME: Final = 200
+_SHELL: Final = frozenset("!\"#$&'()*;<>?[\\]^`{|}~")
+"""The characters to which shells give a meaning: names are offered by completion, and copied into commands."""
 
 FileState = Literal["ok", "empty", "missing", "deleted", "error"]
 """``missing``: it never existed; ``deleted``: it existed before."""
 
 
-def thread_name(name: str) -> str:
-    """Return ``name``. Raises ``PromptuaryError`` if it cannot name a thread."""
-    if not name or not name.isprintable() or len(name) > _LONGEST_NAME:
+def thread_name(name: str, existing: Callable[[], Collection[str]] = tuple, *, what: str = "thread") -> str:
+    """Return ``name``. Raises ``PromptuaryError`` if it cannot name a thread.
+
+    A name with characters of the shell stands only for a thread that exists: earlier versions made such threads.
+    """
+    if not name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
         shown = name if len(name) <= _LONGEST_NAME else f"{name[:20]}…"
-        raise PromptuaryError(f"{shown!r} cannot name a thread; use up to {_LONGEST_NAME} printable characters")
+        raise PromptuaryError(f"{shown!r} cannot name a {what}; use up to {_LONGEST_NAME} printable characters")
+    if not _SHELL.isdisjoint(name) and name not in existing():
+        raise PromptuaryError(
+            f"{name!r} cannot name a {what}, because shells give a meaning to {''.join(sorted(_SHELL & set(name)))}; "
+            "use letters, digits, blanks and any of -_.,:/@+=%"
+        )
     return name
 
 

@@ -17,6 +17,7 @@ from promptuary.core.ports.sessions import SessionStore
 from promptuary.core.ports.threads import ThreadStore
 from promptuary.core.sessions import WORKSPACE, Choice, Pins, Session, SessionReport, Sight, difference, named
 from promptuary.core.text import one_line
+from promptuary.core.threads import thread_name
 from promptuary.memory.memory import Memory
 from promptuary.sessions.files import file_pins, files_now
 from promptuary.sessions.memory import note_pins, page_pins
@@ -28,7 +29,6 @@ Wanted = Literal["all", "none"] | Sequence[str]
 PinExperiences = Callable[[Sequence[str] | None], Mapping[str, str]]
 """Returns the revisions of all experiences, or of some by id. Raises ``PromptuaryError`` for an unknown one."""
 
-_LONGEST_NAME: Final = 200
 _COMPARED: Final = 20_000
 """How many paths are compared with a root that does not exist."""
 _CACHED: Final = 8
@@ -65,9 +65,8 @@ class Sessions:
         memory: bool = True,
     ) -> Session:
         """Create a session, and pin what it may see at its current revision. Raises ``PromptuaryError`` on failure."""
-        _check_name(name, "session")
-        thread = name if thread is None else thread
-        _check_name(thread, "thread")
+        thread_name(name, what="session")
+        thread = thread_name(name if thread is None else thread)
         self._check_free(name, thread)
         now = self._clock()
         session = Session(
@@ -246,11 +245,6 @@ class Sessions:
         else:
             advice = "there are none yet: `promptuary session create NAME` makes one"
         return UnknownSessionError(f"there is no session {name[:80]!r}; {advice}")
-
-
-def _check_name(name: str, what: str) -> None:
-    if not name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
-        raise PromptuaryError(f"{name[:80]!r} cannot name a {what}; use up to {_LONGEST_NAME} printable characters")
 
 
 def _choice(what: str, wanted: Wanted) -> Choice:

@@ -90,15 +90,15 @@ class Threads:
 
     async def prepare(self, text: str, *, thread: str, pasted: Pasted = ()) -> Turn:
         """Assemble a turn: what is in the window of the thread, and what ``text`` refers to."""
-        return await self._thread(thread).prepare(text, pasted)
+        return await (await self._known(thread)).prepare(text, pasted)
 
     async def finish(self, turn: Turn, reply: Answer, *, cost: float | None) -> Receipt:
         """Record the reply to a turn."""
-        return await self._thread(turn.thread).finish(turn, reply, cost)
+        return await (await self._known(turn.thread)).finish(turn, reply, cost)
 
     async def extend(self, turn: Turn, answer: Answer) -> Turn:
         """Return the next request of a turn."""
-        return await self._thread(turn.thread).extend(turn, answer)
+        return await (await self._known(turn.thread)).extend(turn, answer)
 
     async def run(
         self,
@@ -123,11 +123,11 @@ class Threads:
         window = answering.window or self._options.room.window
         if thread is None:
             return await Run(self._unrecorded(window), answering, options, lambda: None).answer(text, pasted)
-        name = thread_name(thread)
-        other = window != self._options.room.window
-        one = Thread(name, self._past.for_window(window)) if other else self._thread(name)
-        async with self._held(name):
-            requeue = await concurrency.run(lambda: queued_again(self._options.store, name))
+        one = await self._known(thread)
+        if window != self._options.room.window:
+            one = Thread(thread, self._past.for_window(window))
+        async with self._held(thread):
+            requeue = await concurrency.run(lambda: queued_again(self._options.store, thread))
             return await Run(one, answering, options, requeue).answer(text, pasted)
 
     async def preview(self, text: str, tools: Sequence[Tool], *, thread: str | None, pasted: Pasted) -> Turn:
@@ -135,8 +135,9 @@ class Threads:
         specs, window = [tool.spec for tool in tools], self._options.room.window
         if thread is None:
             return await self._unrecorded(window).prepare(text, pasted, specs)
+        await self._known(thread)
         scratch = self._past.rehearsal(window)
-        return await previewed(text, thread_name(thread), self._options.store, scratch, pasted=pasted, tools=specs)
+        return await previewed(text, thread, self._options.store, scratch, pasted=pasted, tools=specs)
 
     def _unrecorded(self, window: int) -> Thread:
         """Return a thread that is not stored and that belongs to no session."""
@@ -149,14 +150,14 @@ class Threads:
     async def abandon(self, turn: Turn) -> None:
         """End a turn without a reply, unless a model is answering it now."""
         async with self._held(turn.thread):
-            await self._thread(turn.thread).abandon(turn)
+            await (await self._known(turn.thread)).abandon(turn)
 
     def _held(self, thread: str) -> AbstractAsyncContextManager[None]:
         return concurrency.held(lambda: self._database.answering(self._options.principal, thread))
 
     async def compact(self, *, thread: str) -> CompactedThread:
         """Compact the history of a thread now."""
-        return await self._thread(thread).compact()
+        return await (await self._known(thread)).compact()
 
     async def undo(self, *, thread: str) -> UndoneTurn:
         """Undo the last turn of a thread."""
@@ -166,7 +167,7 @@ class Threads:
             requests = (*pending.earlier, pending.number)
             undone = UndoneTurn(thread, pending.number, pending.text, "", answered=False, messages=0, requests=requests)
             return await concurrency.run(lambda: self._given_back(undone, pending.root))
-        return await concurrency.run(lambda: self._undo(thread_name(thread)))
+        return await concurrency.run(lambda: self._undo(self._named(thread)))
 
     def _undo(self, thread: str) -> UndoneTurn:
         store = self._options.store
@@ -188,7 +189,8 @@ class Threads:
         sight = await concurrency.run(lambda: self._options.sight(thread))
         if sight is not None:
             sight.check_open()
-        await self._attachments(thread).add(word, sight)
+        attachments = await concurrency.run(lambda: self._attachments(thread))
+        await attachments.add(word, sight)
 
     def attach_document(self, name: str, data: bytes, *, thread: str) -> str:
         """Queue a document for the next message of a thread."""
@@ -212,7 +214,7 @@ class Threads:
 
     def waiting(self, *, thread: str) -> Waiting:
         """Return what is queued for the next message of a thread."""
-        return waiting(self._options.store, thread_name(thread))
+        return waiting(self._options.store, self._named(thread))
 
     def list(self) -> Sequence[ThreadInfo]:
         """Return every thread, the most recently used first."""
@@ -220,15 +222,15 @@ class Threads:
 
     def turns(self, *, thread: str) -> Sequence[TurnRecord]:
         """Return the turns of a thread in the order of their numbers."""
-        return self._ledger.turns(thread_name(thread))
+        return self._ledger.turns(self._named(thread))
 
     def history(self, *, thread: str, everything: bool) -> Sequence[Item]:
         """Return the history of a thread."""
-        return self._ledger.history(thread_name(thread), everything=everything)
+        return self._ledger.history(self._named(thread), everything=everything)
 
     def replay(self, *, thread: str, number: int | None, fetch: bool) -> Replay:
         """Return a past turn as it was sent."""
-        return self._ledger.replay(thread_name(thread), number, fetch=fetch)
+        return self._ledger.replay(self._named(thread), number, fetch=fetch)
 
     async def rerun(self, *, thread: str, number: int | None, window: int | None, model: str | None) -> Rerun:
         """Run a past turn again, for another window or by another model; nothing is recorded."""
@@ -249,7 +251,7 @@ class Threads:
 
     def sources(self, *, thread: str, number: int | None) -> Sequence[AuditRow]:
         """Return what a turn was based on."""
-        turn = self._ledger.turn(thread_name(thread), number)
+        turn = self._ledger.turn(self._named(thread), number)
         return self._auditor.sources(turn.thread, turn.number)
 
     def prune(self, older_than_days: float, *, thread: str | None, dry_run: bool) -> Pruned:
@@ -258,12 +260,12 @@ class Threads:
         if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= _LONGEST_AGO:
             raise PromptuaryError(f"older_than_days must be a number of days, 0 or more, not {given!r}")
         before = datetime.now(UTC) - timedelta(days=older_than_days)
-        name = None if thread is None else thread_name(thread)
+        name = None if thread is None else self._named(thread)
         return self._options.store.prune(before.strftime("%Y-%m-%dT%H:%M:%S"), thread=name, dry_run=dry_run)
 
     def remove(self, *, thread: str) -> Pruned:
         """Remove a thread as a whole."""
-        store, name = self._options.store, thread_name(thread)
+        store, name = self._options.store, self._named(thread)
         if name not in {one.id for one in store.threads()}:
             raise PromptuaryError(f"there is no thread {name!r}")
         self._threads.pop(name, None)
@@ -271,7 +273,7 @@ class Threads:
 
     def rename(self, *, thread: str, name: str) -> None:
         """Rename a thread, and update what refers to it."""
-        before, after, principal = thread_name(thread), thread_name(name), self._options.principal
+        before, after, principal = self._named(thread), self._named(name), self._options.principal
         if self._past.memory_by_thread:
             raise PromptuaryError(
                 "notes are kept by thread here (memory_folder has {thread}): under another name it would lose its own"
@@ -286,7 +288,7 @@ class Threads:
 
     def export(self, *, thread: str, form: ExportForm, file: Path | None, force: bool) -> str:
         """Return a thread as text, and write it to ``file``."""
-        store, name = self._options.store, thread_name(thread)
+        store, name = self._options.store, self._named(thread)
         if name not in {one.id for one in store.threads()}:
             raise PromptuaryError(f"there is no thread {name!r}")
         if form not in get_args(ExportForm):
@@ -313,7 +315,7 @@ class Threads:
         if len(text) > exchange.LARGEST:
             raise PromptuaryError(f"the export is longer than {exchange.LARGEST:,} characters")
         read, store = exchange.from_text(text), self._options.store
-        name = thread_name(read.thread if thread is None else thread)
+        name = self._named(read.thread if thread is None else thread)
         with self._database.transaction():
             if name in {one.id for one in store.threads()}:
                 raise ConflictError(f"There is a thread {name!r} already; import it under another name.")
@@ -340,7 +342,7 @@ class Threads:
 
     def totals(self, *, thread: str) -> Totals:
         """Return the totals of a thread: tokens sent, tokens answered, cost."""
-        return self._options.store.totals(thread_name(thread))
+        return self._options.store.totals(self._named(thread))
 
     def stats(self, *, thread: str) -> HistoryStats:
         """Return how much of the window the history of a thread takes."""
@@ -350,10 +352,18 @@ class Threads:
         """Dispose the layers."""
         await dispose(self._options.layers, HookLog())
 
+    def _named(self, name: str) -> str:
+        return thread_name(name, lambda: {one.id for one in self._options.store.threads()})
+
+    async def _known(self, name: str) -> Thread:
+        """Return a thread; off the event loop, because its name may be looked up in the store."""
+        known = self._threads.get(name)
+        return known if known is not None else await concurrency.run(lambda: self._thread(name))
+
     def _thread(self, name: str) -> Thread:
         known = self._threads.get(name)
         if known is None:
-            known = self._threads.setdefault(name, Thread(thread_name(name), self._options))
+            known = self._threads.setdefault(name, Thread(self._named(name), self._options))
         return known
 
     def _attachments(self, name: str) -> Attachments:
@@ -362,4 +372,4 @@ class Threads:
                 f"the layer {self._files.id!r} was replaced by one that is not TrackedFiles, so no files are tracked"
             )
         workspace = self._past.workspace
-        return Attachments(thread_name(name), self._options.store, self._files, self._options.counter, workspace)
+        return Attachments(self._named(name), self._options.store, self._files, self._options.counter, workspace)

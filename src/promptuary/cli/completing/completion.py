@@ -12,26 +12,52 @@ from promptuary.cli.command_table import make_parser
 
 _BASH: Final = r"""# promptuary: completion for bash. Add this to ~/.bashrc:  eval "$(promptuary completion bash)"
 _promptuary() {
-    local line="${COMP_LINE:0:COMP_POINT}" verb="${COMP_WORDS[1]}" previous last head words
-    local current="${line##*[[:space:]]}"
-    previous="${line%"$current"}"
-    previous="${previous%"${previous##*[![:space:]]}"}"
-    previous="${previous##*[[:space:]]}"
-    current="${current#[\"\']}"
+    local line="${COMP_LINE:0:COMP_POINT}" verb="${COMP_WORDS[1]}" breaks="${COMP_WORDBREAKS:- :@=}"
+    # The word at the cursor without its quotes; how much of it bash keeps; the quote that is open; the word before it.
+    local word= kept=0 quote= previous= place char current one
+    for ((place = 0; place < ${#line}; place++)); do
+        char="${line:place:1}"
+        case "$quote$char" in
+            "''"|'""') quote=; kept=${#word} ;;
+            "'"?) word+="$char" ;;
+            '"\') if [[ "${line:place+1:1}" == [\$\`\"\\] ]]; then place=$((place + 1)); fi; word+="${line:place:1}" ;;
+            '"'?) word+="$char" ;;
+            '\') place=$((place + 1)); word+="${line:place:1}" ;;
+            "'"|'"') quote="$char"; kept=${#word} ;;
+            [[:space:]]) if [ -n "$word" ]; then previous="$word"; fi; word=; kept=0 ;;
+            [@\$]) if [[ "$breaks" == *"$char"* ]]; then kept=${#word}; fi; word+="$char" ;;
+            *) word+="$char"; if [[ "$breaks" == *"$char"* ]]; then kept=${#word}; fi ;;
+        esac
+    done
     COMPREPLY=()
+    current="${word##*[[:space:]]}"
     case "$current" in
-        @*|'#'*) local IFS=$'\n'
-            words=$(promptuary complete -q --max 50 -- "$current" 2>/dev/null)
-            # bash replaces only what follows the last of these characters
-            last="${current##*[:@=]}"; head="${current%"$last"}"
-            for one in $words; do COMPREPLY+=("${one#"$head"}"); done
-            compopt -o nospace 2>/dev/null; return ;;
+        @*|'#'*) compopt -o nospace +o default 2>/dev/null
+            while IFS= read -r one; do _promptuary_offer "${word%"$current"}$one"; done \
+                < <(promptuary complete -q --max 50 -- "$current" 2>/dev/null)
+            return ;;
     esac
     case "$previous" in
-        -t|--thread) words=$(promptuary thread list 2>/dev/null | awk 'NR > 1 { print $1 }') ;;
-        *) words=$(_promptuary_words "$verb" "$COMP_CWORD" "$current") ;;
+        -t|--thread) compopt +o default 2>/dev/null
+            while IFS= read -r one; do
+                if [[ "$one" == "$word"* ]]; then _promptuary_offer "$one"; fi
+            done < <(promptuary thread list -q 2>/dev/null)
+            return ;;
     esac
-    COMPREPLY=($(compgen -W "$words" -- "$current"))
+    # -W expands its words: only those of this script
+    COMPREPLY=($(compgen -W "$(_promptuary_words "$verb" "$COMP_CWORD" "$word")" -- "$word"))
+}
+# Names come from files, models and other people: bash inserts them as they are, so they are quoted here.
+_promptuary_offer() {
+    local text="${1:kept}"
+    if [[ "$1" != "${word:0:kept}"* ]]; then return; fi
+    case "$quote" in
+        '"') text="${text//\\/\\\\}"; text="${text//\"/\\\"}"; text="${text//\$/\\\$}"; text="${text//\`/\\\`}"
+            text="${text//!/\"\'!\'\"}\"" ;;
+        "'") text="${text//\'/\'\\\'\'}'" ;;
+        *) printf -v text '%q' "$text" ;;
+    esac
+    COMPREPLY+=("$text")
 }
 _promptuary_words() {
     if [ "$2" -le 1 ]; then printf '%s' '@VERBS@'; return; fi
@@ -48,11 +74,12 @@ _promptuary() {
     local current="${words[CURRENT]}" previous="${words[CURRENT-1]}" verb="${words[2]}"
     local -a offered
     case "${(Q)current}" in
-        @*|'#'*) offered=("${(@f)$(promptuary complete -q --max 50 -- "${(Q)current}" 2>/dev/null)}")
+        @*|'#'*) offered=(${(f)"$(promptuary complete -q --max 50 -- "${(Q)current}" 2>/dev/null)"})
             compadd -U -S '' -- "${offered[@]}"; return ;;
     esac
     case "$previous" in
-        -t|--thread) offered=(${(f)"$(promptuary thread list 2>/dev/null | awk 'NR > 1 { print $1 }')"}) ;;
+        -t|--thread) offered=(${(f)"$(promptuary thread list -q 2>/dev/null)"})
+            compadd -- "${offered[@]}"; return ;;
         *) offered=(${=$(_promptuary_words "$verb" $((CURRENT - 1)) "$current")}) ;;
     esac
     compadd -- "${offered[@]}" || _files
@@ -68,14 +95,14 @@ compdef _promptuary promptuary
 
 _FISH: Final = r"""# promptuary: completion for fish. Save this as ~/.config/fish/completions/promptuary.fish
 function __promptuary_offered
-    set -l current (commandline -ct | string trim -c '"\'')
+    set -l current (commandline -ct | string trim -c '"\'' | string unescape)
     set -l given (commandline -opc)
     if string match -qr '^[@#]' -- $current
         promptuary complete -q --max 50 -- $current 2>/dev/null
         return
     end
     if contains -- $given[-1] -t --thread
-        promptuary thread list 2>/dev/null | awk 'NR > 1 { print $1 }'
+        promptuary thread list -q 2>/dev/null
         return
     end
     if test (count $given) -le 1
@@ -85,8 +112,9 @@ function __promptuary_offered
     switch $given[2]
 @CASES@
     end
+    __fish_complete_path $current
 end
-complete -c promptuary -a '(__promptuary_offered)'
+complete -c promptuary -f -a '(__promptuary_offered)'
 """
 
 

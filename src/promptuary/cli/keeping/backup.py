@@ -7,6 +7,7 @@ from pathlib import Path
 from promptuary.cli.common import opened, print_json
 from promptuary.cli.keeping.printing import amount, notes
 from promptuary.core.json import kept_json
+from promptuary.core.text import one_line
 
 DONE = 0
 
@@ -20,5 +21,5 @@ def main(options: argparse.Namespace) -> int:
     elif not options.quiet:
         notes(report)
         count = f"{len(report.files):,} file{'s' * (len(report.files) != 1)}"
-        print(f"backed up {count} ({amount(report.bytes)}) to {Path(options.file)}", file=sys.stderr)
+        print(f"backed up {count} ({amount(report.bytes)}) to {one_line(str(Path(options.file)))}", file=sys.stderr)
     return DONE

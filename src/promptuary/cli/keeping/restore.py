@@ -14,7 +14,11 @@ def main(options: argparse.Namespace) -> int:
     """Restore a backup, or print what a restore would do."""
     with opened(options) as promptuary:
         report = promptuary.restore(
-            options.file, everywhere=options.everywhere, force=options.force, dry_run=options.dry_run
+            options.file,
+            everywhere=options.everywhere,
+            force=options.force,
+            config=options.config,
+            dry_run=options.dry_run,
         )
     if options.json:
         print_json(kept_json(report))

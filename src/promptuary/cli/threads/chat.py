@@ -5,7 +5,7 @@ import sys
 from typing import Final
 
 from promptuary.chat.start import start
-from promptuary.cli.common import opened_by
+from promptuary.cli.common import opened, opened_by
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.threads import thread_name
 from promptuary.engine import Promptuary
@@ -21,10 +21,15 @@ def main(options: argparse.Namespace) -> int:
         )
     start(
         lambda: opened_by(Promptuary.open, options, counting=False),
-        thread=thread_name("main" if options.thread is None else options.thread),
+        thread=thread_name("main" if options.thread is None else options.thread, lambda: _existing(options)),
         tools=not options.no_tools,
         max_requests=options.max_requests,
         may_write=options.yes,
         quiet=options.quiet,
     )
     return DONE
+
+
+def _existing(options: argparse.Namespace) -> set[str]:
+    with opened(options) as promptuary:
+        return {one.id for one in promptuary.threads.list()}

@@ -40,7 +40,7 @@ def main(options: argparse.Namespace) -> int:
 def _shown(promptuary: Promptuary, options: argparse.Namespace, wanted: Again) -> int:
     match options.action:
         case "list":
-            return _threads(promptuary, as_json=options.json)
+            return _threads(promptuary, options)
         case "history":
             return _history(promptuary, options)
         case "rename":
@@ -61,10 +61,12 @@ def _thread(options: argparse.Namespace) -> str:
     return "main" if options.thread is None else str(options.thread)
 
 
-def _threads(promptuary: Promptuary, *, as_json: bool) -> int:
+def _threads(promptuary: Promptuary, options: argparse.Namespace) -> int:
     threads = promptuary.threads.list()
-    if as_json:
+    if options.json:
         print_json(threads_json(threads))
+    elif threads and options.quiet:  # for shells, which complete names
+        print("\n".join(one_line(one.id) for one in threads))
     elif threads:
         rows = [(one_line(one.id), str(one.turns), str(one.items), one.updated) for one in threads]
         columns = (Column("thread"), Column("turns", right=True), Column("messages", right=True), Column("last used"))

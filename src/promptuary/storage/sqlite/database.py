@@ -287,6 +287,29 @@ def copy_database(source: Path, target: Path) -> None:
             own.backup(other, pages=1000)
 
 
+def same_database(path: Path, other: Path) -> bool:
+    """Return whether two databases hold the same rows, whoever they are bound to; false if one cannot be read."""
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=10)) as own:
+            own.execute("ATTACH DATABASE ? AS other", (f"{other.absolute().as_uri()}?mode=ro",))
+            tables, others = (
+                own.execute(f"SELECT name, sql FROM {one}.sqlite_master WHERE type = 'table' ORDER BY name").fetchall()  # noqa: S608
+                for one in ("main", "other")
+            )
+            names = [name for name, _ in tables if name not in {"binding", "sqlite_sequence"}]
+            return bool(tables == others) and all(_same_rows(own, name) for name in names)
+    except sqlite3.Error:
+        return False
+
+
+def _same_rows(connection: sqlite3.Connection, table: str) -> bool:
+    mine, others = f'SELECT * FROM main."{table}"', f'SELECT * FROM other."{table}"'  # noqa: S608  (one of our tables)
+    (differ,) = connection.execute(
+        f"SELECT EXISTS ({mine} EXCEPT {others}) OR EXISTS ({others} EXCEPT {mine})"
+    ).fetchone()
+    return not differ
+
+
 class _Joined(threading.local):
     """The transaction that this thread has open: what to call when it is committed, ``None`` if none is open."""
 

@@ -13,7 +13,7 @@ from promptuary.config.settings import user_file
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ledger import KeptFile, KeptReport
 from promptuary.core.text import one_line
-from promptuary.storage.sqlite.database import copy_database
+from promptuary.storage.sqlite.database import copy_database, same_database
 from promptuary.storage.sqlite.state import SqliteState
 from promptuary.storage.values import now
 from promptuary.workspace.disk.own import known_workspaces
@@ -22,14 +22,15 @@ from promptuary.workspace.disk.own.kept_files import (
     CONFIG,
     NOTES,
     STATE,
-    content_of,
     files_below,
     is_plain_file,
+    is_readable,
     is_there,
     kept_by_person,
     kept_here,
     put_file,
     remove,
+    same_content,
     scratch_folder,
     size_of,
 )
@@ -41,6 +42,10 @@ from promptuary.workspace.user_folders import made, notes_folder, state_folder, 
 
 _FOLDERS: Final = "folders.json"
 _PERSON: Final = "person"
+_LEFT_OUT: Final = "left out"
+_WHY_LEFT_OUT: Final = (
+    "the configuration is left out, because it decides which servers get your messages; if it is yours, add --config"
+)
 _NOT_KEPT: Final = (".lock", ".tmp", "-wal", "-shm", "-journal")
 
 
@@ -59,19 +64,24 @@ def backup(root: Path, target: Path, *, everywhere: bool, force: bool) -> KeptRe
     return KeptReport(kept, done=True, notes=gathered.notes)
 
 
-def restore(root: Path, source: Path, *, everywhere: bool, force: bool, dry_run: bool) -> KeptReport:
-    """Restore a backup; existing files are replaced only with ``force``, otherwise nothing is done."""
+def restore(root: Path, source: Path, *, everywhere: bool, force: bool, config: bool, dry_run: bool) -> KeptReport:
+    """Restore a backup; existing files are replaced only with ``force``, otherwise nothing is done.
+
+    Without ``config`` a configuration that differs is left out.
+    """
     with scratch_folder() as folder:
         manifest = unpack(source, folder)
         roots, notes = _targets(manifest.workspaces, root, everywhere=everywhere)
         steps = [step for number, one in roots for step in _workspace_steps(folder / f"workspaces/{number}", one)]
         steps += _person_steps(folder / _PERSON)
-        kept = [KeptFile(one.what, str(one.target), size_of(one.source), one.action()) for one in steps]
+        kept = [KeptFile(one.what, str(one.target), size_of(one.source), one.action(config=config)) for one in steps]
+        if any(one.action == _LEFT_OUT for one in kept):
+            notes = [*notes, _WHY_LEFT_OUT]
         in_the_way = sum(one.action == "replaced" for one in kept)
         if dry_run or (in_the_way and not force):
             return KeptReport(kept, done=False, notes=notes)
         for step, one in zip(steps, kept, strict=True):
-            if one.action != "same":
+            if one.action in {"new", "replaced"}:
                 step.write(step.source)
         return KeptReport(kept, done=True, notes=notes)
 
@@ -116,7 +126,7 @@ class _Gathering:
             self._take(own, f"{_PERSON}/{CONFIG}")
 
     def _take(self, path: Path, name: str) -> None:
-        if content_of(path) is not None:
+        if is_readable(path):
             self.files[name] = path
         elif is_there(path):
             self.notes.append(one_line(f"{path} is left out: it is a link, or cannot be read"))
@@ -155,21 +165,23 @@ class _Step:
     target: Path
     write: Callable[[Path], None]
 
-    def action(self) -> str:
-        if not is_there(self.target):
-            return "new"
-        same = self.target.name != STATE and content_of(self.target) == content_of(self.source)
-        return "same" if same else "replaced"
+    def action(self, *, config: bool) -> str:
+        same = same_database if self.target.name == STATE else same_content
+        if is_plain_file(self.target) and same(self.target, self.source):
+            return "same"
+        if self.source.name == CONFIG and not config:
+            return _LEFT_OUT
+        return "replaced" if is_there(self.target) else "new"
 
 
 def _workspace_steps(folder: Path, root: Path) -> Iterator[_Step]:
     place = own_place(root).folder
 
     def put_note(inner: str) -> Callable[[Path], None]:
-        return lambda source: put_file(private_folder(root, NOTES), inner, content_of(source) or b"")
+        return lambda source: put_file(private_folder(root, NOTES), inner, source)
 
     def put_config(source: Path) -> None:
-        put_file(private_folder(root), CONFIG, content_of(source) or b"")
+        put_file(private_folder(root), CONFIG, source)
 
     def put_state(source: Path) -> None:
         target = private_folder(root) / STATE
@@ -180,7 +192,7 @@ def _workspace_steps(folder: Path, root: Path) -> Iterator[_Step]:
 
     def put_folders(source: Path) -> None:
         list_of_folders = _folders_file(root)
-        put_file(made(list_of_folders.parent), list_of_folders.name, content_of(source) or b"")
+        put_file(made(list_of_folders.parent), list_of_folders.name, source)
 
     for inner, source in files_below(folder):
         if inner == STATE:
@@ -196,12 +208,12 @@ def _workspace_steps(folder: Path, root: Path) -> Iterator[_Step]:
 
 def _person_steps(folder: Path) -> Iterator[_Step]:
     def put_note(inner: str) -> Callable[[Path], None]:
-        return lambda source: put_file(person_notes(), inner, content_of(source) or b"")
+        return lambda source: put_file(person_notes(), inner, source)
 
     def put_config(source: Path) -> None:
         own = user_file()
         if own is not None:
-            put_file(made(own.parent), own.name, content_of(source) or b"")
+            put_file(made(own.parent), own.name, source)
 
     for inner, source in files_below(folder):
         if inner == STATE:

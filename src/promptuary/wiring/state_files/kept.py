@@ -26,13 +26,13 @@ class KeptFiles:
 
         return backup(self._workspace.root.path, Path(path), everywhere=everywhere, force=force)
 
-    def restore(self, path: str | Path, *, everywhere: bool, force: bool, dry_run: bool) -> KeptReport:
+    def restore(self, path: str | Path, *, everywhere: bool, force: bool, config: bool, dry_run: bool) -> KeptReport:
         """Restore a backup."""
         from promptuary.wiring.state_files.backup import restore  # noqa: PLC0415  (seldom needed)
 
         with self._without_state():
             home = self._workspace.root.path
-            return restore(home, Path(path), everywhere=everywhere, force=force, dry_run=dry_run)
+            return restore(home, Path(path), everywhere=everywhere, force=force, config=config, dry_run=dry_run)
 
     def purge(self, *, everywhere: bool, models: bool, dry_run: bool) -> KeptReport:
         """Remove all stored files."""

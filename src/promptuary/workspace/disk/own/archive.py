@@ -5,6 +5,7 @@ and links, devices, duplicates and files that the manifest does not name are ref
 restored to.
 """
 
+import errno
 import hashlib
 import json
 import os
@@ -19,6 +20,7 @@ from typing import Any, BinaryIO, Final
 
 from promptuary import durable
 from promptuary.core.errors import PromptuaryError
+from promptuary.workspace.disk.own.kept_files import opened_file
 
 FORMAT: Final = 1
 _MANIFEST: Final = "manifest.json"
@@ -29,6 +31,8 @@ _ALWAYS: Final = 1024**3
 _RATIO: Final = 200
 """Beyond that, how many times its own size an archive may unpack to."""
 _PIECE: Final = 1 << 20
+_STALLED: Final = 60.0
+"""Seconds after which a temporary file is not being written any more."""
 _PART: Final = r"(?!\.{1,2}/|\.{1,2}$)[^/\\\x00-\x1f\x7f:]{1,255}"
 NAME: Final = re.compile(
     rf"(?:workspaces/\d{{1,5}}|person)/(?:state\.db|config\.toml|folders\.json|memory(?:/{_PART}){{1,16}})"
@@ -71,7 +75,7 @@ def unpack(source: Path, folder: Path) -> Manifest:
     Raises ``PromptuaryError`` if it is not a backup, is damaged, or contains anything unexpected.
     """
     try:
-        with zipfile.ZipFile(source) as archive:
+        with opened_file(source, follow=True) as file, zipfile.ZipFile(file) as archive:
             manifest = _manifest(archive, source)
             for name, (size, sha256) in manifest.files.items():
                 target = folder / name
@@ -82,14 +86,18 @@ def unpack(source: Path, folder: Path) -> Manifest:
         raise PromptuaryError(f"{source} does not exist") from None
     except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, NotImplementedError, RuntimeError) as error:
         raise _refused(f"it is damaged, or not a backup ({error})") from error
-    except IsADirectoryError:
-        raise PromptuaryError(f"{source} is a folder; name the file of the backup") from None
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise
+        is_folder = "is a folder" if source.is_dir() else f"cannot be read ({error.strerror})"
+        raise PromptuaryError(f"{source} {is_folder}; name the file of the backup") from None
 
 
 @contextmanager
 def _written(target: Path) -> Iterator[BinaryIO]:
     folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
+        durable.remove_leftovers(folder, older_than=_STALLED)  # of a backup that was killed
         with durable.written(target.name, dir_fd=folder) as opened:
             yield opened
     finally:
@@ -97,12 +105,11 @@ def _written(target: Path) -> Iterator[BinaryIO]:
 
 
 def _add(archive: zipfile.ZipFile, name: str, path: Path) -> tuple[int, str]:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     size, hashed = 0, hashlib.sha256()
     entry = zipfile.ZipInfo(name)
     entry.external_attr = (stat.S_IFREG | 0o600) << 16
     entry.compress_type = zipfile.ZIP_DEFLATED
-    with open(descriptor, "rb") as file, archive.open(entry, "w", force_zip64=True) as inside:  # noqa: PTH123
+    with opened_file(path) as file, archive.open(entry, "w", force_zip64=True) as inside:
         while piece := file.read(_PIECE):
             inside.write(piece)
             hashed.update(piece)

@@ -3,6 +3,7 @@
 The person's configuration is not included: they wrote that themselves. Links are never followed.
 """
 
+import errno
 import os
 import shutil
 import stat
@@ -10,7 +11,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from promptuary import durable
 from promptuary.core.ledger import KeptFile
@@ -29,6 +30,8 @@ from promptuary.workspace.user_folders import (
 CONFIG: Final = "config.toml"
 NOTES: Final = "memory"
 STATE: Final = "state.db"
+_SCRATCH: Final = "backup-"
+_PIECE: Final = 1 << 20
 
 
 def kept_here(root: Path) -> Sequence[KeptFile]:
@@ -94,9 +97,13 @@ def _size(path: Path, status: os.stat_result) -> int:
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Yield an empty temporary folder among the person's own folders."""
-    with tempfile.TemporaryDirectory(dir=made(state_folder()), prefix="backup-") as folder:
-        yield Path(folder)
+    """Yield an empty temporary folder among the person's own folders, for one process at a time."""
+    above = made(state_folder())
+    with durable.locked(above / "backup.lock"):
+        for left in above.glob(f"{_SCRATCH}*"):  # by a process that was killed: nobody else holds the lock
+            shutil.rmtree(left, ignore_errors=True)
+        with tempfile.TemporaryDirectory(dir=above, prefix=_SCRATCH) as folder:
+            yield Path(folder)
 
 
 def is_plain_file(path: Path) -> bool:
@@ -117,18 +124,37 @@ def size_of(path: Path) -> int:
     return path.lstat().st_size
 
 
-def content_of(path: Path) -> bytes | None:
-    """Return the content of the file ``path``; ``None`` if there is none, or it is a link."""
+@contextmanager
+def opened_file(path: Path, *, follow: bool = False) -> Iterator[BinaryIO]:
+    """Open a regular file to read. Raises ``OSError`` if it is none: a pipe lets wait, and a device is endless."""
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+    with open(os.open(path, flags), "rb") as file:  # noqa: PTH123  (it is open already)
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is not a plain file", str(path))
+        yield file
+
+
+def is_readable(path: Path) -> bool:
+    """Return whether a file that is not a link is at ``path``, and may be read."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with opened_file(path):
+            return True
     except OSError:
-        return None
-    with open(descriptor, "rb") as file:  # noqa: PTH123  (it is open already)
-        return file.read() if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+        return False
 
 
-def put_file(base: Path, inner: str, content: bytes) -> None:
-    """Write the file ``inner`` below the folder ``base``, with the folders between; no link on the way is followed."""
+def same_content(path: Path, other: Path) -> bool:
+    """Return whether two files have the same content; false if one of them cannot be read."""
+    try:
+        with opened_file(path) as one, opened_file(other) as two:
+            pieces = iter(lambda: (one.read(_PIECE), two.read(_PIECE)), (b"", b""))
+            return all(mine == others for mine, others in pieces)
+    except OSError:
+        return False
+
+
+def put_file(base: Path, inner: str, source: Path) -> None:
+    """Copy ``source`` to ``inner`` below the folder ``base``, with the folders between; no link there is followed."""
     *folders, name = inner.split("/")
     with ExitStack() as stack:
         folder = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -136,4 +162,5 @@ def put_file(base: Path, inner: str, content: bytes) -> None:
         for one in folders:
             durable.make_folder(one, dir_fd=folder)
             folder = stack.enter_context(durable.opened_folder(one, dir_fd=folder))
-        durable.replace(name, content, dir_fd=folder)
+        with opened_file(source) as file, durable.written(name, dir_fd=folder) as target:
+            shutil.copyfileobj(file, target, _PIECE)
