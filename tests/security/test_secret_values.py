@@ -271,6 +271,17 @@ HOSTILE = {
     "tokens side by side": GITHUB,
     "beginnings of tokens": "ghp_ sk-ant- xoxb-1-",
     "spaces after a name": "aws_secret_access_key" + " " * 9,
+    "beginnings of web tokens": "eyJ",
+    "parts of web tokens": "eyJhbGciOiJIUzI1..",
+    "beginnings of logins": "://a1B2c3D4:",
+    "names of services": "twilio_twilio_key_",
+    "services without a value": "OKTA_TOKEN=" + MIXED[:20] + ".",
+    "short beginnings": "hf_r8_sk-key-SKpat",
+    "hexadecimal digits": "0a1b2c3d-",
+    "dots": MIXED[:24] + "." + MIXED[:6] + ".",
+    "digests": "sha256=" + MIXED[:43],
+    "percent signs": "%3A1234567890",
+    "lines of a key in another form": "Private-Lines: 9\n" + MIXED[:64] + "\n",
 }
 
 

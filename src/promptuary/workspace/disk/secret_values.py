@@ -3,73 +3,57 @@
 Every text that is read is masked, so no other code sees a secret: not the prompt, not the index, not the embedding
 service. Only unambiguous formats are masked, and only the value: lines keep their numbers.
 
-Linear, and hardly slower than copying the text: only long words are examined, and the text is searched for a pattern
-only if one of these words contains its literal. No pattern can match the same text in two ways.
+Linear, and hardly slower than copying the text: only long words are examined, and the text is searched for a form only
+if one of these words contains its literal. No pattern can match the same text in two ways.
 """
 
 import re
-from functools import cache, partial
+from base64 import b64decode
+from functools import cache
 from string import ascii_letters, ascii_uppercase, digits
 from typing import Final
 
 from promptuary.core.text import masked_as
+from promptuary.workspace.disk.token_forms import NAMED_FORMS, SERVICE_SECRET, Form, all_forms
 
-_TOKENS: Final = (
-    # what it is, the literals of which a text must contain one, and the pattern
-    ("AWS access key", ("AKIA", "ASIA"), r"(?<![A-Z0-9])A[KS]IA[A-Z2-7]{16}(?![A-Z0-9])(?<!EXAMPLE)"),
-    ("GitHub token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"(?<!\w)gh[pousr]_[A-Za-z0-9]{36,255}"),
-    ("GitHub token", ("github_pat_",), r"(?<!\w)github_pat_[A-Za-z0-9_]{60,255}"),
-    ("GitLab token", ("glpat-",), r"(?<!\w)glpat-[\w-]{20,255}"),
-    ("Slack token", ("xox",), r"(?<!\w)xox[abeoprs](?:\.xox[bp])?-[A-Za-z0-9]{1,13}-[A-Za-z0-9-]{20,255}"),
-    ("Slack token", ("xapp-",), r"(?<!\w)xapp-\d-[A-Z0-9]{8,20}-\d{8,20}-[a-f0-9]{40,255}"),
-    ("Slack webhook", ("hooks.slack.com/",), r"(?<=hooks\.slack\.com/)services/T\w{6,14}/B\w{6,14}/[A-Za-z0-9]{20,40}"),
-    ("Stripe key", ("k_live_", "k_test_"), r"(?<!\w)[rs]k_(?:live|test)_[A-Za-z0-9]{24,255}"),
-    ("Stripe key", ("whsec_",), r"(?<!\w)whsec_[A-Za-z0-9+/]{32,255}"),
-    ("Google key", ("AIza",), r"(?<!\w)AIza[\w-]{35}(?![\w-])"),
-    ("Google token", ("GOCSPX-", "ya29."), r"(?<!\w)(?:GOCSPX-[\w-]{28}|ya29\.[\w-]{40,2048})"),
-    ("Anthropic key", ("sk-",), r"(?<!\w)sk-ant-[a-z0-9]{2,12}-[\w-]{40,255}"),
-    ("OpenAI key", ("sk-",), r"(?<!\w)sk-(?:proj|svcacct|admin)-[\w-]{40,255}"),
-    ("OpenAI key", ("sk-",), r"(?<!\w)sk-[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}"),
-    ("OpenRouter key", ("sk-",), r"(?<!\w)sk-or-v1-[a-f0-9]{64}"),
-    ("Hugging Face token", ("hf_",), r"(?<!\w)hf_[A-Za-z0-9]{34,40}(?!\w)"),
-    ("npm token", ("npm_",), r"(?<!\w)npm_[A-Za-z0-9]{36}(?!\w)"),
-    ("PyPI token", ("pypi-AgE",), r"(?<!\w)pypi-AgE[\w-]{50,1024}"),
-    ("SendGrid key", ("SG.",), r"(?<!\w)SG\.[\w-]{22}\.[\w-]{43}(?![\w-])"),
-    ("Shopify token", ("shpat_", "shpss_", "shpca_", "shppa_"), r"(?<!\w)shp(?:at|ss|ca|pa)_[a-fA-F0-9]{32}"),
-    ("DigitalOcean token", ("_v1_",), r"(?<!\w)do[opr]_v1_[a-f0-9]{64}"),
-    ("Vault token", ("hvs.",), r"(?<!\w)hvs\.[\w-]{24,255}"),
-    ("Docker token", ("dckr_pat_",), r"(?<!\w)dckr_pat_[\w-]{27,64}"),
-    ("Telegram token", (":AA",), r"(?<!\w)\d{8,10}:AA[\w-]{33}(?![\w-])"),
-    ("age key", ("AGE-SECRET-KEY-1",), r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
-    ("Azure key", ("AccountKey=",), r"(?<=AccountKey=)[A-Za-z0-9+/]{86}=="),
-    ("JSON web token", (".eyJ",), r"(?<![\w-])eyJ[\w-]{10,4096}\.eyJ[\w-]{10,8192}\.[\w-]{27,4096}"),
-)
-
-_BY_LITERAL: Final = [(literal, (what, pattern)) for what, literals, pattern in _TOKENS for literal in literals]
-
-_AWS_NAMES: Final = ("ecret_access_key", "ECRET_ACCESS_KEY", "ecretAccessKey")
-_AWS_VALUE: Final = (
-    r"(?:ecret_access_key|ECRET_ACCESS_KEY|ecretAccessKey)[\"']?[ \t]{0,9}[:=][ \t]{0,9}[\"']?"
-    r"(?P<value>[A-Za-z0-9/+]{40})(?![\w/+])"
-)
+_KEY_NAME: Final = r"(?:(?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)"
 _KEY: Final = (
-    r"-----BEGIN (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----"
-    r"(?P<body>[^-]*+(?:-(?!----)[^-]*+)*+)(?P<end>-{5,6}END)?"
+    rf"-{{4,5}} ?BEGIN {_KEY_NAME} ?-{{4,5}}"
+    r"(?P<body>[^-]*+(?:-(?!---)[^-]*+)*+)(?P<end>-{4,6} ?END)?"
 )
-_KEY_END: Final = r"-----END (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----"
+_KEY_END: Final = rf"-{{4,5}} ?END {_KEY_NAME} ?-{{4,5}}"
 _KEY_TEXT: Final = r"(?:(?<=\\n)|(?<=\\r)|(?<!\\))[A-Za-z0-9+/=]{4,}"
 _KEY_LINE: Final = r"[ +\-\t>#*\"'|]*[A-Za-z0-9+/=]{16,}[\\nr\"'+,; \t\r]*"
-_LONG: Final = r"[A-Za-z0-9+/]{40}"
+_PUTTY: Final = r"(?<=Private-Lines: )\d{1,4}\r?\n(?:[A-Za-z0-9+/=]{1,64}\r?\n){1,999}"
+_LONG: Final = r"[A-Za-z0-9+/]{40}|[a-f0-9]{32}"
 _SOME: Final = r"[A-Za-z0-9+/]{16}"
 
 
-_IN_WORD: Final = bytes(chr(byte) in f"{ascii_letters}{digits}+/_=.:-" for byte in range(256))
+_IN_WORD: Final = bytes(chr(byte) in f"{ascii_letters}{digits}+/_=.:~%-" for byte in range(256))
 _TELLING: Final = f"{ascii_uppercase}{digits}".encode()
-_NOT_BASE64: Final = bytes.maketrans(b"_.:-=", b"     ")
 _LONG_WORD: Final = b"\1" * 20
 """Every secret has a word of this length or longer."""
+
+_RANDOM: Final = rb"[A-Za-z0-9+/_-]{20,40}|[A-Fa-f0-9]{8}-[A-Fa-f0-9]{4}-[A-Fa-f0-9]{4}-|://[^/:]{0,100}:.{12}"
 _KEY_WORD: Final = 40
-"""The length of a word in a secret that is recognised by the words before it."""
+_DIGITS: Final = digits.encode()
+_DIGEST: Final = rb"sha[0-9]{1,3}[:=-][A-Za-z0-9+/_-]{32,128}={0,2}"
+_IN_DIGEST: Final = r"sha[0-9]{1,3}[:=-][A-Za-z0-9+/_-]{0,88}\Z"
+_LONGEST_DIGEST: Final = 100
+_NAME_BEFORE: Final = 60
+_NAMES: Final = (b"key", b"token", b"secret", b"passw", b"auth")
+_SECRET_NAME: Final = rb"(?:key|token|secret|passw|auth)[a-z0-9_]{0,12}\\?[\"']?[ \t]{0,9}(?:[:=]|%3d|\\u003d)"
+_MARKS: Final = "_-.:~"
+_STEM: Final = 4
+_LEAST_DIGITS: Final = 2
+_LEAST_CHARACTERS: Final = 6
+"""A secret has at least so many different characters; an example, such as ``xxxx…``, has fewer."""
+
+_BEFORE: Final = 8
+_EDGE: Final = r"(?:[^A-Za-z0-9]|\\[abefnrtv0]|\\x[A-Fa-f0-9]{2}|\\u[A-Fa-f0-9]{4}|[%=][A-Fa-f0-9]{2}|\[[0-9;]{0,5}m)\Z"
+"""What ends before a token begins: an escape, as in ``\\nghp_…``, ``%3Dghp_…`` or after a colour, is no part of it."""
+_GOES_ON: Final = r"[A-Za-z0-9]|[_-][A-Za-z0-9]"
+_ENCODED_KEY: Final = r"LS0tL[A-Za-z0-9+/]{40,}={0,2}"
 
 
 def mask_secrets(text: str) -> str:
@@ -78,39 +62,107 @@ def mask_secrets(text: str) -> str:
     found = _telling_words(data, data.translate(_IN_WORD))
     if not found:
         return text
-    words = b" ".join(found).decode("ascii")
-    for what, pattern in dict.fromkeys([token for literal, token in _BY_LITERAL if literal in words]):
-        text = _compiled(pattern).sub(partial(_masked_token, masked_as(what)), text)
-    return _mask_named(text) if any(map(_has_key_text, found)) else text
+    words = b" ".join([data[start:end] for start, end in found]).decode("ascii")
+    for form in _forms_in(words):
+        text = _masked(form, text)
+    random = [(start, end) for start, end in found if _has_random(data[start:end])]
+    return _mask_named(text, data, random) if random else text
 
 
-def _has_key_text(word: bytes) -> bool:
-    """Return whether a long word has as much contiguous base64 as a key; names with dots are often longer."""
-    return len(word) >= _KEY_WORD and any(len(part) >= _KEY_WORD for part in word.translate(_NOT_BASE64).split())
+def _forms_in(words: str) -> list[Form]:
+    """Return the forms of which ``words`` has what looks like a secret, in the order of the table."""
+    forms, plain, marked = _lookup()
+    wanted = {number for literal, number in plain if literal in words}
+    for mark, numbers in marked.items():
+        # What precedes each mark, such as the ghp of ghp_: there are many forms, and a text has few of them.
+        longest = {piece[-_STEM:] for piece in words.split(mark)[:-1]}
+        stems = longest.union(*({stem[-size:] for stem in longest} for size in range(1, _STEM)))
+        wanted.update(*(numbers[stem] for stem in numbers.keys() & stems))
+    return [forms[number] for number in sorted(wanted) if _compiled(forms[number].pattern).search(words)]
 
 
-def _telling_words(data: bytes, kinds: bytes) -> list[bytes]:
-    """Return the long words that have capitals or digits, as every secret has; few texts have many of them."""
+def _masked(form: Form, text: str, flags: int = 0) -> str:
+    parts, position = [], 0
+    for match in _compiled(form.pattern, flags).finditer(text):
+        start, end = match.span("value") if "value" in match.re.groupindex else match.span()
+        start -= form.before
+        if start >= position and _is_secret(form, match, start, end):
+            parts += [text[position:start], masked_as(form.what)]
+            position = end
+    return "".join([*parts, text[position:]])
+
+
+def _has_random(word: bytes) -> bool:
+    """Return whether a word has anything like a random value; names have few digits."""
+    return any(
+        len(run) >= _KEY_WORD or run.startswith(b":") or len(run.translate(None, _DIGITS)) <= len(run) - _LEAST_DIGITS
+        for run in _random_runs().findall(word)
+    )
+
+
+def _telling_words(data: bytes, kinds: bytes) -> list[tuple[int, int]]:
+    """Return where the long words with capitals or digits are, as every secret has; few texts have many of them."""
     words, start = [], kinds.find(_LONG_WORD)
     while start >= 0:
         end = kinds.find(b"\0", start)
-        word = data[start : end if end >= 0 else len(data)]
-        if len(word.translate(None, _TELLING)) < len(word):
-            words.append(word)
+        stop = end if end >= 0 else len(data)
+        word = data[start:stop]
+        if len(word.translate(None, _TELLING)) < len(word) and not _digest().fullmatch(word):
+            words.append((start, stop))
         start = kinds.find(_LONG_WORD, end) if end >= 0 else -1
     return words
 
 
-def _mask_named(text: str) -> str:
-    if any(name in text for name in _AWS_NAMES):
-        text = _compiled(_AWS_VALUE).sub(partial(_masked_token, masked_as("AWS secret key")), text)
-    return _mask_keys(text) if "PRIVATE KEY" in text else text
+def _mask_named(text: str, data: bytes, random: list[tuple[int, int]]) -> str:
+    for form in NAMED_FORMS:
+        if any(literal in text for literal in form.literals):
+            text = _masked(form, text)
+    lower = data.lower()
+    near = ((max(start - _NAME_BEFORE, 0), start + _NAME_BEFORE) for start, _ in random)
+    if any(lower.find(name, *where) >= 0 and _secret_name().search(lower, *where) for where in near for name in _NAMES):
+        text = _masked(SERVICE_SECRET, text, re.IGNORECASE)
+    if "LS0tL" in text:
+        text = _compiled(_ENCODED_KEY).sub(_masked_encoded, text)
+    if "Private-Lines: " in text:
+        text = _compiled(_PUTTY).sub(lambda match: _masked_lines(match.group()), text)
+    return _mask_keys(text) if "PRIVATE KEY" in text or "Static key" in text else text
 
 
-def _masked_token(mask: str, match: re.Match[str]) -> str:
-    """Return the match with its named group masked, else masked as a whole."""
-    start = match.start(match.lastgroup) - match.start() if match.lastgroup else 0
-    return match.group()[:start] + mask
+def _is_secret(form: Form, match: re.Match[str], start: int, end: int) -> bool:
+    """Return whether a match is a secret, or only resembles one."""
+    value = match["body"] if "body" in match.re.groupindex else match.string[start:end]
+    if _compiled(_IN_DIGEST).search(match.string[max(start - _LONGEST_DIGEST, 0) : start]):
+        return False
+    if form is SERVICE_SECRET and sum(map(str.isdigit, value)) <= _LEAST_DIGITS:
+        return False
+    return _is_random(value) and (not form.apart or _is_apart(match.string, start, end, value))
+
+
+def _is_random(value: str) -> bool:
+    """Return whether a value may be random: words in lower case, numbers and one letter again and again are not."""
+    letters = [char for char in value if char.isalpha()]
+    return (
+        len(set(value)) >= _LEAST_CHARACTERS
+        and bool(letters)
+        and (any(map(str.isdigit, value)) or not all(map(str.islower, letters)))
+    )
+
+
+def _is_apart(text: str, start: int, end: int, value: str) -> bool:
+    """Return whether no word goes on before or after a secret, and whether it is no name like ``some-long-name-2``."""
+    before = text[max(start - _BEFORE, 0) : start]
+    if before and not _compiled(_EDGE).search(before):
+        return False
+    if text[end - 1] != "=" and _compiled(_GOES_ON).match(text, end):
+        return False
+    words = value.lower() == value and any(char in "-_" for char in value)
+    return not words or _compiled(r"[a-f0-9-]+(?:us\d+)?").fullmatch(value) is not None
+
+
+def _masked_encoded(match: re.Match[str]) -> str:
+    """Return a private key in base64, as Kubernetes keeps it, masked; certificates begin in the same way."""
+    opening = b64decode(match.group()[:64] + "==", validate=False)
+    return masked_as("private key") if b"PRIVATE KEY" in opening else match.group()
 
 
 def _mask_keys(text: str) -> str:
@@ -158,5 +210,36 @@ def _is_header(line: str) -> bool:
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
+def _lookup() -> tuple[list[Form], list[tuple[str, int]], dict[str, dict[str, list[int]]]]:
+    """Return the forms, and their numbers by their literals: those with a mark by it and by what precedes it."""
+    forms = list(all_forms())
+    plain: list[tuple[str, int]] = []
+    marked: dict[str, dict[str, list[int]]] = {mark: {} for mark in _MARKS}
+    for number, form in enumerate(forms):
+        for literal in form.literals or ("",):
+            at = next((at for at, char in enumerate(literal) if at and char in _MARKS), 0)
+            if at:
+                marked[literal[at]].setdefault(literal[max(at - _STEM, 0) : at], []).append(number)
+            else:
+                plain.append((literal, number))
+    return forms, plain, marked
+
+
+@cache
+def _random_runs() -> re.Pattern[bytes]:
+    return re.compile(_RANDOM)
+
+
+@cache
+def _digest() -> re.Pattern[bytes]:
+    return re.compile(_DIGEST)
+
+
+@cache
+def _secret_name() -> re.Pattern[bytes]:
+    return re.compile(_SECRET_NAME)
+
+
+@cache
+def _compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    return re.compile(pattern, re.ASCII | flags)
