@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     )
     from promptuary.core.ports.models import ChatModel, Embedder, FetchProgress, ModelFile, ModelInfo, Reranker
     from promptuary.core.ports.threads import ThreadInfo, Totals, TurnRecord
-    from promptuary.core.ports.writeback import Proposal, ProposalFields
+    from promptuary.core.ports.writeback import Proposal, ProposalFields, QueuedTurn
     from promptuary.core.principals import Principal
     from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry
     from promptuary.core.references import Completion, LineRange, MenuItem, Reference, format_reference
@@ -236,6 +236,7 @@ _HOMES = {
     "PromptuaryError": "core.errors",
     "Proposal": "core.ports.writeback",
     "ProposalFields": "core.ports.writeback",
+    "QueuedTurn": "core.ports.writeback",
     "PruneReport": "core.experiences",
     "Recall": "core.layers",
     "RecallRequest": "core.layers",
@@ -400,6 +401,7 @@ __all__ = [
     "ProposalFields",
     "PruneReport",
     "Pruned",
+    "QueuedTurn",
     "Reach",
     "Recall",
     "RecallRequest",

@@ -101,11 +101,11 @@ def note_learnt(session: str, mark: str) -> None:
     learnt.note_learnt(session, mark)
 
 
-def start_aside(arguments: Sequence[str], given: bytes) -> bool:
+def start_aside(arguments: Sequence[str], given: bytes, **variables: str) -> bool:
     """Start this program as a separate process, with ``given`` as its input; return whether it started."""
     from promptuary.workspace.programs.agents import aside  # noqa: PLC0415
 
-    return aside.start(arguments, given)
+    return aside.start(arguments, given, variables)
 
 
 def config_text(path: Path) -> str | None:

@@ -220,9 +220,10 @@ MEMORY_READS: Final[dict[str, Callable[[Promptuary, str], object]]] = {
     "export": lambda p, _: exported(p),
     "import_notes": lambda p, _: [p.memory.import_notes(p.path / ".promptuary" / "memory", dry_run=True)],
     "edit_proposal": lambda p, key: p.memory.edit_proposal(key, content="mine now"),
+    "catch_up": lambda p, _: p.memory.catch_up(),
 }
 """Each with the id or the path of a note of everybody: what changes a note must not change, or tell of, another's."""
-MEMORY_WRITES: Final = {"learn", "tools", "remember"}
+MEMORY_WRITES: Final = {"learn", "learn_later", "tools", "remember"}
 """It takes no id, so there is nothing of others that it could return."""
 
 CALLED: Final[Sequence[Message]] = (
@@ -304,6 +305,7 @@ MEMORY_COMMANDS: Final[dict[str, Sequence[Sequence[str]]]] = {
     "forget": [["KEY", "--dry-run"], ["KEY", "--yes", "--everywhere"]],
     "export": [["FOLDER"]],
     "import": [[".promptuary"], [".promptuary/memory/agents/default"], [".", "--dry-run"]],
+    "learn": [[]],
 }
 """The actions of ``memory``; KEY is the id or the path of a note of everybody, FOLDER a new folder."""
 EXPERIENCE_COMMANDS: Final[dict[str, Sequence[Sequence[str]]]] = {

@@ -10,6 +10,7 @@ from promptuary.blocking import Promptuary
 from promptuary.cli.asking.answer import ShownAnswer
 from promptuary.cli.asking.question import AskedText, question
 from promptuary.cli.common import can_ask, confirmed, opened, print_json, print_new_notes
+from promptuary.cli.memory.learning import learnt_aside
 from promptuary.config.named_models import NO_MODEL, how_to_configure
 from promptuary.config.settings import user_file
 from promptuary.core.errors import PromptuaryError, RunFailedError
@@ -46,7 +47,7 @@ def main(options: argparse.Namespace) -> int:
 
 def _asked(options: argparse.Namespace, answer: ShownAnswer) -> int:
     asked = question(options)
-    with opened(options) as promptuary:
+    with opened(options) as promptuary, learnt_aside(promptuary, options):
         tools = [] if options.no_tools else promptuary.threads.tools(thread=options.thread)
         if not promptuary.settings.answer_model:
             return _shown(promptuary, asked, tools, options)

@@ -31,6 +31,10 @@ def _add_folder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-t", "--thread", metavar="NAME", help=seldom(parser, kept_by_thread))
 
 
+def _add_models(parser: argparse.ArgumentParser) -> None:
+    add_flags(parser, "models", {name: MEMORY_FLAGS[name] for name in ("writeback_model", "experience_model")})
+
+
 def _add_about(parser: argparse.ArgumentParser, *, default_kind: str = "reference") -> None:
     about = section(parser, "the note")
     about.add_argument("--title", metavar="TEXT", help="title (default: the first words of the text)")
@@ -306,6 +310,15 @@ ACTIONS: Final = (
         "note has changed since the proposal, the proposal stays pending and the exit code is 1.",
         ("promptuary memory accept 91ab", "promptuary memory accept 91ab --title 'Deploy window' --kind project"),
         (_add_proposals, _add_changes_of_a_proposal),
+    ),
+    Command(
+        "learn",
+        "[options]",
+        "learn from the finished turns that wait for it",
+        "Ask the writeback model about the finished turns that wait. ask, reply and chat start this in the background. "
+        "Exit code 1 if some still wait.",
+        ("promptuary memory learn",),
+        (_add_models,),
     ),
     Command(
         "reject",

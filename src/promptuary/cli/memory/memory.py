@@ -6,7 +6,7 @@ from typing import Final
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json, print_new_notes
-from promptuary.cli.memory import exchange, forgetting, proposals, reading, writing
+from promptuary.cli.memory import exchange, forgetting, learning, proposals, reading, writing
 from promptuary.cli.memory.printing import NOTHING, say, say_kept, whole
 from promptuary.cli.memory.words import opened_memory
 from promptuary.core.errors import NoteConflictError, PromptuaryError, UnknownNoteError
@@ -28,6 +28,7 @@ _ACTIONS: Final[Mapping[str, Callable[[Promptuary, argparse.Namespace], int]]] =
     "proposals": proposals.proposals,
     "accept": proposals.accept,
     "reject": proposals.reject,
+    "learn": learning.learn,
     "import": exchange.import_notes,
     "export": exchange.export,
 }

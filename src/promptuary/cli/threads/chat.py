@@ -6,6 +6,7 @@ from typing import Final
 
 from promptuary.chat.start import start
 from promptuary.cli.common import opened, opened_by
+from promptuary.cli.memory.learning import start_learning
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.threads import thread_name
 from promptuary.engine import Promptuary
@@ -27,6 +28,8 @@ def main(options: argparse.Namespace) -> int:
         may_write=options.yes,
         quiet=options.quiet,
     )
+    with opened(argparse.Namespace(**{**vars(options), "quiet": True})) as promptuary:
+        start_learning(promptuary, options)  # from the last turns: a model may still have been at them
     return DONE
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import message, opened, print_json, print_new_notes
+from promptuary.cli.memory.learning import learnt_aside
 from promptuary.cli.threads.waiting import DONE, NOTHING, named, waiting
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.experiences import Experience
@@ -27,7 +28,7 @@ def main(options: argparse.Namespace) -> int:
         raise PromptuaryError(
             "the reply is empty; nothing was recorded (promptuary abandon ends a turn without a reply)"
         )
-    with opened(options) as promptuary:
+    with opened(options) as promptuary, learnt_aside(promptuary, options):
         turn = waiting(promptuary, named(options))
         if turn is None:
             return NOTHING

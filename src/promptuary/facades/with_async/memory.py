@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         NoteSelection,
         NoteTrust,
     )
-    from promptuary.core.ports.writeback import Proposal, ProposalFields
+    from promptuary.core.ports.writeback import Proposal, ProposalFields, QueuedTurn
     from promptuary.memory.doors.tools import ToolForm
     from promptuary.memory.memory import Memory
     from promptuary.memory.writeback.proposals import Proposals
@@ -170,6 +170,14 @@ class AsyncMemory:
         """
         memories = self._core.memories
         return await concurrency.run(lambda: memories.learn(messages, thread=thread, timeout=timeout))
+
+    async def learn_later(self) -> None:
+        """Ask no writeback model in this process, because it ends soon: ``catch_up`` learns, in another process."""
+        await concurrency.run(self._core.memories.learn_later)
+
+    async def catch_up(self, timeout: float = 0.0) -> Sequence[QueuedTurn]:
+        """Learn from the finished turns that wait, for at most ``timeout`` seconds; return those that still wait."""
+        return await concurrency.run(lambda: self._core.memories.catch_up(timeout))
 
     async def unadopted(self) -> Sequence[NoteHeader]:
         """Return the notes that were added by hand, by a clone or from a lost database, and wait for ``adopt``."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         NoteSelection,
         NoteTrust,
     )
-    from promptuary.core.ports.writeback import Proposal, ProposalFields
+    from promptuary.core.ports.writeback import Proposal, ProposalFields, QueuedTurn
     from promptuary.facades.without_async.calls import Calls
     from promptuary.memory.doors.tools import ToolForm
     from promptuary.memory.memory import Memory
@@ -164,6 +164,14 @@ class BlockingMemory:
         """
         memories = self._core.memories
         return self._calls.run(lambda: memories.learn(messages, thread=thread, timeout=timeout))
+
+    def learn_later(self) -> None:
+        """Ask no writeback model in this process, because it ends soon: ``catch_up`` learns, in another process."""
+        self._calls.run(self._core.memories.learn_later)
+
+    def catch_up(self, timeout: float = 0.0) -> Sequence[QueuedTurn]:
+        """Learn from the finished turns that wait, for at most ``timeout`` seconds; return those that still wait."""
+        return self._calls.run(lambda: self._core.memories.catch_up(timeout))
 
     def unadopted(self) -> Sequence[NoteHeader]:
         """Return the notes that were added by hand, by a clone or from a lost database, and wait for ``adopt``."""

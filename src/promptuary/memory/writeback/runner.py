@@ -111,6 +111,17 @@ class Writeback:
         self._woken, self._idle, self._closed = threading.Event(), threading.Event(), threading.Event()
         self._taken: QueuedTurn | None = None
         self._written: set[str] = set()
+        self._later = False
+
+    def leave_for_later(self) -> None:
+        """Ask no model in this process, which ends soon, unless somebody waits for it: ``catch_up`` does, elsewhere."""
+        self._later = bool(self._model or self._readers) and not self._soft_drain
+
+    def catch_up(self, timeout: float) -> Sequence[QueuedTurn]:
+        """Process what is due, for at most ``timeout`` seconds; return the turns that still wait."""
+        if timeout > 0:
+            self.drain(timeout)
+        return self._queue.waiting()
 
     def record(self, finished: FinishedTurn) -> None:
         """Store what a finished turn said, for writeback.
@@ -165,6 +176,8 @@ class Writeback:
 
     async def settle(self) -> None:
         """Start processing after a turn was stored; with ``soft_drain``, or if no model is asked, wait briefly."""
+        if self._later:
+            return
         asks_nobody = self._model is None and not self._readers
         wait = SOFT_DRAIN if self._soft_drain or asks_nobody else 0.0
         await concurrency.run(lambda: self.drain(wait))

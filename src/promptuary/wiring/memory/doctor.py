@@ -22,6 +22,8 @@ def examined(
     """Return the problems; ``fix`` repairs what can be repaired without loss. ``memories`` are by thread."""
     found = [*_of_database(state), *_of_writeback(state, principal)]
     counts = Counter({"threads": len(state.threads(principal).threads())})
+    if waiting := len(state.writeback_queue(principal).waiting()):
+        counts["waiting turns"] = waiting
     for number, (thread, (memory, beside)) in enumerate(memories.items()):
         notes = doctor.examined(memory, beside, fix=fix)
         counts.update(dict(notes.counts))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from promptuary.core.messages import Message
     from promptuary.core.notes import Examination, ForeignForm, ForgetReport, ImportReport
     from promptuary.core.ports.threads import StateDatabase
-    from promptuary.core.ports.writeback import Proposal
+    from promptuary.core.ports.writeback import Proposal, QueuedTurn
     from promptuary.core.principals import Principal
     from promptuary.core.sessions import Sight
     from promptuary.experiences.experiences import Experiences
@@ -76,6 +76,7 @@ class Memories:
         self._opened: dict[MemoryPlace, Memory] = {}
         self._pinned: dict[str, PinnedMemory] = {}
         self._writeback: Writeback | None = None
+        self._learns_later = False
 
     def of(self, thread: str = "main") -> Memory:
         """Return the durable memory of the principal; ``thread`` matters if the settings isolate threads."""
@@ -187,7 +188,21 @@ class Memories:
                     pinned=self._pinned_for,
                     learner=self._parts.learner,
                 )
+                if self._learns_later:
+                    self._writeback.leave_for_later()
             return self._writeback
+
+    def learn_later(self) -> None:
+        """Leave what finished turns teach to another process."""
+        self._learns_later = True
+        if self._writeback is not None:
+            self._writeback.leave_for_later()
+
+    def catch_up(self, timeout: float) -> Sequence[QueuedTurn]:
+        """Learn from the finished turns that wait; return those that still wait."""
+        state = self._parts.state(create=False)
+        waiting = state.writeback_queue(self._principal).waiting()
+        return self.writeback().catch_up(timeout) if waiting and timeout > 0 else waiting
 
     def learn(self, messages: Sequence[Message], *, thread: str, timeout: float) -> Sequence[Proposal]:
         """Learn from a turn of another program; return its proposals."""

@@ -1,15 +1,17 @@
-"""Starts this program again as a separate process, for work that must not keep a hook and its agent waiting."""
+"""Starts this program again as a separate process, for work that must not keep an agent or a person waiting."""
 
+import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
-def start(arguments: Sequence[str], given: bytes) -> bool:
+def start(arguments: Sequence[str], given: bytes, variables: Mapping[str, str]) -> bool:
     """Start ``promptuary`` with ``arguments`` and ``given`` as its standard input; return whether it started.
 
-    It has no terminal and is not in the agent's process group, because the agent may kill the whole group.
+    ``variables`` are added to its environment. It has no terminal and is not in the caller's process group, because an
+    agent may kill the whole group.
     """
     with tempfile.TemporaryFile() as held:
         held.write(given)
@@ -22,6 +24,7 @@ def start(arguments: Sequence[str], given: bytes) -> bool:
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
                 cwd="/",
+                env={**os.environ, **variables},
             )
         except OSError:
             return False
