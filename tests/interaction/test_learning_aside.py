@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ class Thoughtful:
         self.fails = False
         self._lock = threading.Lock()
 
-    def __call__(self, request: dict[str, Any]) -> Reply:
+    def __call__(self, request: Mapping[str, Any]) -> Reply:
         if "response_format" not in request:
             return Says("Fine.")
         with self._lock:
