@@ -12,11 +12,13 @@ from typing import Any, cast
 
 import pytest
 
+from promptuary.blocking import Promptuary
 from promptuary.cli.command_table import COMMANDS
 from promptuary.cli.flags import SETTING_FLAGS
 from promptuary.cli.main import _parsed, main
 from promptuary.config.settings import SETTINGS, SettingsOptions, load
 from promptuary.testing.loopback import Loopback, answer
+from promptuary.tokens import Counter
 from tests.conftest import Files, git
 from tests.images import png
 
@@ -576,3 +578,28 @@ def test_an_image_is_sent_to_a_provider_and_named_in_text(
 
     assert main(["expand", "--for", "openai", "See @file:shot.png"]) == 1
     assert "name one that takes images: --model" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("thread", [[], ["--thread", "t"]])
+def test_a_budget_fits_what_is_attached_into_so_many_tokens(
+    files: Files, capsys: pytest.CaptureFixture[str], thread: list[str]
+) -> None:
+    project = files({"a.py": "".join(f"def function_{n}() -> int:\n    return {n}\n\n" for n in range(2_000))})
+
+    for budget, least in (("300", 200), ("8k", 6_000)):
+        _, out, _ = expand(project, capsys, *thread, "--budget", budget, "--for", "openai", "Look at @file:a.py")
+        tokens = Counter().count(json.loads(out)[-1]["content"])
+        assert least < tokens <= int(budget.replace("k", "000")) + 20
+
+
+def test_a_budget_holds_in_the_library_for_messages_and_for_turns_and_may_exceed_half_of_the_window(
+    files: Files,
+) -> None:
+    project = files({"a.txt": "many words\n" * 5_000})
+
+    for budget in (500, 3_000):
+        with Promptuary.open(project, window=4_000, reply_reserve=0, budget=budget) as promptuary:
+            expansion = promptuary.expand("@file:a.txt")
+            turn = promptuary.threads.prepare("@file:a.txt")
+            assert 0.8 * budget < expansion.spend.injected <= budget
+            assert turn.expansion.spend.injected == expansion.spend.injected

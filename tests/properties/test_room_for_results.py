@@ -67,6 +67,7 @@ def shortened(turn: Turn, *, loop: bool) -> list[ReceiptEntry]:
 
 def is_fair(turn: Turn, calls: list[str]) -> None:
     receipt = turn.receipt
+    assert receipt.failures == ()
     assert receipt.tokens == cost_of(turn.messages) <= receipt.window - receipt.reserve
     assert not receipt.blocked
     sent = [call["id"] for message in turn.messages for call in message.get("tool_calls", ())]

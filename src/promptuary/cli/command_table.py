@@ -99,7 +99,7 @@ COMMANDS: Final = (
             "promptuary expand 'Review @file:src/app.py:10-50 against @diff'",
             "promptuary expand --thread review --for anthropic 'Continue with #src/app.py'",
             "git log -1 | promptuary expand --json -",
-            "promptuary expand --copy 'What does this mean? @clipboard'",
+            "promptuary expand --copy --budget 8k 'What does this do? @glob:src/**/*.py'",
         ),
         (add_text, add_new_turn, add_form, add_copy, add_common, add_settings),
     ),

@@ -82,5 +82,5 @@ def _print_warnings(expansion: Expansion) -> None:
     for warning in (*expansion.general_warnings, *expansion.slips):  # the table shows those of single references
         print(f"{styled('warning:', 'yellow', sys.stderr)} {one_line(str(warning))}", file=sys.stderr)
     if expansion.blocked:
-        why = "not even the names of all references fit; remove references or raise --limit"
+        why = "not even the names of all references fit; remove references, or raise --limit or --budget"
         print(f"{styled('blocked:', 'red', sys.stderr)} {why}", file=sys.stderr)

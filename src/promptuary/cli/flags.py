@@ -29,6 +29,10 @@ WINDOW_FLAGS: Final[Mapping[str, Flag]] = {
         "--limit",
         {"metavar": "SHARE", "help": "limit attachments to this share of the window (default: 50%%)"},
     ),
+    "budget": (
+        "--budget",
+        {"metavar": "TOKENS", "help": "fit what is attached into this many tokens (default: --limit)"},
+    ),
     "reply_reserve": (
         "--reserve",
         {"metavar": "TOKENS", "help": "in a thread: reserve this many tokens for the reply (default: 4096)"},

@@ -53,6 +53,7 @@ class Settings:
     vocabulary: str = ""
     warn_share: float = 0.25
     limit_share: float = 0.5
+    budget: int = 0
     timeout: float = 30.0
     max_file_size: int = 1024 * 1024
     allowed_extensions: tuple[str, ...] = ()
@@ -129,6 +130,10 @@ class Settings:
     def effective_window(self) -> int:
         """The window that was set, else the model's, else the default."""
         return self.window or self._model.window
+
+    def limit_in(self, window: int) -> int:
+        """Return how many tokens a message may attach: the budget if there is one, else a share of ``window``."""
+        return min(self.budget, window) or int(window * self.limit_share)
 
     @property
     def effective_vocabulary(self) -> str:
@@ -212,6 +217,7 @@ class SettingsOptions(TypedDict, total=False):
     vocabulary: str | None
     warn_share: float | str | None
     limit_share: float | str | None
+    budget: int | str | None
     timeout: float | str | None
     max_file_size: int | str | None
     allowed_extensions: Sequence[str] | None

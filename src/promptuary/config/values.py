@@ -17,6 +17,7 @@ _SIZE = re.compile(r"(?P<digits>[0-9][0-9_]{0,17})(?P<unit>|[kmg](?:i?b)?|b)")
 _SPELLED: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _BOUNDS: Final[Mapping[str, tuple[float, float, str]]] = {
     "window": (100, 10**10, "tokens"),
+    "budget": (0, 10**10, "tokens"),
     "reply_reserve": (0, 10**10, "tokens"),
     "max_file_size": (1, 10**12, "bytes"),
     "timeout": (0.001, 10**6, "seconds"),

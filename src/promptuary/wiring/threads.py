@@ -84,7 +84,7 @@ def open_threads(
         layers=every,
         counter=CachingCounter(counter),
         room=_room(settings, window),
-        limit=int(window * settings.limit_share),
+        limit=settings.limit_in(window),
         policy=compaction_policy(settings),
         model=model or _summarising(settings),
         expand=lambda request: expand(request, window),
@@ -136,8 +136,8 @@ def _rehearsal(options: ThreadOptions) -> ThreadOptions:
 
 def _sized(options: ThreadOptions, settings: Settings, window: int, expand: _ExpandWithin) -> ThreadOptions:
     """Return ``options`` for another window."""
-    room, limit = _room(settings, window), int(window * settings.limit_share)
-    return replace(options, room=room, limit=limit, expand=lambda request: expand(request, window))
+    room = _room(settings, window)
+    return replace(options, room=room, limit=settings.limit_in(window), expand=lambda request: expand(request, window))
 
 
 def _room(settings: Settings, window: int) -> Room:

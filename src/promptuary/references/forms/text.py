@@ -1,8 +1,8 @@
 """A source text with some of its parts folded to their signatures. Pure.
 
-The shortest form is an outline, which leaves out the deepest definitions first; longer ones unfold parts of the text,
-the smallest first, so that as many as possible are whole. A folded part is a line with ``⋯``, its line number and its
-signature.
+The shortest forms are outlines, which leave out the deepest definitions first, and of equals the last. Longer ones
+unfold parts of the text: definitions first, the smallest before the others, so that as many as possible are whole, and
+then what has no name, such as imports. A folded part is a line with ``⋯``, its line number and its signature.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,8 +15,6 @@ from promptuary.core.texts.excerpt import Unfolding
 from promptuary.outline import Definition, definitions, signature_lines
 
 _GAP = "⋯ lines {}-{} left out ⋯\n"
-_WORTH_FOLDING = 2
-"""A part is folded if it is this many times as long as its folded form: folding a shorter one would save little."""
 
 
 def text_forms(text: str, language: str, on_slow: Callable[[], None] = lambda: None) -> Forms:
@@ -27,19 +25,17 @@ def text_forms(text: str, language: str, on_slow: Callable[[], None] = lambda: N
     found = definitions(text, language, on_slow)
     if not found:
         return ()
-    ranks = [_rank(one) for one in found]
-    levels = sorted(set(ranks))
+    order = sorted(range(len(found)), key=lambda index: (_rank(found[index]), index))
     parts = _Parts(text, found)
 
     def draw(step: int) -> str:
-        if step > len(levels):
-            return parts.unfolded(step - len(levels) - 1)
-        deepest = levels[step - 1]
-        shown = [one for one, rank in zip(found, ranks, strict=True) if rank <= deepest]
+        if step > len(found):
+            return parts.unfolded(step - len(found) - 1)
+        shown = [found[index] for index in sorted(order[:step])]
         more = f"⋯ {len(found) - len(shown):,} more ⋯\n" if len(shown) < len(found) else ""
         return "".join(signature_lines(shown)) + more
 
-    return Unfolding(draw, len(levels) + parts.foldable_lines)
+    return Unfolding(draw, len(found) + parts.foldable_lines)
 
 
 def _rank(one: Definition) -> int:
@@ -73,13 +69,16 @@ class _Parts:
         self._lines = split_lines(text)
         self._parts = _cut(self._lines, found)
         sizes = [sum(map(len, self._lines[part.first : part.end])) for part in self._parts]
-        folding = [size > _WORTH_FOLDING * part.folded_size for size, part in zip(sizes, self._parts, strict=True)]
+        folding = [size > part.folded_size for size, part in zip(sizes, self._parts, strict=True)]
         self._always = [0 if fold else part.length for fold, part in zip(folding, self._parts, strict=True)]
-        self._order = sorted((n for n, fold in enumerate(folding) if fold), key=lambda n: (sizes[n], n))
+        self._order = sorted(
+            (index for index, fold in enumerate(folding) if fold),
+            key=lambda index: (not self._parts[index].signatures, sizes[index], index),
+        )
         self.foldable_lines = sum(self._parts[index].length for index in self._order)
 
     def unfolded(self, lines: int) -> str:
-        """Return the text with that many of its foldable lines, the smallest parts first."""
+        """Return the text with that many of its foldable lines: what has a name first, the smallest parts first."""
         shown = list(self._always)
         for index in self._order:
             shown[index] = min(self._parts[index].length, lines)

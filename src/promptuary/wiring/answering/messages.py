@@ -67,7 +67,7 @@ class Messages:
     ) -> Expansion:
         """Return ``text`` with everything it points at; ``recorded``: menus prefer what it names from now on."""
         spans, window = pasted_spans(text, pasted), self._settings.effective_window
-        limit = int(window * self._settings.limit_share)
+        limit = self._settings.limit_in(window)
         return self._expand(text, window, limit, pasted=spans, recorded=recorded, queue=queue)
 
     def of_turn(self, request: ExpandRequest, window: int) -> Expansion:

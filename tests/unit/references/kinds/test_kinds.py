@@ -214,12 +214,28 @@ def test_a_missing_symbol_of_a_file_names_those_it_has(files: Files) -> None:
     assert outcome.reason == "a.py does not define three: it defines one, two"
 
 
-def test_a_large_file_becomes_an_outline_then_an_excerpt_then_its_name(files: Files) -> None:
+def test_a_large_file_becomes_an_outline_or_an_excerpt_and_then_its_name(files: Files) -> None:
     code = "".join(f"def function_{n}(argument: int) -> int:\n" + "    argument += 1\n" * 30 for n in range(40))
-    project = files({"a.py": code})
-    details = [expand(project, "@file:a.py", window=window).outcomes[0].detail for window in (60_000, 6_000, 900, 130)]
+    project = files({"a.py": code, "a.txt": code})
+    details = {
+        name: [expand(project, f"@file:{name}", window=window).outcomes[0].detail for window in (60_000, 6_000, 130)]
+        for name in ("a.py", "a.txt")
+    }
 
-    assert details == ["full", "outline", "excerpt", "path"]
+    assert details == {"a.py": ["full", "outline", "path"], "a.txt": ["full", "excerpt", "path"]}
+
+
+@pytest.mark.parametrize("window", [600, 1_000, 1_600, 2_600])
+def test_what_does_not_fit_shows_definitions_first_and_imports_last(files: Files, window: int) -> None:
+    imports = "".join(f"from package.module_{n} import name_{n}\n" for n in range(40))
+    methods = "".join(f"    def method_{n}(self):\n" + "        work()\n" * 5 for n in range(60))
+    text = content(
+        files({"a.py": f'"""Imports much."""\n\n{imports}\n\nclass Large:\n{methods}'}), "@file:a.py", window=window
+    )
+
+    assert text.count("def method_") > 10
+    if text.count("def method_") < 60 or "        work()" not in text:
+        assert "from package" not in text
 
 
 def test_one_large_file_does_not_starve_the_small_ones(files: Files) -> None:
@@ -457,7 +473,8 @@ def test_an_outline_leaves_out_the_deepest_definitions_first(files: Files) -> No
 
     text = content(project, "@file:a.py", window=1_200)
     assert all(f"class Class{n}\n" in text for n in range(12))
-    assert "⋯ 480 more ⋯\n⋯ and how it begins ⋯\nclass Class0:\n    def method_0(self)" in text
+    assert "class Class0\n    2      def method_0(self) -> None\n" in text
+    assert "how it begins" not in text
 
 
 def test_a_long_notice_does_not_keep_a_source_from_being_named(files: Files) -> None:
