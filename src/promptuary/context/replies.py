@@ -24,6 +24,8 @@ _CALL: Final = "a tool call has an id, a name and arguments (text or an object)"
 _DEEPEST: Final = 4
 """The deepest nesting of lists that is read: a list of answers that are lists of blocks, and some more."""
 
+_OTHERS: Final = ("user", "system", "developer")
+
 _TEXTS: Final = {"text": "text", "output_text": "text", "input_text": "text", "refusal": "refusal"}
 """The parts of a message that hold words, and the field that has them."""
 _CALLS: Final = {
@@ -56,6 +58,25 @@ _MEDIA: Final = frozenset({"image", "input_image", "image_url", "document", "inp
 def reply_items(reply: Answer, turn: str) -> list[Item]:
     """Return the reply of a model as entries of the history; anything else is refused."""
     return [_item(message, turn) for message in reply_messages(reply)]
+
+
+def said_items(messages: Iterable[object], turn: str) -> list[Item]:
+    """Return what was said as entries of a history: replies and results as in a reply, and what others said, too."""
+    items: list[Item] = []
+    for one in messages:
+        message = _fields(one)
+        role = message.get("role") if isinstance(message, Mapping) else None
+        if role not in _OTHERS:
+            items += reply_items([message], turn)
+            continue
+        content = message.get("content") or ""
+        parts = [] if isinstance(content, str) else _parts(content)
+        results = [part for part in parts if _kind(part) in _RESULTS]
+        items += reply_items(results, turn) if results else []
+        words = content if isinstance(content, str) else "".join(_shown(part) for part in parts if part not in results)
+        if words or not results:
+            items.append(Item(new_id("item"), role, words, turn=turn))
+    return items
 
 
 def reply_messages(reply: Answer) -> list[Message]:

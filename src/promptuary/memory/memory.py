@@ -505,7 +505,11 @@ class Memory:
         """Return where a note is and its id, even if its file is gone. Raises ``PromptuaryError``."""
         found = self._found(key)
         if found is not None:
-            return found[0], found[1].id
+            notebook, header = found
+            current = notebook.read(header.id)
+            if current is None or current.header.rev != header.rev:  # an edit by hand is a change like any other
+                notebook.sync(None if current is None else [header.path])
+            return notebook, header.id
         wanted = key.strip().removeprefix(ADDRESS)
         for notebook in self._roots.existing():
             changes = self._changes_of(notebook, wanted) if is_note_id(wanted) else ()

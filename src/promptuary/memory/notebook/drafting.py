@@ -72,6 +72,8 @@ def changed_file(note: Note, draft: NoteDraft, writer: Writer) -> bytes:
             f"fix it first: `promptuary memory edit {note.header.id}`"
         )
     values = _given(draft)
+    if draft.content is not None and draft.title is None and (title := title_after(note, draft.content)):
+        values["title"] = title
     if draft.kind is not None and draft.kind != note.header.kind:
         values["kind"] = draft.kind
     if draft.audience is not None and draft.audience != note.header.audience:
@@ -86,6 +88,12 @@ def changed_file(note: Note, draft: NoteDraft, writer: Writer) -> bytes:
         return same
     at = _moment(draft.updated_at, "updated_at") or writer.at
     return rewrite(changed, {"updated_at": at, "updated_by": writer.actor})
+
+
+def title_after(note: Note, content: str) -> str | None:
+    """Return the title of a note after its text has changed: one that was made from the text is made again."""
+    was_made = note.header.title == title_of(NoteDraft(note.body))
+    return title_of(NoteDraft(content)) if was_made and content.strip() != note.body.strip() else None
 
 
 def moved_path(note: Note, draft: NoteDraft) -> str:

@@ -43,7 +43,7 @@ from promptuary.memory.files.note_file import (
     rewrite,
 )
 from promptuary.memory.notebook.by_hand import HandChanges, Tracked
-from promptuary.memory.notebook.drafting import Writer, changed_file, moved_path, new_file
+from promptuary.memory.notebook.drafting import Writer, changed_file, moved_path, new_file, title_after
 from promptuary.memory.secret_texts import refuse_secrets
 
 _TRIES: Final = 5
@@ -177,7 +177,10 @@ class Notebook:
         def changed(found: Note, writer: Writer) -> tuple[str, bytes]:
             if parse(text).problem:  # there is nothing to put a date into
                 return found.header.path, as_bytes(text)
-            return found.header.path, rewrite(text, {"updated_at": writer.at, "updated_by": writer.actor})
+            after = read_note(as_bytes(text), found.header.path, Standing(self.scope, id=note))
+            title = title_after(found, after.body) if after.header.title == found.header.title else None
+            values = {"updated_at": writer.at, "updated_by": writer.actor, **({"title": title} if title else {})}
+            return found.header.path, rewrite(text, values)
 
         with self._locked():
             return self._update(note, if_rev, changed, reason, "update")

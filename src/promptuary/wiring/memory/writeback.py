@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from promptuary.config.settings import Settings
-from promptuary.core.ids import new_id
+from promptuary.context.replies import said_items
 from promptuary.core.layers import Layer
-from promptuary.core.messages import Item, Message
+from promptuary.core.messages import Message
 from promptuary.core.ports.models import ChatModel
 from promptuary.core.ports.threads import StateDatabase, ThreadStore
 from promptuary.core.principals import Principal
@@ -116,8 +116,7 @@ def own_file(workspace: Workspace) -> OwnFile:
 
 def turn_so_far(turn: Turn, threads: ThreadStore, messages: Sequence[Message], workspace: Workspace) -> TurnSnapshot:
     """Return a snapshot of a turn that is not finished: ``messages`` followed its prompt."""
-    said = [Item(new_id("item"), one["role"], one.get("content") or "", turn=turn.id) for one in messages]
-    history = [*threads.history(turn.thread), asked_item(turn), *said]
+    history = [*threads.history(turn.thread), asked_item(turn), *said_items(messages, turn.id)]
     foreign = foreign_turns(threads, turn.thread)
     own = own_file(workspace)
     return snapshot(turn.id, turn.thread, now(), history, turn.receipt, foreign_turns=foreign, own_file=own)

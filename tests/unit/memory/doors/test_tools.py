@@ -168,3 +168,57 @@ def test_a_turn_in_which_the_agent_wrote_skips_writeback(workspace: Path, by_too
         p.threads.finish(turn, "Noted.")
 
         assert [one.title for one in p.memory.list().headers] == (["Release day"] if by_tool else ["Canteen"])
+
+
+CALL: dict[str, Any] = {"id": "c1", "type": "function", "function": {"name": "read_file", "arguments": "{}"}}
+SHAPES: dict[str, list[dict[str, Any]]] = {
+    "openai": [
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
+        {"role": "tool", "tool_call_id": "c1", "content": "from a file"},
+    ],
+    "openai parts": [
+        {"role": "assistant", "content": [{"type": "text", "text": "Well."}], "tool_calls": [CALL]},
+        {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "from a file"}]},
+        {"role": "user", "content": [{"type": "text", "text": "Go on."}]},
+    ],
+    "responses": [
+        {"type": "function_call", "call_id": "c1", "name": "read_file", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c1", "output": "from a file"},
+    ],
+    "anthropic": [
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "read_file", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "from a file"}]},
+    ],
+    "anthropic with words": [
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "read_file", "input": {}}]},
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "from a file"}]},
+                {"type": "text", "text": "Go on."},
+            ],
+        },
+    ],
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_messages_so_far_are_taken_in_the_shape_of_every_provider(p: Promptuary, shape: str) -> None:
+    turn = p.threads.prepare("We release on Mondays.")
+    answer = p.memory.call_tool("write_memory", NOTE, turn=turn, messages=SHAPES[shape])  # type: ignore[arg-type]
+
+    assert answer["written"] is True
+    note = p.memory.get(str(answer["memory_id"]))
+    assert note is not None
+    assert note.header.trust == "external"  # the model has read the result of a tool
+
+
+@pytest.mark.parametrize("parts", [[{"type": "text", "text": "Go on."}], "Go on.", []])
+def test_what_the_person_says_meanwhile_is_no_foreign_text(p: Promptuary, parts: Any) -> None:
+    turn = p.threads.prepare("We release on Mondays.")
+    said: list[Any] = [{"role": "assistant", "content": "When?"}, {"role": "user", "content": parts}]
+    answer = p.memory.call_tool("write_memory", NOTE, turn=turn, messages=said)
+    note = p.memory.get(str(answer["memory_id"]))
+
+    assert note is not None
+    assert note.header.trust == "agent"
