@@ -15,7 +15,7 @@ import pytest
 
 from promptuary.blocking import BlockingSearch
 from promptuary.cli.main import main
-from promptuary.core.errors import PromptuaryError
+from promptuary.core.errors import PromptuaryError, how_to_install
 from promptuary.testing.loopback import Loopback, Step, answer
 from tests.conftest import Files, git
 from tests.interaction.answers import Answer, Run
@@ -476,7 +476,7 @@ def test_without_the_extra_it_is_told_how_to_search_by_meaning(run: Run, monkeyp
     answer = run()
 
     assert answer.code == 0
-    extra = "semantic search needs the 'embeddings' extra: pip install 'promptuary[embeddings]'"
+    extra = f"semantic search needs the 'embeddings' extra: {how_to_install('embeddings')}"
     assert answer.err == f"search is by words only; {extra}\n"
     assert run("--quiet").err == ""
 

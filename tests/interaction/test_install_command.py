@@ -3,7 +3,10 @@
 import json
 import os
 import re
+import time
 import tomllib
+import tracemalloc
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -469,3 +472,68 @@ def test_what_an_earlier_version_noted_is_undone(run: Run, home: Path) -> None:
 
     assert run("install", "cursor", "--undo", "--yes")[0] == 0
     assert theirs(home) == {}
+
+
+def test_nothing_is_installed_that_could_not_start(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "mcp" else ModuleSpec(name, None))
+    code, out, err = run("install", "codex", "--yes")
+
+    assert (code, out) == (2, "")
+    assert "promptuary mcp needs the 'mcp' extra: " in err
+    assert theirs(home) == {}
+    assert "not in the settings" in run("install", "codex", "--undo")[2]
+
+
+@pytest.mark.parametrize("client", SETTINGS)
+def test_a_preview_shows_no_key_of_a_neighbour(run: Run, home: Path, client: str) -> None:
+    path = home / SETTINGS[client][0]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    name, keys = SERVERS[client], ("plain-looking-key", "sk-other", "in-the-arguments", "in-a-long-text")
+    if path.suffix == ".toml":
+        text = (
+            f'[{name}.promptuary]\ncommand = "old"\nenv = {{ TOKEN = "{keys[0]}" }}\n\n[{name}.other]\n'
+            f'args = ["--key", "{keys[2]}"]\nnotes = """\n{keys[3]}\n"""\nenv = {{ KEY = "{keys[1]}" }}\n'
+        )
+    else:
+        server = {"command": "x", "args": ["--key", keys[2]], "env": {"KEY": keys[1]}}
+        entries = {"promptuary": {"command": "old", "env": {"TOKEN": keys[0]}}, "other": server}
+        text = json.dumps({name: entries, "last": keys[3]}, indent=2)
+    path.write_text(text, encoding="utf-8")
+
+    for words in ((), ("--json",), ("--force", "--yes"), ("--undo",), ("--undo", "--json"), ("--undo", "--yes")):
+        force = () if "--undo" in words else ("--force",)
+        code, out, err = run("install", client, *dict.fromkeys((*words, *force)))
+        assert code in {0, 1}, err
+        assert not [key for key in keys if key in out + err], words
+    assert all(key in path.read_text(encoding="utf-8") for key in keys)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ".".join("a" * 10_000) + " = 1\n",
+        "mcp_servers." + ".".join("a" * 10_000) + " = 1\n",
+        "[" + ".".join("a" * 10_000) + "]\n",
+        "[[" + ".".join(['"a"'] * 5_000) + "]]\n",
+        "x = {" + ".".join("a" * 10_000) + " = 1}\n",
+        "x = " + ("{" + ".".join("a" * 40) + " = ") * 200 + "1" + "}" * 200 + "\n",
+        "x = " + "[" * 10_000 + "]" * 10_000 + "\n",
+        "x = " + "[{a = " * 90 + "1" + "}]" * 90 + "\n",
+        "x = " + "1_" * 10_000 + "1\n",
+    ],
+)
+def test_settings_that_nest_too_deep_are_refused_at_once(run: Run, home: Path, text: str) -> None:
+    path = home / ".codex" / "config.toml"
+    path.parent.mkdir()
+    path.write_text(text, encoding="utf-8")
+    run("install", "codex", "--yes")  # imports what it needs
+    begun = time.process_time()
+    tracemalloc.start()
+    code, out, err = run("install", "codex", "--yes")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert (code, out) == (2, "")
+    assert "nothing was written" in err
+    assert (time.process_time() - begun < 2, peak < 64 << 20) == (True, True)
+    assert path.read_text(encoding="utf-8") == text

@@ -17,6 +17,7 @@ import pytest
 from mcp import Client
 
 from promptuary.blocking import Promptuary
+from promptuary.core.errors import how_to_install
 from tests.conftest import Files, git
 from tests.mcp_clients import MODES, PROMPTUARY, Mode, http_server, in_process, over_http, over_stdio, text_of
 
@@ -418,4 +419,4 @@ def test_without_the_extra_it_says_what_to_install(project: Path) -> None:
     done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
 
     assert done.returncode == 2
-    assert "promptuary[mcp]" in done.stderr
+    assert how_to_install("mcp") in done.stderr

@@ -272,8 +272,25 @@ class NoteFileError(StorageError):
 
 
 def how_to_install(extra: str, *, again: bool = False) -> str:
-    """Return the command that adds an extra to the running installation: with pipx if that made it, else with pip."""
-    import sys  # noqa: PLC0415  (only for hints)
+    """Return the command that adds the packages of an extra to the running installation, wherever that came from.
 
-    command = "pipx runpip promptuary install" if "pipx" in sys.prefix.replace("\\", "/").split("/") else "pip install"
-    return f"{command}{' --force-reinstall' if again else ''} 'promptuary[{extra}]'"
+    It names these packages, because Promptuary itself may have come from a repository or a folder. pipx is used if that
+    made the installation, and uv if there is no pip in it.
+    """
+    import re  # noqa: PLC0415  (all of these only for hints)
+    import sys  # noqa: PLC0415
+    from importlib import metadata, util  # noqa: PLC0415
+    from shlex import join, quote  # noqa: PLC0415
+
+    marker = re.compile(rf"""\s*;\s*extra == ["']{re.escape(extra)}["']$""")
+    try:
+        wanted = [marker.sub("", one) for one in metadata.requires("promptuary") or () if marker.search(one)]
+    except metadata.PackageNotFoundError:  # run from its source
+        wanted = [f".[{extra}]"]
+    if "pipx" in sys.prefix.replace("\\", "/").split("/"):
+        command = "pipx runpip promptuary install"
+    elif util.find_spec("pip") is None:
+        command = f"uv pip install --python {quote(sys.executable)}"
+    else:
+        command = f"{quote(sys.executable)} -m pip install"
+    return f"{command}{' --force-reinstall' if again else ''} {join(wanted)}"

@@ -320,7 +320,7 @@ def test_without_the_extra_it_says_how_to_install_it(
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(hidden), os.environ["PYTHONPATH"]]))
     with PseudoTerminal(["chat"], folder=project, environment={}) as chat:
         assert chat.ended() == 2
-    assert "pip install 'promptuary[chat]'" in chat.everything
+    assert "-m pip install 'prompt-toolkit" in chat.everything.replace("\n", "")
 
 
 def test_a_name_that_no_thread_can_have_is_refused_before_anything_is_asked(begin: Begin) -> None:

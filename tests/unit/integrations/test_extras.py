@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from promptuary.core.errors import how_to_install
+
 PROGRAM = """
 import sys
 sys.modules[{package!r}] = None
@@ -30,4 +32,4 @@ def test_an_adapter_names_the_extra_that_it_needs(module: str, package: str, ext
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     assert done.stdout.startswith(f"This needs the extra {extra}: ")
-    assert f"promptuary[{extra}]" in done.stdout
+    assert how_to_install(extra) in done.stdout

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from promptuary.core.errors import PromptuaryError
+from promptuary.core.errors import PromptuaryError, how_to_install
 from promptuary.models import minilm, onnx_cache
 from promptuary.models.minilm import MiniLM, available
 
@@ -148,10 +148,8 @@ except Exception as error:
 """
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
 
-    assert (
-        "PromptuaryError Semantic search needs the 'embeddings' extra: pip install 'promptuary[embeddings]'"
-        in done.stdout
-    )
+    hint = how_to_install("embeddings")
+    assert f"PromptuaryError Semantic search needs the 'embeddings' extra: {hint}" in done.stdout
 
 
 def test_asking_whether_it_is_there_loads_nothing_heavy() -> None:

@@ -6,12 +6,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from promptuary.cli.agents.mcp import check_extra
 from promptuary.cli.common import confirmed, print_json
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.json import install_json, undone_json
 from promptuary.core.text import one_line
 from promptuary.hooks.install.clients import SettingsFile, settings_files
-from promptuary.hooks.install.installing import SettingsChange, UndoneFile, planned, planned_undo, undo, write
+from promptuary.hooks.install.installing import UndoneFile, planned, planned_undo, undo, write
 
 DONE, NOTHING = 0, 1
 
@@ -32,17 +33,18 @@ def own_command() -> list[str]:
 
 
 def _install(options: argparse.Namespace, files: Sequence[SettingsFile]) -> int:
+    check_extra()  # otherwise the agent could not start the server
     found = planned(options.agent, files, force=options.force)
-    changes = [one for one in found if one.diff]
+    changes = [one for one in found if one.after != one.before]
     if not options.json:
-        _print(changes)
+        _print([one.diff() for one in changes])
     may = bool(changes) and not options.dry_run and confirmed("Write this?", options)
     if may:
         write(options.agent, changes)
     refused = "" if may or not changes or options.dry_run else "nothing was written; --yes writes it without asking"
     left = [f"{one_line(str(one.path))}: {one_line(why)}" for one in found for why in one.left]
     if options.json:
-        shown = [(str(one.path), one.diff) for one in changes]
+        shown = [(str(one.path), one.diff()) for one in changes]
         print_json(install_json(options.agent, shown, left, written=may, error=refused))
     else:
         for sentence in left:
@@ -76,14 +78,17 @@ def _undo(options: argparse.Namespace, files: Sequence[SettingsFile]) -> int:
     steps = planned_undo(options.agent, files, force=options.force)
     changes = [one.change for one in steps if one.change.after != one.change.before]
     if not options.json:
-        _print(changes)
+        _print([one.diff(undoing=True) for one in changes])
     may = not options.dry_run and (not changes or confirmed("Undo it?", options))
     done = undo(options.agent, steps) if may else steps
     refused = "" if may or not changes or options.dry_run else "nothing was undone; --yes undoes it without asking"
     if options.json:
         # A refused plan must not be reported as done.
         hows = ["left" if refused and one.change in changes else one.how for one in done]
-        shown = [(str(one.change.path), how, one.reason, one.change.diff) for one, how in zip(done, hows, strict=True)]
+        shown = [
+            (str(one.change.path), how, one.reason, one.change.diff(undoing=True))
+            for one, how in zip(done, hows, strict=True)
+        ]
         print_json(undone_json(options.agent, shown, undone=may, error=refused))
     else:
         _tell_undone(options, done, is_needed=bool(changes), is_undone=may)
@@ -101,9 +106,9 @@ def _tell_undone(options: argparse.Namespace, done: Sequence[UndoneFile], *, is_
         print(f"promptuary is not in the settings of {options.agent}", file=sys.stderr)
 
 
-def _print(changes: Sequence[SettingsChange]) -> None:
-    for one in changes:
-        print("\n".join(one_line(line) if not line.isprintable() else line for line in one.diff.split("\n")))
+def _print(patches: Sequence[str]) -> None:
+    for one in patches:
+        print("\n".join(one_line(line) if not line.isprintable() else line for line in one.split("\n")))
 
 
 def _say(options: argparse.Namespace, sentence: str) -> None:

@@ -26,9 +26,7 @@ _TOKEN = "mcp"  # noqa: S105  (the name of a file, not a secret)
 
 def main(options: argparse.Namespace) -> int:
     """Serve until the client disconnects, or Ctrl-C."""
-    # Version 1 of the package has no mcp_types.
-    if importlib.util.find_spec("mcp") is None or importlib.util.find_spec("mcp_types") is None:
-        raise PromptuaryError(f"promptuary mcp needs the 'mcp' extra: {how_to_install('mcp')}")
+    check_extra()
     given: Any = {name: getattr(options, name, None) for name in SETTINGS}
     settings: SettingsOptions = given
     folders = _folders(options)
@@ -51,6 +49,13 @@ def main(options: argparse.Namespace) -> int:
         stdio.run(streams, folders, settings, chosen=_is_chosen(options))
         return DONE
     return _over_http(options, folders, settings)
+
+
+def check_extra() -> None:
+    """Raise ``PromptuaryError`` if the packages of the server are not installed."""
+    # Version 1 of the package has no mcp_types.
+    if importlib.util.find_spec("mcp") is None or importlib.util.find_spec("mcp_types") is None:
+        raise PromptuaryError(f"promptuary mcp needs the 'mcp' extra: {how_to_install('mcp')}")
 
 
 _NOBODY = "no client is connected; an MCP client starts this. promptuary install writes it into its settings"

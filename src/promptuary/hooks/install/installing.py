@@ -7,6 +7,7 @@ whole; from any other, only our entries are removed, and the entries that they r
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
     from promptuary.hooks.install.clients import SettingsFile
     from promptuary.machine import NotedSettings, WrittenEntry
 
+_TEXT = re.compile(r"""("(?:[^"\\]|\\.)*"|'[^']*')([ \t]*[:=])?""")
+"""A text in a settings file, and what makes it the name of something."""
+_SHORT = 5
+_OWN_NAME = "promptuary"
+
 Undone = Literal["as it was", "taken out", "not there", "left"]
 """The result for a file: restored whole; our entries removed; nothing of ours in it; it could not be undone."""
 
@@ -50,13 +56,22 @@ class SettingsChange:
     entries: tuple[WrittenEntry, ...] = ()
     left: tuple[str, ...] = ()
 
-    @property
-    def diff(self) -> str:
-        """The change as a patch; empty if the file does not change."""
-        name = str(self.path)
+    def diff(self, *, undoing: bool = False) -> str:
+        """Return the change as a patch; empty if the file does not change.
+
+        Others keep keys in these files: the lines around the change are left out, and a text that is not ours is "…".
+        """
+        name, others = str(self.path), (self.after if undoing else self.before) or ""
         old, new = (self.before or "").splitlines(), (self.after or "").splitlines()
         source, target = (name if text is not None else "/dev/null" for text in (self.before, self.after))
-        return "\n".join(difflib.unified_diff(old, new, source, target, lineterm=""))
+
+        def shown(found: re.Match[str]) -> str:
+            text, is_name = found[1], found[2]
+            ours = is_name or len(text) <= _SHORT or _OWN_NAME in text or text not in others
+            return found[0] if ours else f"{text[0]}…{text[0]}"
+
+        lines = difflib.unified_diff(old, new, source, target, n=0, lineterm="")
+        return "\n".join(_TEXT.sub(shown, line) for line in lines)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Final
 
 from promptuary.core.errors import PromptuaryError
 
-_DEEPEST: Final = 200
+MAX_DEPTH: Final = 50
 _BLANK: Final = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
 _NAME: Final = r"""[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'"""
 _KEY: Final = re.compile(rf"(?:{_NAME})(?:[ \t]*\.[ \t]*(?:{_NAME}))*")
@@ -87,7 +87,7 @@ def _pair(text: str, place: int, depth: int) -> TomlPair:
 
 
 def _value(text: str, place: int, depth: int) -> tuple[int, tuple[TomlPair, ...] | None]:
-    if depth > _DEEPEST:
+    if depth > MAX_DEPTH:
         raise PromptuaryError("the file is nested too deeply")
     first = text[place : place + 1]
     if first == "{":

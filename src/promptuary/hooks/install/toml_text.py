@@ -10,13 +10,15 @@ import re
 import tomllib
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.hooks.install.jsonc import MISSING
-from promptuary.hooks.install.toml_statements import TomlPair, TomlTable, tables
+from promptuary.hooks.install.toml_statements import MAX_DEPTH, TomlPair, TomlTable, tables
 
 Path = tuple[str, ...]
+_LONG_KEY: Final = re.compile(rf"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{MAX_DEPTH}}}""")
+_TOO_DEEP: Final = f"it has tables in each other, more than {MAX_DEPTH} deep; edit it yourself"
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,10 +256,19 @@ def _put(values: dict[str, Any], path: Path, value: Any) -> None:
 
 
 def _parsed(text: str) -> dict[str, Any]:
+    if _LONG_KEY.search(text):  # tomllib needs the square of its length in time and memory
+        raise PromptuaryError(_TOO_DEEP)
     try:
-        return tomllib.loads(text.removeprefix("\ufeff").replace("\r\n", "\n"))
+        found = tomllib.loads(text.removeprefix("\ufeff").replace("\r\n", "\n"))
     except (ValueError, RecursionError) as error:
         raise PromptuaryError(f"it is not TOML: {str(error)[:200]}") from error
+    level: list[Any] = [found]
+    for _ in range(MAX_DEPTH):  # values are compared and copied by recursion
+        inner = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [value for values in inner for value in values if isinstance(value, dict | list)]
+        if not level:
+            return found
+    raise PromptuaryError(_TOO_DEEP)
 
 
 def _without_empty(values: Any) -> Any:
