@@ -278,15 +278,19 @@ def how_to_install(extra: str, *, again: bool = False) -> str:
     made the installation, and uv if there is no pip in it.
     """
     import re  # noqa: PLC0415  (all of these only for hints)
+    import site  # noqa: PLC0415
     import sys  # noqa: PLC0415
+    import sysconfig  # noqa: PLC0415
     from importlib import metadata, util  # noqa: PLC0415
+    from pathlib import Path  # noqa: PLC0415
     from shlex import join, quote  # noqa: PLC0415
 
     marker = re.compile(rf"""\s*;\s*extra == ["']{re.escape(extra)}["']$""")
-    try:
-        wanted = [marker.sub("", one) for one in metadata.requires("promptuary") or () if marker.search(one)]
-    except metadata.PackageNotFoundError:  # run from its source
-        wanted = [f".[{extra}]"]
+    # Not on all of sys.path, which may begin with the current folder: anybody may have written what is there.
+    places = [str(Path(__file__).parents[2]), sysconfig.get_path("purelib"), site.getusersitepackages()]
+    known = next(iter(metadata.distributions(name="promptuary", path=places)), None)
+    needed = (known and known.requires) or ()
+    wanted = [marker.sub("", one) for one in needed if marker.search(one)] or [f".[{extra}]"]
     if "pipx" in sys.prefix.replace("\\", "/").split("/"):
         command = "pipx runpip promptuary install"
     elif util.find_spec("pip") is None:
