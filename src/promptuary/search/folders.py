@@ -32,6 +32,11 @@ class FolderScan(NamedTuple):
     unavailable: HeldReason | None = None
     left_out: int = 0
 
+    @property
+    def has_others(self) -> bool:
+        """Whether the folder has, or may have, files that are not in the snapshot."""
+        return self.left_out > 0 or self.snapshot.unreadable > 0
+
 
 class IndexedFolders:
     """The folders listed in ``file``; ``opener`` opens one. ``hidden``: also files that tools hide or write."""

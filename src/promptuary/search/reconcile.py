@@ -58,7 +58,7 @@ class Reconciler:
         for folder in wanted:
             known = self._index.files(folder)
             scan = self._folders.scan(folder)
-            todo = plan(scan.snapshot.files, known, unavailable=scan.unavailable, others=scan.left_out > 0)
+            todo = plan(scan.snapshot.files, known, unavailable=scan.unavailable, others=scan.has_others)
             if todo.held:
                 held.append(_held(folder, todo.held, scan))
             elif todo:
@@ -124,15 +124,15 @@ class Reconciler:
         if writer.fresh and not known and not prune and (carried := self._carried_over(folder, scan, writer)):
             return carried
         files = scan.snapshot.files
-        todo = plan(files, known, unavailable=scan.unavailable, others=scan.left_out > 0)
+        todo = plan(files, known, unavailable=scan.unavailable, others=scan.has_others)
         if scan.workspace is None:
-            if prune and known:
+            if prune and known and scan.unavailable == "missing":  # what cannot be looked at is not gone
                 writer.drop(folder, sorted(known))
                 return SyncReport(removed=len(known))
             return SyncReport(held=(_held(folder, todo.held, scan),) if todo.held else ())
         dates = _commit_dates(scan.workspace, files, todo)
         report = self._sync_of(folder, scan.workspace, writer, dates).run(
-            todo, files, known, prune=prune, progress=progress
+            todo, files, known, prune=prune, unsure=scan.snapshot.unreadable > 0, progress=progress
         )
         large = dict.fromkeys((f"{folder.path}/{path}" for path in scan.snapshot.large), Code.FILE_TOO_LARGE)
         cut = tuple(f"{folder.path}/{path}" for path in scan.snapshot.cut_rules)
@@ -143,7 +143,7 @@ class Reconciler:
         """Copy the entries of an unavailable folder into a new index; ``None`` if the folder is available."""
         try:
             before = self._index.files(folder)
-            todo = plan(scan.snapshot.files, before, unavailable=scan.unavailable, others=scan.left_out > 0)
+            todo = plan(scan.snapshot.files, before, unavailable=scan.unavailable, others=scan.has_others)
             if not todo.held:
                 return None
             for file in before.values():

@@ -388,8 +388,8 @@ class SearchService:
             else:
                 report = reconciler.sync_paths(hints.paths)
         if not isinstance(report, IndexBusy):
-            # Only now: what another process was syncing must be checked again.
-            self._seen = generation
+            # Only now: what another process was syncing, or what could not be examined, must be checked again.
+            self._seen = -1 if any(one.reason == "unreadable" for one in report.held) else generation
         return report
 
 

@@ -67,10 +67,14 @@ class FolderSync:
         known: Mapping[str, IndexedFile],
         *,
         prune: bool = False,
+        unsure: bool = False,
         progress: SyncProgress | None = None,
     ) -> SyncReport:
-        """Execute ``todo``; ``prune`` deletes files from the index even if the folder is held."""
-        gone = set(self._really_gone(todo.gone))
+        """Execute ``todo``; ``prune`` deletes files from the index even if the folder is held.
+
+        ``unsure``: something on disk could not be examined, so what was not seen there is not gone.
+        """
+        gone = set(self._really_gone(todo.gone, unsure=unsure))
         moves = Moves(sorted(gone) if not todo.held or prune else (), known)
         for done, path in enumerate(todo.read):
             stamp = disk.get(path)
@@ -147,22 +151,32 @@ class FolderSync:
         if known is not None and known.sha256 != UNREAD:
             self._removed += 1
 
-    def _really_gone(self, paths: Sequence[str]) -> list[str]:
-        """Return the paths whose parent can be listed: a folder that cannot be listed says nothing about its files."""
+    def _really_gone(self, paths: Sequence[str], *, unsure: bool) -> list[str]:
+        """Return the paths whose parent can be listed: a folder that cannot be listed says nothing about its files.
+
+        If ``unsure``, only those at which there certainly is nothing any more.
+        """
         closed: dict[str, bool] = {}
         for parent in {path.rpartition("/")[0] for path in paths}:
             closed[parent] = self._is_closed(parent)
         shut = sorted(parent for parent, is_closed in closed.items() if is_closed)
         if shut:
             self._held.append(FolderHeld(self._folder.path, "unreadable", inside=shut[0]))
-        return [path for path in paths if not closed[path.rpartition("/")[0]]]
+        gone = [path for path in paths if not closed[path.rpartition("/")[0]]]
+        if not unsure:
+            return gone
+        absent = [path for path in gone if self._workspace.root.kind_of(path) is None]
+        if len(absent) < len(gone):
+            some = "a part of it could not be examined; see to it that enough files may be open, and try again"
+            self._held.append(FolderHeld(self._folder.path, "unreadable", detail=f"{self._folder.path}: {some}"))
+        return absent
 
     def _is_closed(self, folder: str) -> bool:
         while True:
             try:
                 self._workspace.folder(folder)
             except SourceError as error:
-                if error.code is Code.PERMISSION_DENIED:
+                if error.code in TRANSIENT_CODES and error.code is not Code.NOT_FOUND:
                     return True
                 if not folder:
                     return False

@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from promptuary.core.errors import SourceError
+from promptuary.core.errors import Code, SourceError
 from promptuary.workspace.listing.ignore import (
     GIT_IGNORE_FILES,
     OWN_IGNORE_FILES,
@@ -71,11 +71,14 @@ def list_all(workspace: Workspace) -> CurrentFiles:
     try:
         with workspace.repository() as repository:
             names, unreadable_folders = repository.names()
-    except SourceError:
-        names, unreadable_folders = [], 0
-    return (
-        _listed_by_git(workspace.root.path, names, unreadable_folders) if names else _walked(workspace.root.path, None)
-    )
+    except SourceError as error:
+        # If git should have listed the files and did not, a walk is the best there is, but no proof that one is gone.
+        names, unreadable_folders = [], int(error.code is not Code.NOT_A_REPOSITORY)
+    if names:
+        return _listed_by_git(workspace.root.path, names, unreadable_folders)
+    walked = _walked(workspace.root.path, None)
+    walked.unreadable_folders += unreadable_folders
+    return walked
 
 
 def list_at(workspace: Workspace, paths: Collection[str]) -> CurrentFiles:

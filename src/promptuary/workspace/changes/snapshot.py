@@ -61,7 +61,8 @@ def snapshot_of(
     """Return the stamps of ``paths``, and of the files below those that are folders, as ``snapshot`` would.
 
     Every path is a key of the result, with ``None`` if it is not a file that may be read; so a file that was known at
-    or below a path and is not in the result was deleted. The result is empty if the workspace cannot be read.
+    or below a path and is not in the result was deleted. The result is empty if the workspace, or any of these paths,
+    cannot be examined.
 
     The cost does not depend on the size of the workspace, except for one call of git for all paths, which finds out
     whether it lists those that exist and are not ``known``. ``known`` are the files of the last snapshot, which are
@@ -77,7 +78,7 @@ def snapshot_of(
             pending = [path for path in pending if path not in known or not stamps.add_known(path)]
         if pending:
             stamps.add(list_all(workspace) if "" in pending else list_at(workspace, pending))
-    return {} if _problem(workspace) else dict.fromkeys(asked) | stamps.files
+    return {} if stamps.unreadable or _problem(workspace) else dict.fromkeys(asked) | stamps.files
 
 
 def is_ignore_file(path: str) -> bool:
@@ -163,6 +164,7 @@ class _Stamps:
         try:
             return self._folders.status(path)
         except (OSError, ValueError):
+            self.unreadable += 1
             return None
 
     def _is_wanted(self, path: str, status: os.stat_result) -> bool:
