@@ -25,6 +25,8 @@ from itertools import islice
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+from promptuary.core.errors import NO_THREADS, PromptuaryError
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -101,7 +103,7 @@ async def _run(function: Callable[[], Result], not_started: Callable[[], object]
 
     try:
         _pool.begin(task.execute, lambda: loop.call_soon_threadsafe(wake))
-    except RuntimeError:  # the system allows no more threads
+    except PromptuaryError:  # the system allows no more threads
         not_started()
         raise
     await ended
@@ -166,7 +168,7 @@ def begin(function: Callable[[], Result], *, daemon: bool = True, name: str = "p
             task.execute()
             task.end()
 
-        threading.Thread(target=work, name=name, daemon=False).start()
+        _start(threading.Thread(target=work, name=name, daemon=False))
     return task
 
 
@@ -192,8 +194,15 @@ def start_daemon(function: Callable[[], object], *, name: str) -> threading.Thre
         function()
 
     thread = threading.Thread(target=work, name=name, daemon=True)
-    thread.start()
+    _start(thread)
     return thread
+
+
+def _start(thread: threading.Thread) -> None:
+    try:
+        thread.start()
+    except RuntimeError as error:  # the system allows no more, or has no memory for one
+        raise PromptuaryError(NO_THREADS) from error
 
 
 _this_thread: Final = threading.local()

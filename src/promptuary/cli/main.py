@@ -7,6 +7,7 @@ Imports as little as possible: each command is a module that is imported when it
 
 import argparse
 import atexit
+import errno
 import gc
 import importlib
 import io
@@ -19,7 +20,7 @@ from typing import Any
 
 from promptuary.cli.command_table import COMMANDS, flags_of, make_parser, overview
 from promptuary.cli.parsing import chosen_parser, did_you_mean, in_order, is_flag
-from promptuary.core.errors import PromptuaryError
+from promptuary.core.errors import PromptuaryError, shortage
 from promptuary.core.text import one_line
 from promptuary.hooks.flags import of_hook
 
@@ -87,6 +88,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return DONE if options.command == "watch" else UNREAD
     except OSError as error:
         return _failed(_sentence(error), NOT_ALL, debug=options.debug)
+    except MemoryError:
+        return _failed(shortage(errno.ENOMEM), NOT_ALL, debug=options.debug)
+    except ImportError as error:
+        # The loader reports a lack of memory in words only.
+        if "failed to map" not in str(error) and "cannot allocate" not in str(error):
+            raise
+        return _failed(shortage(errno.ENOMEM), NOT_ALL, debug=options.debug)
     return code
 
 
@@ -214,7 +222,7 @@ def _failed(sentence: str, code: int, *, debug: bool) -> int:
 
 def _sentence(error: OSError) -> str:
     where = f" ({error.filename})" if error.filename is not None else ""
-    return f"{error.strerror or error}{where}"
+    return shortage(error.errno) or f"{error.strerror or error}{where}"
 
 
 def _flush_streams() -> None:

@@ -34,6 +34,7 @@ The message of a plain ``PromptuaryError`` says what went wrong and what to do. 
 of a message: inside ``expand`` it becomes the outcome of its reference.
 """
 
+import errno
 from enum import StrEnum
 from typing import Any, Final, Literal
 
@@ -113,6 +114,22 @@ _FAILED = frozenset(
         Code.INTERNAL,
     }
 )
+
+
+_SHORTAGES: Final = {
+    errno.EMFILE: "this process has too many files open; close some, or raise the limit (ulimit -n).",
+    errno.ENFILE: "too many files are open on this machine; end some programs.",
+    errno.ENOSPC: "the disk is full, and nothing was added to it. Make room and repeat.",
+    errno.EDQUOT: "your share of the disk is used up, and nothing was added to it. Make room and repeat.",
+    errno.ENOMEM: "there is not enough memory; end some programs and repeat.",
+}
+
+NO_THREADS: Final = "no more threads can be started; end some programs, or raise the limit (ulimit -u)"
+
+
+def shortage(number: int | None) -> str:
+    """Return what has run out and what to do, for an error number of the system; empty for any other error."""
+    return _SHORTAGES.get(number or 0, "")
 
 
 CLOSED: Final = "This Promptuary is closed; open the workspace again."

@@ -428,7 +428,9 @@ class Memory:
         with self._lock:
             self._stale.add(scope)
             if self._upkeep is None:
-                self._upkeep = concurrency.begin(self._write_lists, daemon=False, name="promptuary-lists")
+                # Without a thread now, the next write or the next process updates the lists.
+                with suppress(PromptuaryError):
+                    self._upkeep = concurrency.begin(self._write_lists, daemon=False, name="promptuary-lists")
 
     def _write_lists(self) -> None:
         while True:

@@ -9,6 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any, Final, Generic, TypeVar
 
 from promptuary import concurrency
@@ -60,7 +61,9 @@ class RecordSearch(Generic[Key, Index]):
         self._writes.stir()
         with self._lock:
             self._changed.update(keys)
-            self._start()
+            # Without a thread now, the next search indexes them: what was written is written.
+            with suppress(PromptuaryError):
+                self._start()
 
     def index_for(self, timeout: float) -> tuple[Index | None, tuple[SearchNote, ...]]:
         """Return the index for a search; ``None`` if there is no record.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from promptuary import durable
-from promptuary.core.errors import ConfigError, LockTimeoutError
+from promptuary.core.errors import ConfigError, LockTimeoutError, shortage
 from promptuary.core.search import Folder
 from promptuary.workspace.disk.own.moved import former_place, is_signed, sign
 from promptuary.workspace.user_folders import state_folder, workspace_file
@@ -73,7 +73,8 @@ class IndexedFoldersFile:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise ConfigError(f"{self._file} cannot be read ({error.strerror}); check its permissions.") from error
+            advice = shortage(error.errno) or f"it cannot be read ({error.strerror}); check its permissions."
+            raise ConfigError(f"{self._file}: {advice}") from error
         except (ValueError, RecursionError):
             raise self._malformed() from None
         if not isinstance(found, list):

@@ -12,7 +12,7 @@ from promptuary.cli.search.dates import moment
 from promptuary.cli.search.excerpt import excerpt
 from promptuary.cli.search.explain import query_words, reasons
 from promptuary.cli.terminal import columns, cut, styled
-from promptuary.core.errors import PromptuaryError
+from promptuary.core.errors import PromptuaryError, shortage
 from promptuary.core.search import Filters, Hit, SearchQuery, SearchResult, note_text
 from promptuary.core.table import display_width
 from promptuary.core.text import one_line, visible
@@ -28,6 +28,8 @@ def main(options: argparse.Namespace) -> int:
         sys.stdout.flush()
     except OSError as error:
         where = f" ({error.filename})" if error.filename is not None else ""
+        if short := shortage(error.errno):
+            raise PromptuaryError(short) from error
         raise PromptuaryError(f"{error.strerror or error}{where}") from error
     return code
 

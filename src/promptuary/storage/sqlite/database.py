@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Final, Literal, TypeVar
 
 from promptuary import durable
-from promptuary.core.errors import PromptuaryError, StateReplacedError
+from promptuary.core.errors import PromptuaryError, StateReplacedError, shortage
 from promptuary.storage.sqlite.columns import from_column, to_column
-from promptuary.storage.sqlite.errors import damaged, is_busy, translated
+from promptuary.storage.sqlite.errors import damaged, is_busy, lacks_shared_memory, translated
 from promptuary.storage.sqlite.sql import SQL, migrate
 from promptuary.storage.sqlite.sql.queries import queries, script, statements
 
@@ -57,17 +57,25 @@ class Database:
         self._timeout = timeout
         self._durable = durable
         self._process = os.getpid()
-        self._locks = (threading.Lock(), threading.Lock())
+        self._locks = (threading.RLock(), threading.RLock())
         self._joined = _Joined()
         self._closed = False
         _refuse(path, self.name)
-        with translated(self.name):
-            self._writer = self._open()
+        with translated(self.name, self._path.parent):
             try:
-                self._reader = self._open()
-            except BaseException:
-                self._writer.close()
-                raise
+                self._writer = self._open()
+            except sqlite3.OperationalError as error:
+                if not lacks_shared_memory(error):
+                    raise
+                # Reading must be possible on a full disk: one connection that shares nothing needs no file for it.
+                self._writer = self._reader = self._open(alone=True)
+                self._locks = (self._locks[0], self._locks[0])
+            else:
+                try:
+                    self._reader = self._open()
+                except BaseException:
+                    self._writer.close()
+                    raise
         self._file = _identity(path)
 
     def read(self, work: Work[Result]) -> Result:
@@ -82,7 +90,7 @@ class Database:
         """
         pending = self._joined.pending
         if pending is not None:
-            with translated(self.name):
+            with translated(self.name, self._path.parent):
                 result = _part(self._writer, work)
             pending.append(lambda: after_commit(result))
             return result
@@ -203,11 +211,13 @@ class Database:
             self._reader = self._open()
             self._closed = False
 
-    def _open(self) -> sqlite3.Connection:
+    def _open(self, *, alone: bool = False) -> sqlite3.Connection:
         # SQLite gives the log the permissions of the database, so these must be right before it opens the file.
         _create(self._path, self.name)
         connection = sqlite3.connect(self._path, timeout=0, isolation_level=None, check_same_thread=False)
         try:
+            if alone:
+                connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._retried(lambda: self._prepare(connection))
         except BaseException:
             connection.close()
@@ -232,7 +242,7 @@ class Database:
                 connection.execute("PRAGMA foreign_keys = ON")
 
     @contextmanager
-    def _locked(self, lock: threading.Lock) -> Iterator[None]:
+    def _locked(self, lock: "threading._RLock") -> Iterator[None]:
         if os.getpid() != self._process:
             raise PromptuaryError(f"{self.name} was opened before this process forked; open it again in the child.")
         if not lock.acquire(timeout=self._timeout):
@@ -240,7 +250,7 @@ class Database:
         try:
             if self._closed:
                 raise PromptuaryError(f"{self.name} is closed; open it again.")
-            with translated(self.name):
+            with translated(self.name, self._path.parent):
                 yield
         finally:
             lock.release()
@@ -280,7 +290,7 @@ def copy_database(source: Path, target: Path) -> None:
     """
     name = f"{source.parent.name}/{source.name}"
     durable.create(target, b"", mode=0o600)
-    with translated(name), closing(sqlite3.connect(source, timeout=10)) as own:
+    with translated(name, source.parent), closing(sqlite3.connect(source, timeout=10)) as own:
         if own.execute("PRAGMA quick_check (1)").fetchone()[0] != "ok":
             raise damaged(name, "it fails SQLite's own check")
         with closing(sqlite3.connect(target, timeout=10)) as other:
@@ -349,9 +359,9 @@ def _create(path: Path, name: str) -> None:
         durable.create(path, b"", mode=0o600)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise PromptuaryError(
-            f"{name} cannot be opened ({reason}); check that its folder exists and that you may write there."
-        ) from error
+        short = shortage(error.errno) if isinstance(error, OSError) else ""
+        advice = f"{name} cannot be opened ({reason}); check that its folder exists and that you may write there."
+        raise PromptuaryError(f"{name}: {short}" if short else advice) from error
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from stat import S_ISDIR, S_ISREG
 
-from promptuary.core.errors import SourceError
+from promptuary.core.errors import SourceError, shortage
 from promptuary.core.search import Stamp
 from promptuary.workspace.changes.current_files import IGNORE_FILES, CurrentFiles, folders_above, list_all, list_at
 from promptuary.workspace.changes.readable_names import ReadableNames
@@ -212,7 +212,7 @@ def _problem(workspace: Workspace) -> str:
     except NotADirectoryError:
         return f"{name} is not a folder any more; rename or remove the file in its place."
     except OSError as error:
-        return f"{name} cannot be listed ({error.strerror}); check its permissions."
+        return f"{name}: {shortage(error.errno) or f'it cannot be listed ({error.strerror}); check its permissions.'}"
     except SourceError as error:
         return f"{name} cannot be opened any more: {error.reason}"
     try:

@@ -15,7 +15,7 @@ import weakref
 from pathlib import Path
 from typing import Literal, Self
 
-from promptuary.core.errors import Code, ConfigError, SourceError
+from promptuary.core.errors import Code, ConfigError, SourceError, shortage
 from promptuary.core.text import one_line
 from promptuary.workspace.disk.openers import (
     LIST,
@@ -257,5 +257,6 @@ def _translated(error: OSError, path: str, *, followed: bool = False) -> SourceE
     if code is Code.SYMLINK and followed:
         return SourceError(code, f"{name} goes through too many symbolic links; name the file they point to.")
     if code is Code.READ_FAILED:
-        return SourceError(code, f"{name} could not be opened ({error.strerror}); try again.")
+        advice = shortage(error.errno) or f"it could not be opened ({error.strerror}); try again."
+        return SourceError(code, f"{name}: {advice}")
     return SourceError(code, _REASONS[code].format(name))

@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from promptuary.core.errors import IndexBusyError, IndexDamagedError, PromptuaryError
+from promptuary.core.errors import IndexBusyError, IndexDamagedError, PromptuaryError, shortage
 
 CommitStamp = tuple[int, int, int]
 """The ``stat`` of ``meta.json``: it changes with every commit and every merge, which replace the file."""
@@ -28,14 +28,9 @@ _MAGIC: Final = 1337
 _OS_ERROR = re.compile(r"(?:os error |code: )(\d+)")
 
 _ADVICE = {
-    errno.ENOSPC: "the disk is full; free some space and try again.",
-    errno.EDQUOT: "your disk quota is used up; free some space and try again.",
     errno.EACCES: "this user has no access to it; change its permissions.",
     errno.EPERM: "this user has no access to it; change its permissions.",
     errno.EROFS: "the file system is read-only.",
-    errno.EMFILE: "this process has too many files open; close some, or raise the limit.",
-    errno.ENFILE: "the system has too many files open; try again.",
-    errno.ENOMEM: "there is not enough memory; try again.",
 }
 
 
@@ -112,8 +107,11 @@ def _translation(folder: Path, error: Exception) -> PromptuaryError:
     number = error.errno if isinstance(error, OSError) else None
     if number is None and (found := _OS_ERROR.search(text)):
         number = int(found[1])
-    if number in _ADVICE:
-        return PromptuaryError(f"The index {folder.name}: {_ADVICE[number]}")
+    if advice := shortage(number) or _ADVICE.get(number or 0):
+        return PromptuaryError(f"The index {folder.name}: {advice}")
+    if "worker thread" in text.lower():  # it does not say why: it could not write, or has no memory
+        short = "a part could not be written: is there enough memory, and room on the disk? Nothing is lost; try again."
+        return PromptuaryError(f"The index {folder.name}: {short}")
     return damaged(folder, text)
 
 

@@ -15,7 +15,7 @@ from stat import S_ISREG
 from typing import Final
 
 from promptuary import durable
-from promptuary.core.errors import ConfigError
+from promptuary.core.errors import ConfigError, shortage
 from promptuary.workspace.disk.own import known_workspaces
 from promptuary.workspace.disk.own.closed_folders import FOLDER
 from promptuary.workspace.disk.own.own_place import own_place
@@ -145,4 +145,5 @@ def _translated(error: OSError, name: str) -> ConfigError:
             f"{name} in the workspace is a link or not a folder, and is not used; move it elsewhere, "
             "and a folder is created in its place."
         )
-    return ConfigError(f"{name} cannot be created in the workspace ({error.strerror}); check that you can write there.")
+    advice = shortage(error.errno) or f"it cannot be created in the workspace ({error.strerror}); can you write there?"
+    return ConfigError(f"{name}: {advice}")
