@@ -3,6 +3,8 @@
 For ``-m`` Python puts the current folder first on its path, so a file such as ``asyncio.py`` in a repository would be
 run. Only a package called ``promptuary`` in the current folder is loaded before this: ``python -P -m`` is safe there.
 
+The names of files are UTF-8 whatever the locale is: in one with another encoding Python is started again, told so.
+
 A hook runs before every prompt of an agent, so it starts without the parser of commands.
 """
 
@@ -16,6 +18,10 @@ if not sys.flags.safe_path and sys.path and os.path.abspath(sys.path[0]) == os.g
 
 def run() -> None:
     """Run the program and exit: the entry point of the ``promptuary`` script."""
+    if sys.getfilesystemencoding() != "utf-8" and sys.executable:
+        from promptuary.workspace.programs.utf8_mode import start_again  # noqa: PLC0415  (few locales need it)
+
+        start_again()
     from promptuary.hooks.flags import of_hook  # noqa: PLC0415  (after the path is safe)
 
     if (arguments := of_hook(sys.argv[1:])) is not None:

@@ -25,8 +25,6 @@ from itertools import islice
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from promptuary.core.errors import NO_THREADS, PromptuaryError
-
 if TYPE_CHECKING:
     import asyncio
 
@@ -103,7 +101,7 @@ async def _run(function: Callable[[], Result], not_started: Callable[[], object]
 
     try:
         _pool.begin(task.execute, lambda: loop.call_soon_threadsafe(wake))
-    except PromptuaryError:  # the system allows no more threads
+    except RuntimeError:  # the system allows no more threads
         not_started()
         raise
     await ended
@@ -168,7 +166,7 @@ def begin(function: Callable[[], Result], *, daemon: bool = True, name: str = "p
             task.execute()
             task.end()
 
-        _start(threading.Thread(target=work, name=name, daemon=False))
+        threading.Thread(target=work, name=name, daemon=False).start()
     return task
 
 
@@ -194,15 +192,8 @@ def start_daemon(function: Callable[[], object], *, name: str) -> threading.Thre
         function()
 
     thread = threading.Thread(target=work, name=name, daemon=True)
-    _start(thread)
+    thread.start()
     return thread
-
-
-def _start(thread: threading.Thread) -> None:
-    try:
-        thread.start()
-    except RuntimeError as error:  # the system allows no more, or has no memory for one
-        raise PromptuaryError(NO_THREADS) from error
 
 
 _this_thread: Final = threading.local()

@@ -107,4 +107,4 @@ def test_a_note_that_was_stored_is_not_reported_as_a_failure_without_threads(
         patched.setattr(threading.Thread, "start", no_thread)
         code = main(["memory", "search", "heron", "--workspace", str(project)])
     err = capsys.readouterr().err
-    assert (code, NO_THREADS in err, "Traceback" in err) == (2, True, False), err
+    assert (code, NO_THREADS in err, "Traceback" in err) == (1, True, False), err

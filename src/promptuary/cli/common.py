@@ -25,7 +25,10 @@ def message(options: argparse.Namespace, *, kept: bool = False) -> str:
     the text is missing and standard input is a terminal.
     """
     if options.text and options.text != ["-"]:
-        return " ".join(options.text)
+        text = " ".join(options.text)
+        if kept and not is_unicode(text):
+            raise PromptuaryError("the text is not valid UTF-8; convert it first")
+        return text
     if not options.text and sys.stdin is not None and sys.stdin.isatty():
         raise PromptuaryError("no text given; pass it as an argument or pipe it to stdin")
     data = standard_input()
@@ -33,6 +36,15 @@ def message(options: argparse.Namespace, *, kept: bool = False) -> str:
         return data.decode("utf-8", "strict" if kept else "replace")
     except UnicodeDecodeError as error:
         raise PromptuaryError("standard input is not valid UTF-8; convert it first") from error
+
+
+def is_unicode(text: str) -> bool:
+    """Return whether an argument was valid UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def standard_input() -> bytes:

@@ -20,7 +20,7 @@ from typing import Any
 
 from promptuary.cli.command_table import COMMANDS, flags_of, make_parser, overview
 from promptuary.cli.parsing import chosen_parser, did_you_mean, in_order, is_flag
-from promptuary.core.errors import PromptuaryError, shortage
+from promptuary.core.errors import NO_THREADS, PromptuaryError, shortage
 from promptuary.core.text import one_line
 from promptuary.hooks.flags import of_hook
 
@@ -90,6 +90,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(_sentence(error), NOT_ALL, debug=options.debug)
     except MemoryError:
         return _failed(shortage(errno.ENOMEM), NOT_ALL, debug=options.debug)
+    except RuntimeError as error:
+        if "start new thread" not in str(error):
+            raise
+        return _failed(NO_THREADS, NOT_ALL, debug=options.debug)
     except ImportError as error:
         # The loader reports a lack of memory in words only.
         if "failed to map" not in str(error) and "cannot allocate" not in str(error):

@@ -11,6 +11,7 @@ from typing import Any, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar,
 from unicodedata import normalize
 
 from promptuary.core.errors import TRANSIENT_CODES, Code, ConfigError
+from promptuary.core.text import one_line
 
 FileKind = Literal["markdown", "code", "text", "data"]
 """The kind of a file for search: prose with headings, source code, other prose, configuration and tables."""
@@ -386,12 +387,13 @@ def note_text(note: SearchNote) -> str:
         case FolderHeld():
             return f"{_why_held(note)}; its entries in the index were kept"
         case FilesSkipped(files):
-            named = ", ".join(f"{path} ({code})" for path, code in list(files.items())[:_NAMED])
+            named = ", ".join(f"{one_line(path)} ({code})" for path, code in list(files.items())[:_NAMED])
             more = len(files) - _NAMED
             rest = f" and {more:,} more (promptuary index --rebuild --json lists all)" if more > 0 else ""
             large = "; raise max_file_size to index large ones" if Code.FILE_TOO_LARGE in files.values() else ""
+            misnamed = "; rename what has no valid name" if Code.BAD_NAME in files.values() else ""
             broken = "; @file: of a document says why" if Code.CONVERSION_FAILED in files.values() else ""
-            return f"skipped {named}{rest}{large}{broken}"
+            return f"skipped {named}{rest}{large}{misnamed}{broken}"
         case FilesUnparsed(paths):
             return f"indexed by paragraphs, since parsing takes too long: {_some(paths)}"
         case IgnoreRulesCut(paths):
@@ -513,7 +515,7 @@ class SyncReport:
 
     def notes(self, *, recurring: bool = True) -> tuple[SearchNote, ...]:
         """Return the notes for a person; unless ``recurring``, without those that every sync of a folder reports."""
-        again = () if recurring else {*TRANSIENT_CODES, Code.FILE_TOO_LARGE}
+        again = () if recurring else {*TRANSIENT_CODES, Code.FILE_TOO_LARGE, Code.BAD_NAME}
         skipped = {path: code for path, code in self.skipped.items() if code not in again}
         rebuilt = (IndexRebuilt(),) if self.rebuilt else ()
         unparsed = (FilesUnparsed(self.unparsed),) if self.unparsed else ()

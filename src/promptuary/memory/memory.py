@@ -429,7 +429,7 @@ class Memory:
             self._stale.add(scope)
             if self._upkeep is None:
                 # Without a thread now, the next write or the next process updates the lists.
-                with suppress(PromptuaryError):
+                with suppress(RuntimeError):
                     self._upkeep = concurrency.begin(self._write_lists, daemon=False, name="promptuary-lists")
 
     def _write_lists(self) -> None:

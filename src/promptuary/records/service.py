@@ -62,7 +62,7 @@ class RecordSearch(Generic[Key, Index]):
         with self._lock:
             self._changed.update(keys)
             # Without a thread now, the next search indexes them: what was written is written.
-            with suppress(PromptuaryError):
+            with suppress(RuntimeError):
                 self._start()
 
     def index_for(self, timeout: float) -> tuple[Index | None, tuple[SearchNote, ...]]:

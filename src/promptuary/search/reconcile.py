@@ -135,6 +135,7 @@ class Reconciler:
             todo, files, known, prune=prune, unsure=scan.snapshot.unreadable > 0, progress=progress
         )
         large = dict.fromkeys((f"{folder.path}/{path}" for path in scan.snapshot.large), Code.FILE_TOO_LARGE)
+        large |= dict.fromkeys((f"{folder.path}/{path}" for path in scan.snapshot.misnamed), Code.BAD_NAME)
         cut = tuple(f"{folder.path}/{path}" for path in scan.snapshot.cut_rules)
         left_out = report.left_out + scan.left_out
         return replace(report, skipped={**report.skipped, **large}, cut_rules=cut, left_out=left_out)

@@ -43,7 +43,7 @@ def add(promptuary: Promptuary, options: argparse.Namespace) -> int:
     """Store an experience, or a preference."""
     if options.solution == "-" and (not options.text or options.text == ["-"]):
         raise PromptuaryError("the text and --solution cannot both come from standard input; give one as an argument")
-    text, fields = message(options).strip(), _fields(options)
+    text, fields = message(options, kept=True).strip(), _fields(options)
     if options.prefer is not None:
         if options.solution is not None or options.type is not None:
             raise PromptuaryError("--prefer cannot be combined with --solution or --type")

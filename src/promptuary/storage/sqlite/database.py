@@ -242,7 +242,7 @@ class Database:
                 connection.execute("PRAGMA foreign_keys = ON")
 
     @contextmanager
-    def _locked(self, lock: "threading._RLock") -> Iterator[None]:
+    def _locked(self, lock: threading.RLock) -> Iterator[None]:
         if os.getpid() != self._process:
             raise PromptuaryError(f"{self.name} was opened before this process forked; open it again in the child.")
         if not lock.acquire(timeout=self._timeout):

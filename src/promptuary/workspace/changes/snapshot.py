@@ -26,8 +26,8 @@ class Snapshot:
 
     ``unreadable`` counts folders and files that could not be examined; ``files`` may lack some then. If the workspace
     itself cannot be read, ``alive`` is false, ``reason`` says why, and ``files`` is empty. ``large`` are files whose
-    names are allowed but which are too large to be read. ``cut_rules`` are ignore files that have more rules than are
-    applied.
+    names are allowed but which are too large to be read, and ``misnamed`` those that no reference can name: with a line
+    break, or not UTF-8. ``cut_rules`` are ignore files that have more rules than are applied.
     """
 
     files: Mapping[str, Stamp]
@@ -35,6 +35,7 @@ class Snapshot:
     alive: bool = True
     reason: str = ""
     large: Sequence[str] = ()
+    misnamed: Sequence[str] = ()
     cut_rules: Sequence[str] = ()
 
 
@@ -52,7 +53,9 @@ def snapshot(workspace: Workspace, last: Snapshot | None = None) -> Snapshot:
             reason = _problem(workspace)
     if reason:
         return Snapshot({}, alive=False, reason=reason)
-    return Snapshot(stamps.files, stamps.unreadable, large=stamps.large, cut_rules=stamps.cut_rules)
+    return Snapshot(
+        stamps.files, stamps.unreadable, large=stamps.large, misnamed=stamps.misnamed, cut_rules=stamps.cut_rules
+    )
 
 
 def snapshot_of(
@@ -98,6 +101,7 @@ class _Stamps:
     ) -> None:
         self.files: dict[str, Stamp] = {}
         self.large: list[str] = []
+        self.misnamed: list[str] = []
         self.cut_rules: list[str] = []
         self.unreadable = 0
         self._folders = folders
@@ -151,6 +155,8 @@ class _Stamps:
                 continue
             if S_ISREG(status.st_mode):
                 if not wanted or not (path in last or allows(path)):
+                    if wanted and not path.isprintable() and not _is_normal(path):
+                        self.misnamed.append(path)
                     continue
                 if status.st_size <= max_bytes:
                     files[path] = _stamp(status)
