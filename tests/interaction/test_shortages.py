@@ -108,3 +108,38 @@ def test_a_note_that_was_stored_is_not_reported_as_a_failure_without_threads(
         code = main(["memory", "search", "heron", "--workspace", str(project)])
     err = capsys.readouterr().err
     assert (code, NO_THREADS in err, "Traceback" in err) == (1, True, False), err
+
+
+def test_a_folder_whose_path_is_too_long_for_a_database_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PROMPTUARY_EMBEDDER", "none")
+    deep = tmp_path.joinpath(*["d" * 100] * 5)
+    deep.mkdir(parents=True)
+    (deep / "a.md").write_text("words\n")
+
+    for words in (["remember", "words"], ["index", "."], ["expand", "--thread", "t", "words"]):
+        assert main([*words, "--workspace", str(deep)]) == 2
+        assert "the path of its folder is too long" in capsys.readouterr().err
+
+
+def test_a_folder_with_more_folders_than_can_be_watched_is_polled_and_says_so(project: Path) -> None:
+    for number in range(10):
+        (project / f"folder{number}").mkdir()
+    few = "echo 3 > /proc/sys/user/max_inotify_watches && exec "
+    command = f"{sys.executable} -m promptuary watch --workspace {project}"
+    if subprocess.run(["unshare", "-Ur", "sh", "-c", f"{few} true"], check=False).returncode:
+        pytest.skip("the limit can be set here by nobody")
+    watching = subprocess.Popen(
+        ["unshare", "-Ur", "sh", "-c", few + command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert watching.stdout is not None
+    try:
+        said = next(line for line in watching.stdout if "detecting changes by polling" in line)
+        assert "has more folders than the system can watch" in said
+        (project / "one.md").write_text("a zebra\n")
+        assert next(line for line in watching.stdout if "1 changed" in line)
+    finally:
+        watching.terminate()
+        watching.wait(30)
+        watching.stdout.close()

@@ -16,6 +16,7 @@ _VAGUE = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, *_BUSY})
 """Codes that SQLite also reports if something has run out."""
 _NO_SHARED_MEMORY = frozenset({sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMMAP})
 _FILES = 8
+_LONGEST_FOLDER = 480
 _LITTLE = 65_536
 """The least bytes on a disk that SQLite needs even for reading."""
 
@@ -69,6 +70,10 @@ def translated(name: str, folder: Path) -> Iterator[None]:
 
 def _what_is_short(folder: Path) -> str:
     """Return what has run out, if anything: SQLite does not say."""
+    if len(os.fsencode(folder)) > _LONGEST_FOLDER:
+        return (
+            f"the path of its folder is too long: SQLite opens files below {_LONGEST_FOLDER} bytes; use a shorter one."
+        )
     opened: list[int] = []
     try:
         # SQLite had several files open when it failed, and has closed them since.

@@ -39,6 +39,8 @@ RECHECK_DELAY: Final = 0.5
 """Seconds after which a new folder is reported again: by then the files that were written at once are in it."""
 
 _DELETED = 3
+_LIMIT: Final = "watch limit"
+"""In the error of the library, if the system can watch no more folders."""
 _MAX_STEP = 0.1
 _FLUSH_TIMEOUT_MS: Final = 3
 """Milliseconds in which the system reports a file that has just been written."""
@@ -218,11 +220,11 @@ class _Watched:
         if self.polling:
             return
         try:
-            from watchfiles._rust_notify import RustNotify  # noqa: PLC0415  (loaded when something is watched)
-
-            self._notify = RustNotify([str(self._place)], False, False, 300, True, True)  # noqa: FBT003
+            self._notify = _notify(str(self._place))
         except Exception as error:  # noqa: BLE001  (too few watches, no such system call: polling always works)
-            self.polling = f"{self._folder} cannot be watched: {error}"
+            few = "has more folders than the system can watch; raise fs.inotify.max_user_watches"
+            why = few if _LIMIT in str(error) else f"cannot be watched: {error}"
+            self.polling = f"{self._folder} {why}"
 
     def _fail(self, failure: str) -> None:
         """Stop watching, and check again at once: the same folder may be back already."""
@@ -242,6 +244,18 @@ class _Watched:
             self.failure = f"{self._folder} is not a folder that can be listed"
             return None
         return status.st_dev, status.st_ino
+
+
+def _notify(folder: str) -> "RustNotify":
+    from watchfiles._rust_notify import RustNotify  # noqa: PLC0415  (loaded when something is watched)
+
+    try:
+        return RustNotify([folder], False, False, 300, True, False)  # noqa: FBT003
+    except OSError as error:
+        if _LIMIT in str(error):
+            raise
+        # Without the folders that may not be read. It would also hide that the system watches only some of them.
+        return RustNotify([folder], False, False, 300, True, True)  # noqa: FBT003
 
 
 def is_worth_checking(path: str, closed: ClosedFolders) -> bool:
