@@ -10,7 +10,7 @@ import re
 import secrets
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypedDict
 
 from promptuary.core.principals import Owner
@@ -106,11 +106,24 @@ class NoteHeader:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A note as a whole: ``text`` is the file byte for byte, ``body`` what follows its front matter."""
+    """A note as a whole: ``text`` is the file byte for byte, ``body`` what follows its front matter.
+
+    ``similar`` are older notes about the same, of a note that was just written: it may contradict or replace them.
+    """
 
     header: NoteHeader
     body: str
     text: str
+    similar: Sequence[NoteHeader] = field(default=(), compare=False)
+
+    @property
+    def hint(self) -> str:
+        """What to do about the notes that this one may contradict; empty if there are none."""
+        if not self.similar:
+            return ""
+        old = self.similar[0]
+        replaces = f"promptuary memory write --id {self.header.id} --supersedes {old.id}"
+        return f"the note {old.id} is about the same ({old.title}); if it is no longer true: {replaces}"
 
 
 @dataclass(frozen=True, slots=True)

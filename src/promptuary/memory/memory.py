@@ -67,6 +67,8 @@ _LEAST_BETWEEN: Final = 1.0
 _SHORTEST_ID: Final = 12
 _EVER: Final = "9999"
 """A time after every change."""
+_MOST_SIMILAR: Final = 500
+"""How many of the newest notes a new one is compared with."""
 _MOST_COMPARED: Final = 2_000
 """How many titles are compared with an unknown name."""
 _PATIENCE: Final = 1.0
@@ -243,7 +245,17 @@ class Memory:
             written = notebook.write(replace(draft, id=known), if_rev=if_rev, reason=reason)
         if ended is not None and ended[1] != written.note.header.id:
             self._end(*ended, by=written.note.header.id)
+        if written.is_new and ended is None and draft.source in {"manual", "tool"}:
+            written = replace(written, note=replace(written.note, similar=self._similar_to(written.note.header)))
         return written
+
+    def _similar_to(self, new: NoteHeader) -> Sequence[NoteHeader]:
+        """Return older notes that a new one may contradict, by their titles, the newest first."""
+        from promptuary.memory.recall.digest import is_external  # noqa: PLC0415  (reading needs none)
+        from promptuary.memory.writeback.wording import are_about_the_same  # noqa: PLC0415
+
+        older = (one for one in self.visible.newest(_MOST_SIMILAR) if one.id != new.id and not is_external(one))
+        return [one for one in older if are_about_the_same(one.title, new.title)][:_MOST_NAMED]
 
     def _end(self, notebook: Notebook, note: str, *, by: str) -> None:
         header = notebook.view.header(note)

@@ -133,7 +133,7 @@ def test_an_old_note_says_how_old_it_is(tmp_path: Path) -> None:
     with opened(tmp_path, shelf) as promptuary:
         turn = promptuary.threads.prepare(ABOUT_TABS)
 
-    assert "written 30 days ago: check it before you rely on it" in turn.messages[-2]["content"]
+    assert "written 30 days ago, 2026-02-08: check it before you rely on it" in turn.messages[-2]["content"]
 
 
 def test_of_a_long_note_the_lines_around_the_answer_are_shown_and_the_block_says_so(tmp_path: Path) -> None:

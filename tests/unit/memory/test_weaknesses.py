@@ -253,7 +253,7 @@ def test_the_age_of_a_note_is_what_it_says_and_not_what_the_disk_says(p: Promptu
     os.utime(place / "x.md")
     content = prompt(p.threads.prepare("What is the raven of the tower called?"))
 
-    assert "days ago: check it before you rely on it" in content
+    assert "days ago, 2020-01-01: check it before you rely on it" in content
 
 
 def test_notes_are_forgotten_have_a_history_and_are_not_written_twice_in_any_language(p: Promptuary) -> None:

@@ -106,6 +106,8 @@ def print_written(notes: Sequence[Note], options: argparse.Namespace, *, undo: s
         place = "in every workspace" if header.scope == "user" else "in this project"
         about = f"{header.kind} note, {header.audience}, {place}, {header.status}: {one_line(header.title)}"
         say(f"{about}; promptuary memory {undo or f'undo {header.id} undoes it'}", quiet=options.quiet)
+        if note.hint:
+            say(f"note: {one_line(note.hint)}", quiet=options.quiet)
 
 
 def adopt(promptuary: Promptuary, options: argparse.Namespace) -> int:

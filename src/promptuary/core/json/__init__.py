@@ -288,7 +288,8 @@ def note_header_json(header: NoteHeader) -> dict[str, Any]:
 
 def memory_note_json(note: Note) -> dict[str, Any]:
     """Return the JSON object of a note of durable memory."""
-    return {**note_header_json(note.header), "body": note.body, "text": note.text}
+    hint = {"hint": note.hint} if note.hint else {}
+    return {**note_header_json(note.header), "body": note.body, "text": note.text, **hint}
 
 
 def memory_list_json(listed: NoteList) -> dict[str, Any]:

@@ -31,5 +31,6 @@ def remember(memory: TurnMemory, said: str, reference: Reference) -> NoteKept:
         raise SourceError(Code.WRITE_FAILED, str(error)) from error
     header = written.note.header
     if written.is_new:
-        return NoteKept(header.address, f"remembered as {header.id} ({header.audience}, {header.kind})")
+        also = f"; {written.note.hint}" if written.note.hint else ""
+        return NoteKept(header.address, f"remembered as {header.id} ({header.audience}, {header.kind}){also}")
     return NoteKept(header.address, f"the note {header.id} says it already")

@@ -165,7 +165,8 @@ class MemoryTools:
             case Write(wanted, rev, _, reason):
                 trusted = wanted if not turn.external else replace(wanted, trust="external")
                 note = self._memory.put(trusted, if_rev=rev or None, reason=reason or f"by the tool {WRITE_TOOL}")
-                return _header(note.header, self._memory.visible.clock()) | {"written": True}
+                hint = {"hint": note.hint} if note.hint else {}
+                return _header(note.header, self._memory.visible.clock()) | {"written": True, **hint}
             case Propose(proposal):
                 self._proposals().add(proposal)
                 return {"written": False, "proposal": proposal.id, "why": f"The person is asked. {proposal.reason}"}

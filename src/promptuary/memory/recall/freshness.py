@@ -6,6 +6,8 @@ from typing import Final
 from promptuary.core.notes import NoteHeader
 
 _DAY: Final = 86_400.0
+_DAYS: Final = len("2026-01-31")
+_MINUTES: Final = len("2026-01-31T09:30")
 
 
 def changed_at(header: NoteHeader) -> float | None:
@@ -20,15 +22,16 @@ def age_in_days(header: NoteHeader, now: str) -> float | None:
 
 
 def freshness(header: NoteHeader, now: str) -> str:
-    """Return a remark about a note that is older than a day, or whose age is unknown; else an empty text."""
+    """Return when a note was written; if that is more than a day ago or unknown, with a warning."""
     age = age_in_days(header, now)
     if age is None:
         return "of unknown age: check it before you rely on it"
     days = int(age)
+    written = header.updated_at or header.created_at
     if days < 1:
-        return ""
+        return f"written {written[:_MINUTES].replace('T', ' ')}"
     ago = "yesterday" if days == 1 else f"{days:,} days ago"
-    return f"written {ago}: check it before you rely on it"
+    return f"written {ago}, {written[:_DAYS]}: check it before you rely on it"
 
 
 def _moment(text: str) -> float | None:

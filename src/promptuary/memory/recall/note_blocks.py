@@ -52,9 +52,17 @@ def note_block(note: Note, line: int, budget: int, counter: TokenCounter, now: s
     Lines count from one; zero stands for the beginning and the end of the note.
     """
     source = note_source(note, now)
+    if note.header.title == note.body.strip() and not is_external(note.header):
+        return _heading_only(source, budget, counter)
     full = whole(source, counter)
     block = full if full.tokens <= budget else _around(source, line, budget, counter, full)
     return None if block is None else without_gap(block, counter)
+
+
+def _heading_only(source: Source, budget: int, counter: TokenCounter) -> Block | None:
+    """Return a note whose title is all that it says: to say it twice costs twice."""
+    block = without_gap(render(source, Detail.FULL, None, counter), counter)
+    return block if block.tokens <= budget else None
 
 
 def first_line(note: Note, passage: str) -> int:

@@ -89,6 +89,13 @@ def in_the_words_of(text: str, spoken: str) -> bool:
     return all(any(says_no_more(one, other) for other in heard) for one in said)
 
 
+def are_about_the_same(text: str, other: str) -> bool:
+    """Return whether two short texts share most of their telling words, and may contradict each other."""
+    words, others = set(_telling(text)), set(_telling(other))
+    shared = len(words & others)
+    return shared >= _LEAST_SHARED and 2 * shared >= max(len(words), len(others))
+
+
 def restated(texts: Iterable[str], spoken: Iterable[str]) -> list[str]:
     """Return the spoken sentences from which ``texts`` may have been made: they share half of the telling words.
 
