@@ -119,10 +119,12 @@ def resolve_host(target: Target, resolve: Resolver, deadline: Deadline) -> tuple
     lookup = concurrency.begin(lambda: resolve(target.host, target.port))
     if not lookup.wait(deadline.left()):
         raise deadline.passed()
-    unknown = _failed(f"{target.host} has no address; check the name.")
+    unknown = _failed(f"{target.host} has no address; check the name, and whether you are online.")
     try:
         found = tuple(dict.fromkeys(map(ip_address, lookup.result())))
     except (OSError, ValueError) as error:
+        if isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN:
+            raise _failed(f"{target.host} cannot be looked up: no name server answers; are you online?") from error
         raise unknown from error
     if not found:
         raise unknown

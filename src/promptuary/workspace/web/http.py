@@ -173,7 +173,9 @@ def _translated(host: str, deadline: "Deadline") -> Iterator[None]:
     except httpcore2.NetworkError as error:
         raise _failed(f"{host} closed the connection early.") from error
     except httpcore2.ProtocolError as error:
-        raise _failed(f"{host} does not answer in valid HTTP.") from error
+        is_lost = "closed connection" in str(error) or "disconnected" in str(error)
+        why = "closed the connection early" if is_lost else "does not answer in valid HTTP"
+        raise _failed(f"{host} {why}.") from error
 
 
 def _read_response(host: str, response: httpcore2.Response, max_bytes: int, deadline: "Deadline") -> HttpResponse:

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import re
 import shutil
+import socket
 import ssl
 import subprocess
 import sys
@@ -232,7 +233,39 @@ def test_a_name_without_an_address_is_told() -> None:
         with pytest.raises(SourceError) as caught:
             fetch("http://nowhere.example/", FetchPolicy(), resolve=resolve)
         assert caught.value.code is Code.FETCH_FAILED
-        assert caught.value.reason == "nowhere.example has no address; check the name."
+        assert caught.value.reason == "nowhere.example has no address; check the name, and whether you are online."
+
+
+def test_without_a_network_one_is_told_so() -> None:
+    def offline(host: str, port: int) -> Sequence[str]:
+        raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+
+    with pytest.raises(SourceError) as caught:
+        fetch("https://example.org/", FetchPolicy(), resolve=offline)
+    assert (caught.value.code, "online" in caught.value.reason) == (Code.FETCH_FAILED, True)
+    assert "check the name" not in caught.value.reason
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n9\r\nwor",
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nContent-Type: te",
+        b"",
+    ],
+)
+def test_a_connection_that_is_lost_on_the_way_is_not_called_invalid(server: Loopback, cut: bytes) -> None:
+    def route() -> Iterator[Step]:
+        if cut:
+            yield cut
+
+    assert failure(server, route).reason == f"{HOST} closed the connection early."
+
+
+def test_what_is_no_http_is_called_so(server: Loopback) -> None:
+    assert failure(server, b"SSH-2.0-OpenSSH\r\n\r\n").reason == f"{HOST} does not answer in valid HTTP."
 
 
 def test_a_lookup_that_hangs_ends_with_the_deadline() -> None:
