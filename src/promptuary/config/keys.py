@@ -17,8 +17,6 @@ KEYRING_SERVICE: Final = "promptuary"
 """The service name of the keys in the keyring of the system."""
 
 _SECRET_NAME: Final = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$", re.IGNORECASE)
-_LEAST: Final = 8
-"""The fewest characters of a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,7 @@ def without_keys(text: str) -> str:
     For errors of other packages, which read keys themselves.
     """
     for name, value in os.environ.items():
-        if _SECRET_NAME.search(name) and len(value) >= _LEAST:
+        if _SECRET_NAME.search(name):
             text = without_key(text, value)
     return text
 

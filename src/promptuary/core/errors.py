@@ -247,6 +247,11 @@ class UnknownSessionError(PromptuaryError):
 class SecretError(PromptuaryError):
     """A text to be stored contains a secret. Nothing was stored."""
 
+    def __init__(self) -> None:
+        super().__init__(
+            "this looks like it holds a password, a key or a token, which is not stored; say where it is kept instead"
+        )
+
 
 class FrontMatterError(PromptuaryError):
     """The front matter of a note cannot be read, or cannot be written. The message says what is wrong with it."""

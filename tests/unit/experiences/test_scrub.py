@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from promptuary.experiences.drafting import draft
-from promptuary.experiences.scrub import _patterns, scrubbed, scrubbed_value
+from promptuary.experiences.scrub import scrubbed, scrubbed_value
 
 NOW = "2026-01-01T00:00:00.000Z"
 KEY = "ghp_" + "a1B2" * 9
@@ -103,31 +103,6 @@ def test_b9_no_secret_of_raw_arguments_reaches_what_is_stored() -> None:
 @given(text=st.text(max_size=200))
 def test_scrubbing_twice_changes_nothing_more(text: str) -> None:
     assert scrubbed(scrubbed(text)) == scrubbed(text)
-
-
-PIECES = [
-    "Bearer ",
-    "BASIC\t",
-    "-u ",
-    "--USER=",
-    "--",
-    "-P",
-    "password",
-    "API_KEY",
-    "=",
-    ": ",
-    "a:b@",
-    "pg://",
-    HIDDEN,
-    " ",
-]
-
-
-@given(text=st.lists(st.sampled_from(PIECES) | st.text(max_size=4), max_size=12).map("".join))
-def test_no_pattern_is_left_out_that_would_find_something(text: str) -> None:
-    for pattern, needed in _patterns():
-        found = [one[0].lower() for one in pattern.finditer(text)] if text.isascii() else []
-        assert [one for one in found if not any(part in one for part in needed)] == []
 
 
 @pytest.mark.parametrize("text", [f"Authorization: ba\u017fic {HIDDEN}", f"paſſword={HIDDEN}"])

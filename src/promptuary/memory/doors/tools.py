@@ -20,7 +20,7 @@ from promptuary.memory.doors.turn_memory import TurnMemory
 from promptuary.memory.recall.digest import is_external
 from promptuary.memory.recall.freshness import freshness
 from promptuary.memory.recall.note_blocks import note_source
-from promptuary.memory.secret_texts import has_secret
+from promptuary.memory.secret_texts import has_secret, without_secrets
 from promptuary.memory.writeback.decisions import Archive, Decision, Drop, Propose, Write, dispose, known_for
 from promptuary.memory.writeback.proposals import Proposals
 from promptuary.memory.writeback.snapshot import WRITE_TOOL, TurnSnapshot
@@ -137,7 +137,7 @@ class MemoryTools:
 
     def _content(self, note: Note) -> str:
         if not is_external(note.header):
-            return note.body
+            return without_secrets(note.body)
         # Somebody else's text is inside a boundary that it cannot forge.
         return whole(note_source(note, self._memory.visible.clock()), self._counter).text
 

@@ -32,6 +32,7 @@ from promptuary.core.notes import (
 from promptuary.core.principals import Owner
 from promptuary.core.text import valid_unicode, with_unix_lines
 from promptuary.memory.files.front_matter import NewValue, NoteText, parse
+from promptuary.memory.secret_texts import has_secret, without_secrets
 
 MAX_NOTE: Final = 1024 * 1024
 """The most bytes of a note's file."""
@@ -108,6 +109,9 @@ def read_note(data: bytes, path: str, standing: Standing) -> Note:
     document = parse(text)
     body = _body(document)
     title = _line(document, "title") or _title_of_body(body) or _title_of_path(path)
+    shown = [title, _line(document, "summary"), *_tags(document)]
+    if has_secret("\n".join(shown)):  # written by hand; titles are in lists, prompts and the journal
+        shown = list(map(without_secrets, shown))
     audience: Audience = "shared" if path.startswith("shared/") else "private"
     header = NoteHeader(
         id=standing.id or claimed_id(data, path),
@@ -115,12 +119,12 @@ def read_note(data: bytes, path: str, standing: Standing) -> Note:
         scope=standing.scope,
         audience=audience,
         kind=_kind(document, path),
-        title=title,
+        title=shown[0],
         rev=rev_of(data),
         owner=standing.owner,
         status=_choice(document, "status", STATUSES, "active"),
-        summary=_line(document, "summary"),
-        tags=_tags(document),
+        summary=shown[1],
+        tags=tuple(shown[2:]),
         created_at=_time(document, "created_at"),
         created_by=_line(document, "created_by"),
         updated_at=_time(document, "updated_at") or _time(document, "created_at"),

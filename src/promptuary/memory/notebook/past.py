@@ -11,6 +11,7 @@ from promptuary.core.ports.notes import NoteView
 from promptuary.core.query import matched, parse
 from promptuary.core.search import Why
 from promptuary.memory.files.note_file import Standing, as_bytes, normal_time, read_note
+from promptuary.memory.secret_texts import without_secrets
 
 
 def moment(text: str) -> str:
@@ -55,7 +56,12 @@ def found_at(notes: Sequence[Note], query: str, limit: int) -> MemoryResult:
     having = {word: sum(word in found for _, found in hits) for _, found in hits for word in found}
     weight = {word: math.log(1 + len(notes) / count) for word, count in having.items()}
     scored = [
-        NoteHit(note.header, note.body, round(sum(weight[word] for word in found), 4), Why(match=partial(tuple, found)))
+        NoteHit(
+            note.header,
+            without_secrets(note.body),
+            round(sum(weight[word] for word in found), 4),
+            Why(match=partial(tuple, found)),
+        )
         for note, found in hits
         if found
     ]

@@ -16,6 +16,7 @@ from promptuary.core.text import split_lines
 from promptuary.core.texts.excerpt import largest
 from promptuary.memory.recall.digest import is_external
 from promptuary.memory.recall.freshness import freshness
+from promptuary.memory.secret_texts import without_secrets
 from promptuary.references.detail import best_within, whole
 
 _FEWEST_LINES: Final = 1
@@ -36,7 +37,7 @@ def note_source(note: Note, now: str) -> Source:
         key=header.address,
         label=note_label(header),
         kind="memory",
-        text=note.body.strip() or header.title,
+        text=without_secrets(note.body.strip()) or header.title,  # a file written by hand may hold some
         revision=header.rev,
         trust=Trust.EXTERNAL if external else Trust.WORKSPACE,
         facts=(header.address if not external else header.audience, *said_by, *((old,) if old else ())),

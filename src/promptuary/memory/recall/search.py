@@ -12,6 +12,7 @@ from promptuary.core.notes import Audience, MemoryResult, NoteHeader, NoteHit, N
 from promptuary.core.search import Filters, Hit, SearchQuery
 from promptuary.memory.recall.freshness import age_in_days
 from promptuary.memory.recall.index import NoteIndex, folders, key_at
+from promptuary.memory.secret_texts import without_secrets
 from promptuary.records.answer import answered
 
 MOST: Final = 60
@@ -68,7 +69,11 @@ def _one_a_note(hits: Sequence[Hit], query: NoteQuery, index: NoteIndex) -> list
     """Return each note once, with its best hit. A note that changed since is filtered as it is now."""
     best = {key_at(hit.folder, hit.path): hit for hit in reversed(hits)}
     found = ((index.notes.header(key), hit) for key, hit in reversed(best.items()))
-    return [NoteHit(one, hit.text, hit.score, hit.why) for one, hit in found if one is not None and query.wants(one)]
+    return [
+        NoteHit(one, without_secrets(hit.text), hit.score, hit.why)
+        for one, hit in found
+        if one is not None and query.wants(one)
+    ]
 
 
 def with_priors(hits: Sequence[NoteHit], now: str) -> list[NoteHit]:

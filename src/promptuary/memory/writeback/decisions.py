@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
+from promptuary.core.errors import SecretError
 from promptuary.core.notes import Note, NoteChange, NoteDraft, NoteHeader, NoteTrust, is_note_id
 from promptuary.core.ports.writeback import Proposal, ProposalAction
 from promptuary.memory.writeback.prompts import MOST_DECISIONS
@@ -164,7 +165,7 @@ def _problem(decision: Decision, known: Known, has_secret: HasSecret) -> str:
     if len(draft.title) > _LONGEST_TITLE or len(draft.content) > _LONGEST_CONTENT:
         return f"a title has at most {_LONGEST_TITLE} characters and the content {_LONGEST_CONTENT:,}; say less"
     if has_secret("\n".join([draft.title, draft.content, *(draft.tags or ())])):
-        return "it holds a secret, which no note may; leave it out"
+        return str(SecretError())
     return ""
 
 

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Final, Protocol, Unpack
 
-from promptuary.core.errors import NoteConflictError, PromptuaryError
+from promptuary.core.errors import NoteConflictError, PromptuaryError, SecretError
 from promptuary.core.notes import Note, NoteChange, NoteDraft
 from promptuary.core.ports.writeback import Proposal, ProposalFields, ProposalStore
 from promptuary.memory.files.note_file import as_bytes, as_text
@@ -98,7 +98,7 @@ class Proposals:
         if not (draft.content or "").strip():
             raise PromptuaryError("a note needs content")
         if self._has_secret("\n".join([draft.title or "", draft.content or "", *(draft.tags or ())])):
-            raise PromptuaryError("this holds a secret, which is not stored; leave it out")
+            raise SecretError
         edited = replace(found, draft=draft, fingerprint=proposal_fingerprint(found.action, draft))
         if not self._store.replace(edited):
             raise self._unknown(proposal)

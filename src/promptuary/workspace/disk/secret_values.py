@@ -46,7 +46,7 @@ _SECRET_NAME: Final = rb"(?:key|token|secret|passw|auth)[a-z0-9_]{0,12}\\?[\"']?
 _MARKS: Final = "_-.:~"
 _STEM: Final = 4
 _LEAST_DIGITS: Final = 2
-_LEAST_CHARACTERS: Final = 6
+_LEAST_CHARACTERS: Final = 3
 """A secret has at least so many different characters; an example, such as ``xxxx…``, has fewer."""
 
 _BEFORE: Final = 8

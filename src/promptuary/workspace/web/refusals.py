@@ -15,7 +15,9 @@ _LARGEST: Final = 64 * 1024
 """How many bytes of a body are read."""
 _LONGEST: Final = 300
 """How many characters of a service's own words are shown."""
-_LEAST_KEY: Final = 6
+_LEAST_KEY: Final = 8
+"""What has fewer characters is no key: local servers are given any word, which may be a part of every message."""
+_BEGINNING: Final = 6
 """A word that begins with this many characters of the key counts as a part of it: some services repeat its ends."""
 _SECONDS: Final = re.compile(r"\d{1,6}(\.\d{1,6})?")
 
@@ -57,10 +59,9 @@ def words_of(body: bytes, key: str) -> str:
 
 def without_key(text: str, key: str) -> str:
     """Return ``text`` with an ellipsis for the key and for every word that begins like it."""
-    if not key:
+    if len(key) < _LEAST_KEY:
         return text
-    text = text.replace(key, "…")
-    return text if len(key) <= _LEAST_KEY else re.sub(rf"{re.escape(key[:_LEAST_KEY])}\S*", "…", text)
+    return re.sub(rf"{re.escape(key[:_BEGINNING])}\S*", "…", text.replace(key, "…"))
 
 
 def seconds_to_wait(headers: Mapping[str, str]) -> float:
