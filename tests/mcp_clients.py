@@ -75,7 +75,7 @@ async def over_http(server: HttpServer, mode: Mode, **callbacks: Any) -> AsyncIt
 @asynccontextmanager
 async def in_process(*allowed: Path, mode: Mode = "auto", **callbacks: Any) -> AsyncIterator[Client]:
     """Talk to a server in this process, without a transport."""
-    server = PromptuaryServer(Workspaces([*allowed], {"embedder": "none"}), one_client=True)
+    server = PromptuaryServer(Workspaces([*allowed], {"embedder": "none"}), one_client=True, resources=True)
     try:
         async with Client(server.protocol, mode=mode, **callbacks) as client:
             yield client

@@ -101,6 +101,20 @@ def note_learnt(session: str, mark: str) -> None:
     learnt.note_learnt(session, mark)
 
 
+def shown_marks(session: str) -> list[str]:
+    """Return the marks of what a session of another agent was shown; none without a session."""
+    from promptuary.workspace.programs.agents import learnt  # noqa: PLC0415
+
+    return learnt.shown_marks(session) if session else []
+
+
+def note_shown(session: str, marks: Sequence[str], *, anew: bool) -> None:
+    """Record what a session of another agent was shown; ``anew``: it has nothing of what it was shown before."""
+    from promptuary.workspace.programs.agents import learnt  # noqa: PLC0415
+
+    learnt.note_shown(session, marks, anew=anew)
+
+
 def start_aside(arguments: Sequence[str], given: bytes, **variables: str) -> bool:
     """Start this program as a separate process, with ``given`` as its input; return whether it started."""
     from promptuary.workspace.programs.agents import aside  # noqa: PLC0415

@@ -63,13 +63,52 @@ def test_context_comes_in_with_a_prompt_and_at_the_start(project: Path, agent: s
 
     assert said == ""
     assert began["hookSpecificOutput"]["hookEventName"] == start
-    assert "Deploying" in began["hookSpecificOutput"]["additionalContext"]
+    assert "never before noon" in began["hookSpecificOutput"]["additionalContext"]
     assert set(answer) == {"hookSpecificOutput"}
     assert set(answer["hookSpecificOutput"]) == {"hookEventName", "additionalContext"}
     context = answer["hookSpecificOutput"]["additionalContext"]
-    assert "never before noon" in context
+    assert "never before noon" not in context  # the session has it
     assert "make deploy" in context
     assert "+    print()" in context
+    told["session_id"] = "another"
+    assert "never before noon" in hook(agent, prompt, told)[0]["hookSpecificOutput"]["additionalContext"]
+
+
+def test_a_session_is_shown_the_same_once_until_its_history_begins_anew(project: Path) -> None:
+    def asked(event: str = "UserPromptSubmit", **more: str) -> str:
+        told = {"cwd": str(project), "session_id": "s", "prompt": "When do we deploy? @diff", **more}
+        answer, _ = hook("claude-code", event, told)
+        return str(answer.get("hookSpecificOutput", {}).get("additionalContext", ""))
+
+    first, again = asked(), asked()
+    resumed, other = asked("SessionStart", source="resume"), asked(session_id="t")
+    begun = [asked("SessionStart", source=source) for source in ("compact", "clear", "startup")]
+    (project / "src" / "new.py").write_text("NEW = 1\n")
+    changed = asked()
+    with_nothing = {"cwd": str(project), "prompt": "When do we deploy? @diff"}
+    without_id = [str(hook("claude-code", "UserPromptSubmit", with_nothing)[0]) for _ in range(2)]
+
+    assert all(one in first for one in ("never before noon", "make deploy", "+    print()"))
+    assert "is unchanged since it was shown above" in again
+    assert not any(one in again for one in ("never before noon", "make deploy", "+    print()"))
+    assert "never before noon" not in resumed
+    assert "never before noon" in other
+    assert all("never before noon" in one for one in begun)
+    assert "NEW = 1" in changed
+    assert all("never before noon" in one for one in without_id)
+
+
+def test_proposed_notes_that_wait_are_told_at_the_start_without_a_server(project: Path) -> None:
+    with Promptuary.open(project, embedder="none") as opened:
+        note = opened.memory.write("The port is 1111.", title="Port", kind="project").header
+        opened.memory.call_tool(
+            "write_memory",
+            {"type": "project", "title": "Port", "content": "The port is 2222.", "memory_id": note.id},
+        )
+        assert len(opened.memory.proposals()) == 1
+    answer, _ = hook("claude-code", "SessionStart", {"cwd": str(project), "session_id": "s"})
+
+    assert "1 proposed note waits" in answer["hookSpecificOutput"]["additionalContext"]
 
 
 def test_the_context_stays_below_the_limit_and_says_what_was_cut(project: Path, files: Files) -> None:

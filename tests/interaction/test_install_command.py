@@ -188,7 +188,7 @@ def test_approvals_in_any_form_of_toml_stay_when_a_server_is_replaced(run: Run, 
     assert run("install", "codex", "--yes", "--force")[0] == 0
 
     server = tomllib.loads(path.read_text(encoding="utf-8"))["mcp_servers"]["promptuary"]
-    assert (server["args"], server["tools"]) == (["mcp"], {"a": {"approval_mode": "approve"}})
+    assert (server["args"], server["tools"]) == (["mcp", "--with-hooks"], {"a": {"approval_mode": "approve"}})
     assert run("install", "codex", "--undo", "--yes")[0] == 0
     assert path.read_text(encoding="utf-8") == before
 
@@ -224,6 +224,48 @@ def test_changes_of_the_person_to_a_hook_stay(run: Run, home: Path) -> None:
     assert "the hook of promptuary in hooks.SessionStart was changed since" in told
     (left,) = json.loads(path.read_text(encoding="utf-8"))["hooks"].items()
     assert (left[0], left[1][0]["hooks"][0]["timeout"]) == ("SessionStart", 99)
+
+
+def test_the_variables_that_a_server_needs_are_named_and_no_value_is_written(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = home / "config" / "promptuary"
+    own.mkdir(parents=True)
+    (own / "config.toml").write_text('[models.m]\nbase_url = "http://x.example/v1"\nmodel = "y"\nkey_env = "MY_KEY"\n')
+    for name, value in {
+        "XDG_CONFIG_HOME": str(home / "config"),
+        "XDG_STATE_HOME": str(home / ".local" / "elsewhere"),
+        "PROMPTUARY_EMBEDDER": "none",
+        "MY_KEY": "sesame-1234",
+        "OPENAI_API_KEY": "sesame-5678",
+        "UNRELATED": "sesame-9012",
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    for client in ("codex", "gemini", "claude-code"):
+        assert run("install", client, "--yes")[0] == 0
+    codex = tomllib.loads((home / ".codex/config.toml").read_text(encoding="utf-8"))["mcp_servers"]["promptuary"]
+    gemini = json.loads((home / ".gemini/settings.json").read_text(encoding="utf-8"))["mcpServers"]["promptuary"]
+
+    folders = ["PROMPTUARY_EMBEDDER", "XDG_CONFIG_HOME", "XDG_STATE_HOME"]
+    assert codex["env_vars"] == [*folders, "MY_KEY", "OPENAI_API_KEY"]
+    assert gemini["env"] == {"MY_KEY": "$MY_KEY", "OPENAI_API_KEY": "$OPENAI_API_KEY"}
+    assert not any(b"sesame" in text for text in theirs(home).values())
+
+
+@pytest.mark.parametrize("client", ["claude-code", "gemini"])
+def test_the_line_that_lets_reading_tools_run_is_offered_and_is_valid(run: Run, home: Path, client: str) -> None:
+    _, _, told = run("install", client, "--yes")
+    line = told.split("with this line of yours: ")[1].splitlines()[0]
+    (names,) = (one for group in json.loads(f"{{{line}}}").values() for one in group.values())
+
+    assert {one.rpartition("promptuary")[2].strip("_") for one in names} == {
+        "search_files",
+        "search_recall_memories",
+        "find_experiences",
+        "explain_turn",
+    }
+    assert line not in "".join(map(str, theirs(home).values()))
 
 
 MINE = {"type": "command", "command": "mine"}

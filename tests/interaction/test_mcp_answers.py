@@ -186,7 +186,8 @@ def test_a_server_that_was_merely_started_at_home_serves_no_folder_but_roots(
         return types.ListRootsResult(roots=[types.Root.model_validate({"uri": inside.as_uri()})])
 
     async def said(chosen: bool, **callbacks: Any) -> tuple[bool, str]:
-        server = PromptuaryServer(Workspaces([started], {"embedder": "none"}, chosen=chosen), one_client=True)
+        workspaces = Workspaces([started], {"embedder": "none"}, chosen=chosen)
+        server = PromptuaryServer(workspaces, one_client=True, resources=True)
         try:
             async with Client(server.protocol, mode=mode, **callbacks) as client:
                 result = await client.call_tool("expand_references", {"text": "@file:a.md"})

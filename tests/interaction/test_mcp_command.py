@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -122,13 +123,70 @@ async def everything_works(connected: AbstractAsyncContextManager[Client]) -> No
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_client_uses_everything_over_standard_streams(project: Path, mode: Mode) -> None:
-    asyncio.run(everything_works(over_stdio(project, mode)))
+    asyncio.run(everything_works(over_stdio(project, mode, "--resources")))
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_client_uses_everything_over_http(project: Path, mode: Mode) -> None:
-    with http_server(project) as server:
+    with http_server(project, "--resources") as server:
         asyncio.run(everything_works(over_http(server, mode)))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_resources_are_offered_only_by_choice(project: Path, mode: Mode) -> None:
+    async def offered(*arguments: str) -> bool:
+        async with over_stdio(project, mode, *arguments) as client:
+            return client.server_capabilities.resources is not None
+
+    assert not asyncio.run(offered())
+    assert asyncio.run(offered("--resources"))
+
+
+def test_a_list_of_resources_waits_for_no_roots_and_its_client_is_told_later(project: Path) -> None:
+    told, heard = list[Any](), asyncio.Event()
+
+    async def slow(_: Any) -> types.ListRootsResult:
+        await asyncio.sleep(1)
+        return types.ListRootsResult(roots=[types.Root.model_validate({"uri": project.as_uri()})])
+
+    async def hear(message: Any) -> None:
+        told.append(message)
+        heard.set()
+
+    async def listed() -> tuple[float, int, int]:
+        async with in_process(project, mode="legacy", list_roots_callback=slow, message_handler=hear) as client:
+            await client.list_tools()
+            begun = time.monotonic()
+            first = len((await client.list_resources()).resources)
+            seconds = time.monotonic() - begun
+            await asyncio.wait_for(heard.wait(), 20)
+            return seconds, first, len((await client.list_resources()).resources)
+
+    seconds, first, later = asyncio.run(listed())
+
+    assert seconds < 0.9
+    assert first == 0
+    assert later > 0
+    assert "list_changed" in str(told)
+
+
+def test_every_tool_says_what_it_does_to_the_world(project: Path) -> None:
+    async def listed() -> dict[str, types.ToolAnnotations | None]:
+        async with in_process(project) as client:
+            return {one.name: one.annotations for one in (await client.list_tools()).tools}
+
+    hints = {name: one for name, one in asyncio.run(listed()).items() if one is not None}
+
+    assert len(hints) == 8
+    assert {name for name, one in hints.items() if one.read_only_hint} == {
+        "search_files",
+        "search_recall_memories",
+        "find_experiences",
+        "explain_turn",
+    }
+    assert not any(one.destructive_hint for one in hints.values())
+    assert {name for name, one in hints.items() if one.open_world_hint} == {"expand_references"}  # @url
+    assert {name for name, one in hints.items() if one.idempotent_hint} == {"track_file"}
 
 
 def test_the_descriptions_of_all_tools_are_small(project: Path) -> None:

@@ -18,7 +18,7 @@ from promptuary.mcp.transports.standard_streams import StandardStreams
 from tests.mcp_clients import PROMPTUARY
 
 SENDER = {"name": "someone", "version": "1"}
-LISTS = ("tools/list", "prompts/list", "resources/templates/list")
+LISTS = ("tools/list", "prompts/list")
 
 
 def line(method: str, params: Any = None, identifier: Any = None) -> bytes:
@@ -44,7 +44,7 @@ def beginnings() -> dict[str, list[bytes]]:
     lists = [line(method) for method in LISTS]
     progress = [line("tools/list", {"_meta": {"progressToken": 0}}, 7)]
     found = {version: [initialize(version), *lists, *progress] for version in HANDSHAKES}
-    methods = ("server/discover", *LISTS, "resources/list")
+    methods = ("server/discover", *LISTS)
     return {**found, MODERN: [line(method, envelope()) for method in methods]}
 
 

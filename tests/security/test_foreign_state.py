@@ -120,7 +120,9 @@ def test_a_database_that_somebody_else_made_is_not_used_although_git_does_not_tr
     (folder / ".promptuary").mkdir(parents=True, mode=0o700)
     shutil.copy(attacker / ".promptuary" / "state.db", folder / ".promptuary" / "state.db")
 
-    with pytest.raises(ForeignStateError, match="made by somebody else, or in another folder"):
+    with pytest.raises(
+        ForeignStateError, match="made by somebody else, in another folder, or with another XDG_STATE_HOME"
+    ):
         history(folder)
 
 
@@ -329,3 +331,24 @@ def test_the_command_line_prints_that_a_database_was_taken_over(
     main([*command, "--workspace", str(tmp_path)])
 
     assert "made by an earlier version; from now on it belongs to you" in capsys.readouterr().err
+
+
+def test_with_another_state_folder_the_advice_is_to_use_the_same_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "a.md").write_text("A text.\n")
+    with_thread(folder)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
+    with pytest.raises(ForeignStateError, match="with another XDG_STATE_HOME than this program has now: start it with"):
+        history(folder)
+    monkeypatch.delenv("XDG_STATE_HOME")
+    with Promptuary.open(folder, embedder="none") as promptuary:
+        promptuary.search.index(["."])  # the folder is recorded in it from now on
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
+    with pytest.raises(ForeignStateError) as refused:
+        history(folder)
+
+    assert "it was made with another XDG_STATE_HOME" in str(refused.value)
+    assert "somebody else" not in str(refused.value)

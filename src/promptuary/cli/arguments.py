@@ -307,6 +307,14 @@ def add_mcp(parser: argparse.ArgumentParser) -> None:
         help="serve HTTP on 127.0.0.1 (default port: 8765; 0: any) instead of stdio",
     )
     parser.add_argument("--root", action="append", metavar="DIR", help="let clients use this folder too; repeatable")
+    parser.add_argument(
+        "--with-hooks", action="store_true", help="offer fewer tools, to an agent whose hooks do what the others do"
+    )
+    parser.add_argument(
+        "--resources",
+        action="store_true",
+        help="also offer notes, sessions and files as resources, for which some clients add tools to every request",
+    )
 
 
 def add_gateways(parser: argparse.ArgumentParser) -> None:

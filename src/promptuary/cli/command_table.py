@@ -311,7 +311,7 @@ COMMANDS: Final = (
         "mcp",
         "[options]",
         "run an MCP server for Claude Code, Codex, Cursor, Zed …",
-        "Offer references, search, memory and experiences to MCP clients as tools, resources and prompts. By default, "
+        "Offer references, search, memory and experiences to MCP clients as tools and prompts. By default, "
         "a client starts the server and uses standard input and output. With --http, the server listens on 127.0.0.1 "
         "and requires a token, which it creates on the first start. Clients may use this workspace and their roots in "
         "it; add other folders with --root.",

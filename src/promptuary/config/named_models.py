@@ -6,7 +6,7 @@ of a few providers need no table: their own names are enough (``gpt-5``, ``ollam
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -190,3 +190,9 @@ def _value(key: str, value: object, where: str) -> object:
         return converted(f"model_{key}", value, where, _DEFAULTS[key])
     meant = nearest(key, _DEFAULTS)
     raise ConfigError(f"{where} is unknown; {f'did you mean {meant}?' if meant else 'use ' + ', '.join(_DEFAULTS)}")
+
+
+def key_variables(models: Iterable[NamedModel]) -> list[str]:
+    """Return the names of the environment variables that may hold keys of models: named by a table, or usual."""
+    named = [one.key_env for one in models if one.key_env]
+    return sorted({*named, *(one.key_env for one in _SERVICES.values() if one.key_env)})

@@ -13,9 +13,10 @@ from promptuary.config.settings import find_workspace
 from promptuary.core.errors import PromptuaryError
 from promptuary.hooks.agents import PLACES, Agent, Moment, typed
 from promptuary.hooks.context import prompt_context, start_context
+from promptuary.hooks.room import Shown
 from promptuary.hooks.sessions import new_turns, session_name
 from promptuary.hooks.transcripts import TranscriptTurn
-from promptuary.machine import note_learnt
+from promptuary.machine import note_learnt, note_shown, shown_marks
 
 _MOST_TURNS: Final = 20
 """The most turns to learn from at once: more are missed only if hooks were off."""
@@ -47,19 +48,28 @@ class HookAnswers:
 
     def answered(self, agent: Agent, when: Moment, told: Mapping[str, Any], *, lexical_only: bool = False) -> str:
         """Return the context for the agent; learn from new turns if a turn ended."""
-        match when:
-            case "start":
-                return start_context(self._workspace, agent, proposals=not lexical_only)
-            case "prompt":
-                prompt = told.get("prompt")
-                if not isinstance(prompt, str):
-                    raise PromptuaryError("the agent sent no prompt")
-                return prompt_context(self._workspace, typed(agent, prompt), agent, lexical_only=lexical_only)
-            case "stop" | "compact":
-                self.learn(agent, told)
-                return ""
-            case "end":
-                return ""
+        if when in PLACES:
+            return self._context(agent, when, told, lexical_only=lexical_only)
+        if when != "end":
+            self.learn(agent, told)
+        return ""
+
+    def _context(self, agent: Agent, when: Moment, told: Mapping[str, Any], *, lexical_only: bool) -> str:
+        """Return the context for a prompt or the start of a session, without what the session was shown before."""
+        # Without an id, nobody knows what the conversation has.
+        session = session_name(agent, told) if told.get("session_id") else ""
+        begins = when == "start" and told.get("source") != "resume"
+        shown = Shown(() if begins else shown_marks(session))
+        if when == "start":
+            context = start_context(self._workspace, agent, shown)
+        elif isinstance(prompt := told.get("prompt"), str):
+            prompt = typed(agent, prompt)
+            context = prompt_context(self._workspace, prompt, agent, lexical_only=lexical_only, shown=shown)
+        else:
+            raise PromptuaryError("the agent sent no prompt")
+        if session:
+            note_shown(session, shown.new, anew=begins)
+        return context
 
     def learn(self, agent: Agent, told: Mapping[str, Any]) -> int:
         """Learn notes and experiences from the turns since the last time; return the number of turns."""

@@ -1,10 +1,11 @@
 """Text of bounded length, made of parts below headings. Pure.
 
 Short parts go in whole; the long ones share the remaining space, and each of them says what was cut and where the rest
-is. Nothing is left out silently.
+is. Nothing is left out silently but what the conversation has already.
 """
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 _LEAST_SHOWN: Final = 120
@@ -20,6 +21,8 @@ class ContextPart(NamedTuple):
     text: str
     body: tuple[int, int]
     rest: str
+    content: str = ""
+    """What it says, however it looks: a conversation gets that once. Empty: it may be repeated."""
 
 
 class ContextSection(NamedTuple):
@@ -29,9 +32,33 @@ class ContextSection(NamedTuple):
     parts: Sequence[ContextPart]
 
 
-def whole_part(name: str, text: str, rest: str = "") -> ContextPart:
+class Shown:
+    """What a conversation was shown: ``known`` are the marks of contents from before, ``new`` those of this time."""
+
+    def __init__(self, known: Iterable[str] = ()) -> None:
+        self._known = frozenset(known)
+        self.new: list[str] = []
+
+    def knows(self, part: ContextPart) -> bool:
+        """Return whether the content of a part was shown before."""
+        return _mark(part.content) in self._known
+
+    def filled(self, sections: Sequence[ContextSection], most: int) -> str:
+        """Return the sections without what was shown before, like ``filled``, and record what is whole in it."""
+        left = [one._replace(parts=[part for part in one.parts if not self.knows(part)]) for one in sections]
+        text = filled(left, most)
+        whole = (part.content for one in left for part in one.parts if part.content and part.text in text)
+        self.new.extend(map(_mark, whole))
+        return text
+
+
+def _mark(content: str) -> str:
+    return hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()[:16] if content else ""
+
+
+def whole_part(name: str, text: str, rest: str = "", content: str = "") -> ContextPart:
     """Return a part that may be cut anywhere."""
-    return ContextPart(name, text, (0, len(text)), rest)
+    return ContextPart(name, text, (0, len(text)), rest, content)
 
 
 def filled(sections: Sequence[ContextSection], most: int) -> str:
@@ -42,10 +69,19 @@ def filled(sections: Sequence[ContextSection], most: int) -> str:
     parts = [part for one in said for part in one.parts]
     room = most - _FRAME - sum(len(one.heading) + 2 for one in said)
     shares = iter(_shares([len(part.text) + 2 for part in parts], room))
-    made = ["\n\n".join([one.heading, *(_cut(part, next(shares) - 2) for part in one.parts)]) for one in said]
+    made = [_joined(one.heading, [_cut(part, next(shares) - 2) for part in one.parts]) for one in said]
     text = "\n\n".join(made)
     inner = max(0, most - _FRAME)
     return f"<promptuary>\n{text if len(text) <= inner else text[:inner]}\n</promptuary>"
+
+
+def _joined(heading: str, texts: Sequence[str]) -> str:
+    """Return a section; items of a list follow each other line by line."""
+    text = heading
+    for number, one in enumerate(texts):
+        in_list = number and one.startswith("- ") and texts[number - 1].startswith("- ")
+        text += ("\n" if in_list else "\n\n") + one
+    return text
 
 
 def _shares(lengths: Sequence[int], room: int) -> list[int]:

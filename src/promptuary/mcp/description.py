@@ -17,13 +17,13 @@ INSTRUCTIONS: Final = (
 CAPABILITIES: Final[Mapping[str, Any]] = {
     "completions": {},
     "prompts": {"listChanged": False},
-    "resources": {"listChanged": False, "subscribe": False},
     "tools": {"listChanged": False},
 }
+"""Without resources: where a server has some, agents send tools for them with every request."""
 
 _TEXT: Final = {"type": "string"}
 _THREAD: Final = {**_TEXT, "description": "Name of a thread (default: main)."}
-_WORKSPACE: Final = {**_TEXT, "description": "Folder to use, if there are several."}
+_WORKSPACE: Final = {**_TEXT, "description": "If there are several."}
 _LIMIT: Final = {"type": "integer"}
 _TAGS: Final = {"type": "array", "items": _TEXT}
 
@@ -35,6 +35,8 @@ class ToolDescription(NamedTuple):
     properties: Mapping[str, Any]
     required: tuple[str, ...]
     reads_only: bool = False
+    open_world: bool = False
+    idempotent: bool = False
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -74,6 +76,7 @@ TOOLS: Final[Mapping[str, ToolDescription]] = {
             "reply": {**_TEXT, "description": "Your answer to the thread's turn that waits: kept, and learnt from."},
         },
         ("text",),
+        open_world=True,  # @url fetches a page
     ),
     "search_files": ToolDescription(
         "Search the files of the workspace by words and meaning; returns passages with paths and lines.",
@@ -143,6 +146,7 @@ TOOLS: Final[Mapping[str, ToolDescription]] = {
             "stop": {"type": "boolean", "description": "Stop to track it."},
         },
         ("path",),
+        idempotent=True,
     ),
     "explain_turn": ToolDescription(
         "Explain what a turn of a thread was made of: what went into its prompt, what was cut and why.",
@@ -152,6 +156,8 @@ TOOLS: Final[Mapping[str, ToolDescription]] = {
     ),
 }
 """The tools by name."""
+_NOT_WITH_HOOKS: Final = frozenset({"record_experience", "track_file", "explain_turn"})
+"""Hooks record experiences themselves, and use no threads."""
 
 PROMPTS: Final[Mapping[str, PromptDescription]] = {
     "with_context": PromptDescription(
@@ -183,22 +189,33 @@ TEMPLATES: Final[Mapping[str, TemplateDescription]] = {
 """The URI templates."""
 
 
-def listed(method: str) -> dict[str, Any] | None:
-    """Return the answer to a request for a list that never changes; ``None`` for any other request."""
+def listed(method: str, *, with_hooks: bool = False) -> dict[str, Any] | None:
+    """Return the answer to a request for a list that never changes; ``None`` for any other request.
+
+    ``with_hooks``: hooks of the client do a part of the work, and it needs fewer tools.
+    """
     match method:
         case "tools/list":
-            return {"tools": [_tool(name, one) for name, one in TOOLS.items()]}
+            left_out = _NOT_WITH_HOOKS if with_hooks else frozenset()
+            return {"tools": [_tool(name, one) for name, one in TOOLS.items() if name not in left_out]}
         case "prompts/list":
             return {"prompts": [_prompt(name, one) for name, one in PROMPTS.items()]}
-        case "resources/templates/list":
-            return {"resourceTemplates": [_template(uri, one) for uri, one in TEMPLATES.items()]}
         case _:
             return None
 
 
+def listed_templates() -> dict[str, Any]:
+    """Return the answer to a request for the URI templates."""
+    return {"resourceTemplates": [_template(uri, one) for uri, one in TEMPLATES.items()]}
+
+
 def _tool(name: str, one: ToolDescription) -> dict[str, Any]:
-    hints = {"annotations": {"readOnlyHint": True}} if one.reads_only else {}
-    return {"name": name, "description": one.description, "inputSchema": one.schema, **hints}
+    # Some agents refuse a tool without these, since the protocol's defaults are the worst case.
+    hints = {"readOnlyHint": one.reads_only, "destructiveHint": False, "openWorldHint": one.open_world}
+    hints |= {"idempotentHint": True} if one.idempotent else {}
+    # The server refuses other arguments in any case, and a model pays for every word of this.
+    schema = {key: value for key, value in one.schema.items() if key != "additionalProperties"}
+    return {"name": name, "description": one.description, "inputSchema": schema, "annotations": hints}
 
 
 def _prompt(name: str, one: PromptDescription) -> dict[str, Any]:

@@ -9,18 +9,21 @@ import logging
 import threading
 import weakref
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 import mcp_types as types
-from mcp.server.lowlevel import Server
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
 from mcp.shared.exceptions import MCPError
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.text import one_line
 from promptuary.mcp import completions, prompts, resources
 from promptuary.mcp.client import Client, Context
-from promptuary.mcp.description import INSTRUCTIONS, PROMPTS, SERVER, TOOLS, listed
+from promptuary.mcp.description import INSTRUCTIONS, PROMPTS, SERVER, TOOLS, listed, listed_templates
 from promptuary.mcp.paused import PausedCalls
+from promptuary.mcp.resources import ListedResource
 from promptuary.mcp.tools import CALLS, ToolAnswer, ToolRequest, checked
 from promptuary.mcp.workspaces import Workspaces
 
@@ -31,30 +34,52 @@ Result = TypeVar("Result")
 _NOT_FOUND: Final = -32002
 """The protocol's code for a missing resource."""
 _REPORT_EVERY: Final = 0.1
+_LIST_SECONDS: Final = 0.25
+"""How long the first list of resources may take: clients wait for it before their model begins."""
+
+
+class _Protocol(Server[Any]):
+    """The package's server, which says that the list of resources may change."""
+
+    def create_initialization_options(
+        self, notification_options: NotificationOptions | None = None, *others: Any, **more: Any
+    ) -> InitializationOptions:
+        options = notification_options or NotificationOptions(resources_changed=True)
+        return super().create_initialization_options(options, *others, **more)
 
 
 class PromptuaryServer:
-    """A server for ``workspaces``. ``one_client``: all requests are from the same client (standard streams)."""
+    """A server for ``workspaces``. ``one_client``: all requests are from the same client (standard streams).
 
-    def __init__(self, workspaces: Workspaces, *, one_client: bool) -> None:
-        self._workspaces = workspaces
+    ``resources``: notes, sessions and files are offered as resources, too. ``with_hooks``: hooks of the client do a
+    part of the work, and it is offered fewer tools.
+    """
+
+    def __init__(
+        self, workspaces: Workspaces, *, one_client: bool, resources: bool = False, with_hooks: bool = False
+    ) -> None:
+        self._workspaces, self._with_hooks = workspaces, with_hooks
         self._paused = PausedCalls()
         self._only = Client(lasting=True) if one_client else None
         self._clients: dict[int, Client] = {}
         self._leaving: set[asyncio.Task[None]] = set()
-        self.protocol: Server[Any] = Server(
+        self._listing: set[asyncio.Task[list[ListedResource]]] = set()
+        offered: dict[str, Any] = {
+            "on_list_resources": self._list_resources,
+            "on_list_resource_templates": self._list_templates,
+            "on_read_resource": self._read_resource,
+        }
+        self.protocol: Server[Any] = _Protocol(
             SERVER["name"],
             version=SERVER["version"],
             title=SERVER["title"],
             instructions=INSTRUCTIONS,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
-            on_list_resources=self._list_resources,
-            on_list_resource_templates=self._list_templates,
-            on_read_resource=self._read_resource,
             on_list_prompts=self._list_prompts,
             on_get_prompt=self._get_prompt,
             on_completion=self._complete,
+            **(offered if resources else {}),
         )
         self.protocol.add_notification_handler(
             "notifications/roots/list_changed", types.NotificationParams, self._roots_changed
@@ -63,6 +88,9 @@ class PromptuaryServer:
     async def close(self) -> None:
         """Cancel the waiting calls, and close the workspaces."""
         self._paused.close()
+        for task in self._listing:
+            task.cancel()
+        await asyncio.gather(*self._listing, return_exceptions=True)
         await self._workspaces.close()
 
     def _client(self, context: Context) -> Client:
@@ -103,7 +131,7 @@ class PromptuaryServer:
         )
 
     async def _list_tools(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult.model_validate(listed("tools/list"), by_name=False)
+        return types.ListToolsResult.model_validate(listed("tools/list", with_hooks=self._with_hooks), by_name=False)
 
     async def _call_tool(
         self, context: Context, params: types.CallToolRequestParams
@@ -137,8 +165,18 @@ class PromptuaryServer:
     async def _list_resources(
         self, context: Context, _: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        nothing: list[resources.ListedResource] = []
-        found = await self._quietly(context, self._listed, nothing)
+        """Return the resources; none yet if the workspace has to be opened first: then the client is told later."""
+        nothing: list[ListedResource] = []
+        task = asyncio.ensure_future(self._quietly(context, self._listed, nothing))
+        self._listing.add(task)
+        client = self._client(context)
+        is_ready = self._workspaces.is_open and (client.knows_roots or not client.has_roots)
+        await asyncio.wait({task}, timeout=None if is_ready else _LIST_SECONDS)
+        found = task.result() if task.done() else nothing
+        if task.done():
+            self._listing.discard(task)
+        else:
+            task.add_done_callback(lambda done: self._tell_listed(context, done))
         return types.ListResourcesResult(
             resources=[
                 types.Resource(uri=one.uri, name=one.name, description=one.description or None, mime_type=one.mime_type)
@@ -146,13 +184,24 @@ class PromptuaryServer:
             ]
         )
 
-    async def _listed(self, client: Client) -> list[resources.ListedResource]:
+    def _tell_listed(self, context: Context, task: "asyncio.Task[list[ListedResource]]") -> None:
+        self._listing.discard(task)
+        if not task.cancelled() and task.exception() is None and task.result():
+            telling = asyncio.ensure_future(self._told(context))
+            self._leaving.add(telling)
+            telling.add_done_callback(self._leaving.discard)
+
+    async def _told(self, context: Context) -> None:
+        with suppress(Exception):  # the client has left; the package has many errors for that
+            await context.session.send_resource_list_changed()
+
+    async def _listed(self, client: Client) -> list[ListedResource]:
         return await resources.listed(await self._workspaces.of(client))
 
     async def _list_templates(
         self, _: Context, __: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        return types.ListResourceTemplatesResult.model_validate(listed("resources/templates/list"), by_name=False)
+        return types.ListResourceTemplatesResult.model_validate(listed_templates(), by_name=False)
 
     async def _read_resource(
         self, context: Context, params: types.ReadResourceRequestParams

@@ -48,6 +48,11 @@ class Workspaces:
         self._opening = asyncio.Lock()
         self._refused: set[str] = set()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a workspace is open."""
+        return bool(self._open)
+
     async def of(self, client: Client, name: str = "") -> Promptuary:
         """Return the workspace that a client calls ``name``, a folder or the last part of one; without it, the first.
 

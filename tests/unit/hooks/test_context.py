@@ -109,7 +109,28 @@ def test_the_list_of_notes_says_that_there_are_more(workspace: Promptuary) -> No
     for number in range(31):
         workspace.memory.write(f"Fact {number} is true.", title=f"Fact {number}", kind="project")
 
-    assert "- and 2 more" in start_context(workspace, CODEX, proposals=False)
+    assert "- and 2 more" in start_context(workspace, CODEX)
+
+
+def test_the_list_of_notes_has_short_ones_in_full_and_long_ones_by_title(workspace: Promptuary) -> None:
+    workspace.memory.remember("The cache of the portal is cleared every night at three.")
+    long = workspace.memory.write("Step one. " * 60, title="Rollback", kind="project").header
+    lines = start_context(workspace, CLAUDE).splitlines()
+
+    assert "- The cache of the portal is cleared every night at three." in lines
+    assert "- Deploying: We deploy on Fridays, never before noon." in lines
+    assert f"- Rollback ({long.path})" in lines
+
+
+def test_the_list_of_notes_stays_within_its_room_and_counts_the_others(workspace: Promptuary) -> None:
+    for number in range(40):
+        workspace.memory.write(f"Fact {number}: {'x ' * 90}", title=f"Fact {number}", kind="project")
+    said = start_context(workspace, CLAUDE)
+    shown = sum(line.startswith("- ") for line in said.splitlines()) - 1
+
+    assert len(said) <= CLAUDE.most // 2
+    assert f"- and {41 - shown} more" in said
+    assert "too long to be shown" not in said
 
 
 names = st.text(st.characters(codec="ascii", categories=["L"]), min_size=1, max_size=20)
@@ -153,8 +174,8 @@ def test_a_prompt_that_fills_the_window_by_itself_is_told_so(workspace: Promptua
     assert "Left out: the message alone is " in said
 
 
-def test_a_note_without_a_summary_ends_with_its_path(workspace: Promptuary) -> None:
-    workspace.memory.write("No words about it.", title="Bare", kind="project")
-    lines = start_context(workspace, CLAUDE, proposals=False).splitlines()
+def test_a_long_note_without_a_summary_ends_with_its_path(workspace: Promptuary) -> None:
+    workspace.memory.write("No words about it. " * 20, title="Bare", kind="project")
+    lines = start_context(workspace, CLAUDE).splitlines()
 
     assert [one.endswith(")") for one in lines if "Bare" in one] == [True]

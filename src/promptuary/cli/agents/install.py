@@ -1,25 +1,34 @@
 """``promptuary install``: writes the MCP server and the hooks into the settings of an agent, or removes them."""
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from promptuary.cli.agents.mcp import check_extra
 from promptuary.cli.common import confirmed, print_json
+from promptuary.config.named_models import key_variables
+from promptuary.config.settings import load
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.json import install_json, undone_json
 from promptuary.core.text import one_line
 from promptuary.hooks.install.clients import SettingsFile, settings_files
+from promptuary.hooks.install.hook_commands import NAME
 from promptuary.hooks.install.installing import UndoneFile, planned, planned_undo, undo, write
+from promptuary.mcp.description import TOOLS
 
 DONE, NOTHING = 0, 1
+_FOLDERS = frozenset({"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"})
+_PREFIXES = {"claude-code": "mcp__promptuary__", "gemini": "mcp_promptuary_"}
 
 
 def main(options: argparse.Namespace) -> int:
     """Write the settings, or undo the change."""
-    files = settings_files(options.agent, own_command(), hooks=not options.no_hooks)
+    variables, keys = needed_variables(options.workspace)
+    files = settings_files(options.agent, own_command(), hooks=not options.no_hooks, variables=variables, keys=keys)
     return _undo(options, files) if options.undo else _install(options, files)
 
 
@@ -30,6 +39,15 @@ def own_command() -> list[str]:
         return [str(started.absolute())]
     beside = Path(sys.executable).with_name("promptuary")
     return [str(beside)] if os.access(beside, os.X_OK) else [sys.executable, "-m", "promptuary"]
+
+
+def needed_variables(workspace: str | None) -> tuple[list[str], list[str]]:
+    """Return the names of the environment variables that a server needs here: for settings and folders, and of keys."""
+    variables = [name for name in sorted(os.environ) if name in _FOLDERS or name.startswith("PROMPTUARY_")]
+    keys: list[str] = []
+    with suppress(PromptuaryError):  # reported by the commands that need it
+        keys = key_variables(load(Path(workspace or Path.cwd()), {}).models)
+    return variables, [name for name in keys if os.environ.get(name) and name not in variables]
 
 
 def _install(options: argparse.Namespace, files: Sequence[SettingsFile]) -> int:
@@ -60,6 +78,26 @@ def _tell_written(options: argparse.Namespace, *, is_needed: bool, is_written: b
         _say(options, f"written; start {options.agent} again. promptuary install {options.agent} --undo undoes it")
         if options.agent == "codex" and not options.no_hooks:
             _say(options, "codex asks whether it may run the hooks: /hooks shows them")
+        if line := allowing_line(options.agent):
+            _say(options, f"tools that only read run without a question with this line of yours: {line}")
+
+
+def allowing_line(agent: str) -> str:
+    """Return the line for a person's settings that lets the reading tools run without a question; empty if unknown.
+
+    It is the person's to write. Codex asks only about the one that may fetch a page.
+    """
+    prefix = _PREFIXES.get(agent, "")
+    names = json.dumps([f"{prefix}{name}" for name, one in TOOLS.items() if one.reads_only])
+    match agent:
+        case "claude-code":
+            return f'"permissions": {{"allow": {names}}}'
+        case "gemini":
+            return f'"tools": {{"allowed": {names}}}'
+        case "codex":
+            return f'tools.expand_references.approval_mode = "approve" (in [mcp_servers.{NAME}])'
+        case _:
+            return ""
 
 
 def _ended(refused: str) -> int:

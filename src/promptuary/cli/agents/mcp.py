@@ -42,11 +42,13 @@ def main(options: argparse.Namespace) -> int:
             raise PromptuaryError(_NOBODY)
         if sys.stdin.isatty():
             print(f"promptuary: {_NOBODY}", file=sys.stderr)
-        streams = StandardStreams(*own_streams(), EarlyAnswers())  # from now on clients get answers
+        streams = StandardStreams(
+            *own_streams(), None if options.resources else EarlyAnswers(with_hooks=options.with_hooks)
+        )
         from promptuary.mcp.transports import stdio  # noqa: PLC0415  (the package of the protocol is an extra, and heavy)
 
         _collect_again()
-        stdio.run(streams, folders, settings, chosen=_is_chosen(options))
+        stdio.run(streams, folders, settings, chosen=_is_chosen(options), **_offered(options))
         return DONE
     return _over_http(options, folders, settings)
 
@@ -75,7 +77,7 @@ def _over_http(options: argparse.Namespace, folders: list[Path], settings: Setti
     from promptuary.mcp.transports import http  # noqa: PLC0415  (the package of the protocol is an extra, and heavy)
 
     _collect_again()
-    http.run(listening, token, folders, settings, chosen=_is_chosen(options))
+    http.run(listening, token, folders, settings, chosen=_is_chosen(options), **_offered(options))
     return DONE
 
 
@@ -95,6 +97,10 @@ def _collect_again() -> None:
     """Collect garbage as the interpreter does, but not among imported objects: those stay."""
     gc.freeze()
     gc.set_threshold(*_COLLECT)
+
+
+def _offered(options: argparse.Namespace) -> dict[str, bool]:
+    return {"resources": options.resources, "with_hooks": options.with_hooks}
 
 
 def _is_chosen(options: argparse.Namespace) -> bool:

@@ -24,9 +24,17 @@ class SettingsFile:
     entries: tuple[SettingsEntry, ...]
 
 
-def settings_files(client: str, command: Sequence[str], *, hooks: bool = True) -> list[SettingsFile]:
-    """Return the settings files of a client with the entries that belong in them. ``command`` starts this program."""
-    server = {"command": command[0], "args": [*command[1:], "mcp"]}
+def settings_files(
+    client: str, command: Sequence[str], *, hooks: bool = True, variables: Sequence[str] = (), keys: Sequence[str] = ()
+) -> list[SettingsFile]:
+    """Return the settings files of a client with the entries that belong in them. ``command`` starts this program.
+
+    ``variables`` and ``keys`` are names of environment variables that the server needs. Their values are not written:
+    some are secret.
+    """
+    server: dict[str, Any] = {"command": command[0], "args": [*command[1:], "mcp"]}
+    if hooks and client in AGENTS:
+        server["args"].append("--with-hooks")
     match client:
         case "claude-code":
             chosen = _folder("CLAUDE_CONFIG_DIR")
@@ -36,12 +44,17 @@ def settings_files(client: str, command: Sequence[str], *, hooks: bool = True) -
             return _with_hooks([SettingsFile(top, (own,))], folder / "settings.json", client, command, hooks=hooks)
         case "codex":
             folder = Path(_folder("CODEX_HOME") or _home() / ".codex")
-            table = SettingsFile(folder / "config.toml", (SettingsEntry("table", ("mcp_servers", NAME), server),))
+            # Codex gives a server no variable that is not named here.
+            passed: dict[str, Any] = {"env_vars": [*variables, *keys]} if variables or keys else {}
+            entry = SettingsEntry("table", ("mcp_servers", NAME), {**server, **passed})
+            table = SettingsFile(folder / "config.toml", (entry,))
             return _with_hooks([table], folder / "hooks.json", client, command, hooks=hooks)
         case "gemini":
             path = _home() / ".gemini" / "settings.json"
+            # Gemini hides variables that look like secrets, unless an entry names them.
+            passed = {"env": {name: f"${name}" for name in keys}} if keys else {}
             entries = (
-                SettingsEntry("member", ("mcpServers", NAME), server),
+                SettingsEntry("member", ("mcpServers", NAME), {**server, **passed}),
                 *(_hooks(client, command) if hooks else ()),
             )
             return [SettingsFile(path, entries)]
@@ -54,7 +67,9 @@ def settings_files(client: str, command: Sequence[str], *, hooks: bool = True) -
             return [SettingsFile(path, (SettingsEntry("member", ("context_servers", NAME), value),))]
         case "vscode":
             path = _code_home() / "Code" / "User" / "mcp.json"
-            return [SettingsFile(path, (SettingsEntry("member", ("servers", NAME), {"type": "stdio", **server}),))]
+            # A person attaches resources to a message there, and they cost nothing otherwise.
+            value = {"type": "stdio", **server, "args": [*server["args"], "--resources"]}
+            return [SettingsFile(path, (SettingsEntry("member", ("servers", NAME), value),))]
         case _:
             raise PromptuaryError(f"{client[:60]!r} is not a known agent")
 

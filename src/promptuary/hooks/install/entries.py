@@ -160,7 +160,9 @@ def _standing(
     if not isinstance(value, Mapping):
         return "foreign"
     moved = {**value, **{key: wanted[key] for key in ("command", "args") if key in wanted}}
-    if own_arguments(words(value)) == own_arguments(words(wanted)) is not None and moved == wanted:
+    same = own_arguments(words(value)) == own_arguments(words(wanted)) is not None
+    older = own_arguments(words(value)) == ["mcp"]  # all that an earlier version wrote
+    if (same or older) and moved == wanted:
         return "ours"
     return "changed" if words(value) == words(wanted) else "foreign"
 

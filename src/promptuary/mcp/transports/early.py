@@ -1,8 +1,9 @@
 """The answers that do not wait for the MCP package, whose import takes most of the start-up time.
 
 A client first asks who the server is and what it offers, and some let their model start without the tools of a server
-that is slow to answer. Those answers never change. Only usual requests are answered here: an unusual one is left to the
-package. The package also gets every request that is answered here, so its state is the same as without this. Pure.
+that is slow to answer. Those answers never change, for a server without resources. Only usual requests are answered
+here: an unusual one is left to the package. The package also gets every request that is answered here, so its state is
+the same as without this. Pure.
 """
 
 import json
@@ -30,7 +31,8 @@ class EarlyAnswer(NamedTuple):
 class EarlyAnswers:
     """Answers the first requests of one client, in the protocol era that it begins with."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, with_hooks: bool = False) -> None:
+        self._with_hooks = with_hooks
         self._era: Literal["unknown", "handshake", "modern", "left to the package"] = "unknown"
 
     def answer(self, line: bytes) -> EarlyAnswer | None:
@@ -46,7 +48,8 @@ class EarlyAnswers:
                 return self._greeted(identifier, method, params)
         if modern != (self._era == "modern") or params.keys() - {"_meta"}:
             return None
-        result = _modern_result(method, params["_meta"]) if modern else listed(method)
+        found = listed(method, with_hooks=self._with_hooks)
+        result = _modern_result(method, params["_meta"], found) if modern else found
         return None if result is None else _answer(identifier, result)
 
     def _greeted(self, identifier: RequestId, method: str, params: Mapping[str, Any]) -> EarlyAnswer | None:
@@ -80,20 +83,14 @@ def _request(line: bytes) -> tuple[RequestId, str, dict[str, Any]] | None:
             return None
 
 
-def _modern_result(method: str, meta: Mapping[str, Any]) -> dict[str, Any] | None:
+def _modern_result(method: str, meta: Mapping[str, Any], result: Mapping[str, Any] | None) -> dict[str, Any] | None:
     able = meta.get(f"{_META}clientCapabilities")
     if meta[f"{_META}protocolVersion"] != MODERN or not isinstance(able, dict):
         return None
     if not _is_sender(meta.get(f"{_META}clientInfo")):
         return None
-    result: dict[str, Any] | None
-    match method:
-        case "server/discover":
-            result = {"supportedVersions": [MODERN], "capabilities": CAPABILITIES, "instructions": INSTRUCTIONS}
-        case "resources/list" if isinstance(able.get("roots"), dict):
-            result = {"resources": []}  # the roots are not known yet, and this answer cannot ask for them
-        case _:
-            result = listed(method)
+    if method == "server/discover":
+        result = {"supportedVersions": [MODERN], "capabilities": CAPABILITIES, "instructions": INSTRUCTIONS}
     if result is None:
         return None
     known = {"cacheScope": "private", "ttlMs": 0, "resultType": "complete"}

@@ -162,9 +162,11 @@ def application(server: PromptuaryServer, token: str, port: int, newcomers: Newc
     return Guarded(MessagesAlone(app), token, port, newcomers)
 
 
-async def serve(listening: Any, token: str, allowed: list[Path], options: SettingsOptions, *, chosen: bool) -> None:
+async def serve(
+    listening: Any, token: str, allowed: list[Path], options: SettingsOptions, *, chosen: bool, **offered: bool
+) -> None:
     """Serve on a listening socket, until the process is asked to end."""
-    server = PromptuaryServer(workspaces := Workspaces(allowed, options, chosen=chosen), one_client=False)
+    server = PromptuaryServer(workspaces := Workspaces(allowed, options, chosen=chosen), one_client=False, **offered)
     newcomers = Newcomers()
     config = uvicorn.Config(
         application(server, token, listening.getsockname()[1], newcomers),
@@ -184,6 +186,8 @@ async def serve(listening: Any, token: str, allowed: list[Path], options: Settin
         await server.close()
 
 
-def run(listening: Any, token: str, allowed: list[Path], options: SettingsOptions, *, chosen: bool) -> None:
+def run(
+    listening: Any, token: str, allowed: list[Path], options: SettingsOptions, *, chosen: bool, **offered: bool
+) -> None:
     """Serve until the process is asked to end. ``chosen``: the person named the folders."""
-    asyncio.run(serve(listening, token, allowed, options, chosen=chosen))
+    asyncio.run(serve(listening, token, allowed, options, chosen=chosen, **offered))

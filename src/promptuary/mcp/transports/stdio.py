@@ -50,9 +50,11 @@ class MessageLines:
                 return problem or line.decode("utf-8", "replace")
 
 
-async def serve(streams: StandardStreams, allowed: list[Path], options: SettingsOptions, *, chosen: bool) -> None:
+async def serve(
+    streams: StandardStreams, allowed: list[Path], options: SettingsOptions, *, chosen: bool, **offered: bool
+) -> None:
     """Serve the client at standard input and output until it closes them."""
-    server = PromptuaryServer(workspaces := Workspaces(allowed, options, chosen=chosen), one_client=True)
+    server = PromptuaryServer(workspaces := Workspaces(allowed, options, chosen=chosen), one_client=True, **offered)
     try:
         lines = MessageLines(streams)
         ours = stdio_server(stdin=cast("Any", lines), stdout=cast("Any", streams))
@@ -64,6 +66,8 @@ async def serve(streams: StandardStreams, allowed: list[Path], options: Settings
         await server.close()
 
 
-def run(streams: StandardStreams, allowed: list[Path], options: SettingsOptions, *, chosen: bool) -> None:
+def run(
+    streams: StandardStreams, allowed: list[Path], options: SettingsOptions, *, chosen: bool, **offered: bool
+) -> None:
     """Serve until the client disconnects. ``chosen``: the person named the folders, and did not only start there."""
-    asyncio.run(serve(streams, allowed, options, chosen=chosen))
+    asyncio.run(serve(streams, allowed, options, chosen=chosen, **offered))

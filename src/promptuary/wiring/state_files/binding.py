@@ -3,9 +3,18 @@
 Separate from ``state``, which imports everything about threads: a search needs only the vectors of the database.
 """
 
+from typing import Final
+
 from promptuary.core.errors import ForeignStateError
 from promptuary.storage.sqlite.database import BoundDatabase
+from promptuary.workspace.disk.own.moved import is_signed
 from promptuary.workspace.state_file import StateFile
+
+_OTHER_STATE: Final = (
+    "with another XDG_STATE_HOME than this program has now: start it with the same one (an agent passes it on to its "
+    "server after `promptuary install`)."
+)
+_ADOPT: Final = "promptuary adopt"
 
 
 def check_binding(database: BoundDatabase, file: StateFile) -> str:
@@ -22,7 +31,11 @@ def check_binding(database: BoundDatabase, file: StateFile) -> str:
         made_before = f"{database.name} was made by an earlier version; from now on it belongs to you, in this folder"
         return made_before if file.exists else ""
     database.close()
+    if is_signed(file.path.parent.parent):  # so the folder was not moved
+        raise ForeignStateError(
+            f"{database.name} is not used: it was made {_OTHER_STATE} If your home is new, run `{_ADOPT}`."
+        )
     raise ForeignStateError(
-        f"{database.name} is not used: it was made by somebody else, or in another folder. If it is yours (the folder "
-        "was moved, or your home is new), run `promptuary adopt`; otherwise remove it."
+        f"{database.name} is not used: it was made by somebody else, in another folder, or {_OTHER_STATE} If it is "
+        f"yours (the folder was moved, or your home is new), run `{_ADOPT}`; otherwise remove it."
     )

@@ -1,8 +1,9 @@
-"""The last turn learnt from in each session of another agent: one small file a session, in the state folder."""
+"""What was learnt from sessions of other agents, and shown in them: small files for each, in the state folder."""
 
 import hashlib
 import os
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -13,6 +14,8 @@ from promptuary.workspace.user_folders import made, state_folder
 _LONGEST: Final = 1_000
 _KEPT_SECONDS: Final = 90 * 86_400.0
 _MOST_FILES: Final = 2_000
+_MOST_PROMPTS: Final = 20
+_LONGEST_SHOWN: Final = 20_000
 
 
 def learnt_mark(session: str) -> str:
@@ -33,8 +36,35 @@ def note_learnt(session: str, mark: str) -> None:
     durable.replace(path, mark.encode()[:_LONGEST], mode=0o600, sync=False)
 
 
-def _file(session: str) -> Path:
-    return state_folder() / "learnt" / hashlib.sha256(session.encode("utf-8", "replace")).hexdigest()[:32]
+def shown_marks(session: str) -> list[str]:
+    """Return the marks of what was shown with the last prompts of a session."""
+    return " ".join(_shown_lines(session)).split()
+
+
+def note_shown(session: str, marks: Sequence[str], *, anew: bool) -> None:
+    """Record the marks of what is shown with a prompt. ``anew``: the session has nothing from before any more.
+
+    Each prompt is a line, and the last few are kept: an agent may shorten its history without telling.
+    """
+    lines = [*([] if anew else _shown_lines(session)), " ".join(marks)][-_MOST_PROMPTS:]
+    path = _file(session, "shown")
+    made(path.parent)
+    if not path.exists():
+        _tidy(path.parent)
+    with suppress(OSError):  # then something is shown twice
+        durable.replace(path, "\n".join(lines).encode()[-_LONGEST_SHOWN:], mode=0o600, sync=False)
+
+
+def _shown_lines(session: str) -> list[str]:
+    try:
+        with open(_file(session, "shown"), "rb") as file:  # noqa: PTH123
+            return file.read(_LONGEST_SHOWN).decode("ascii", "replace").split("\n")
+    except OSError:
+        return []
+
+
+def _file(session: str, what: str = "learnt") -> Path:
+    return state_folder() / what / hashlib.sha256(session.encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def _tidy(folder: Path) -> None:
