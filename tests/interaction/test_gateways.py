@@ -1,6 +1,7 @@
 """Each gateway with the platform's real client library, against a fake of the platform on loopback."""
 
 import asyncio
+import json
 import os
 import re
 import shutil
@@ -86,6 +87,57 @@ def test_a_refused_reference_and_an_absent_one_get_the_same_words(platform: str,
             assert len({last_words(one).replace(p, "") for one, p in zip(server.asked, expected, strict=True)}) == 1
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_path_that_cannot_be_kept_in_view_is_told_and_does_not_stay_there(
+    platform: str, model: Script, project: Path
+) -> None:
+    server = model(lambda _: Says("Hm."))
+
+    async def run() -> None:
+        async with rigged(platform, workspace=str(project), folders=["docs"]) as rig:
+            for number, path in enumerate(("docs/nope.md", "docs/.env", "src/app.py", "docs/gone/x.py"), 1):
+                rig.say(42, f"Look at #{path}")
+                said = (await rig.answers(42, number))[number - 1]
+                assert f"#{path}" in said
+                assert "it is not available here." in said
+            rig.say(42, "Look at #docs/guide.md")
+            assert "not available" not in (await rig.answers(42, 5))[4]
+            rig.say(42, "And now?")
+            await rig.answers(42, 6)
+
+    asyncio.run(run())
+    last = json.dumps(server.asked[-1]["messages"][:-1])
+    assert "turn left" in last
+    assert "MISSING" not in last
+    assert "ERROR" not in last
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_no_control_character_reaches_a_chat(platform: str, model: Script) -> None:
+    model(lambda _: Says("It printed \x1b[31mred\x1b[0m\x07, a \x9b and a \u202ereversed\u202c word."))
+
+    async def run() -> str:
+        async with rigged(platform) as rig:
+            rig.say(42, "What did it print?")
+            await rig.answers(42, 1)
+            return "".join(f"{one.text}{one.raw}{one.edits}" for one in rig.messages(42))
+
+    said = asyncio.run(run())
+    assert "red" in said
+    assert not any(one in said for one in "\x1b\x07\x9b\u202e")
+
+
+def test_a_link_in_angle_brackets_is_a_reference_on_discord(model: Script) -> None:
+    model(lambda _: Says("Read."))
+
+    async def run() -> str:
+        async with rigged("discord") as rig:
+            rig.say(42, "Read @url:<http://127.0.0.1:9/page> please, and <https://x.example/a?b=1&c=2>")
+            return (await rig.answers(42, 1))[0]
+
+    assert "@url:http://127.0.0.1:9/page" in asyncio.run(run())  # it is told why this one is not fetched
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)

@@ -7,6 +7,7 @@ the person gets a sentence without any detail of the machine.
 import asyncio
 import logging
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -27,7 +28,7 @@ from promptuary.gateways.people import thread_of
 from promptuary.gateways.port import ChatFile, Inbound, Platform
 from promptuary.gateways.texts.chunking import closed
 from promptuary.gateways.texts.markdown import code, escaped
-from promptuary.gateways.texts.wording import about_references, in_chat, unanswered, worded
+from promptuary.gateways.texts.wording import about_references, in_chat, unanswered, unseen_paths, worded
 
 logger = logging.getLogger(__name__)
 
@@ -221,6 +222,7 @@ class _Run:
         self._chat, self._delivery = chat, delivery
         self._said = ""
         self._tokens = 0
+        self._not_in_view: list[str] = []
         self._heard = asyncio.Event()
 
     async def answer(self, text: str) -> str:
@@ -241,6 +243,9 @@ class _Run:
             # Not cancelled: the part that it is sending would arrive without being recorded.
             self._heard.set()
             await asyncio.gather(watching, return_exceptions=True)
+            for path in self._not_in_view:
+                with suppress(PromptuaryError):  # then it is not in view
+                    await self._chat.promptuary.threads.detach(path, thread=self._chat.thread)
         return self._whole("" if self._said.strip() else "The model had nothing to say.")
 
     async def _hear(self, event: RunEvent) -> None:
@@ -248,6 +253,7 @@ class _Run:
             case TurnPrepared(turn):
                 self._tokens = injected(turn)
                 self._chat.notes += about_references(turn.expansion)
+                self._not_in_view = [path for path, _ in unseen_paths(turn.expansion)]
                 await self._delivery.typing()
             case TextPiece(text):
                 self._said += text

@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 
 from promptuary.core.errors import PlatformError, PlatformUnreachableError, RateLimitedError
 from promptuary.core.ports.inbox import Received, SentPart
+from promptuary.core.text import visible
 from promptuary.engine import AsyncInbox
 from promptuary.gateways.port import Backoff, Capabilities, ChatReply
 from promptuary.gateways.texts.chunking import chunks
@@ -62,6 +63,7 @@ class Delivery:
         """Show the answer so far, unless that was done a moment ago; a failed attempt is repeated later."""
         if not text.strip() or time.monotonic() < self._next:
             return
+        text = visible(text)[0]
         self._next = time.monotonic() + self._capabilities.edit_every
         begun = text[: self._capabilities.longest * (MOST_MESSAGES + 1)]  # only this much is shown before the end
         try:
@@ -78,6 +80,7 @@ class Delivery:
 
         Raises ``PlatformUnreachableError`` if the platform cannot be reached for long; the next start tries again.
         """
+        text = visible(text)[0]  # an escape sequence of a program that a model repeats is no text for a chat
         await self._inbox.ready(self._number, text)
         async with self._lock:
             await asyncio.sleep(max(0.0, self._not_before - time.monotonic()))

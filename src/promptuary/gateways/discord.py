@@ -8,6 +8,7 @@ does not know. Messages carry a nonce, by which Discord recognizes one that is s
 import asyncio
 import contextlib
 import logging
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -36,6 +37,8 @@ _CAPABILITIES: Final = Capabilities(
     longest=2000, edit_every=1.5, key_seconds=60.0, size=lambda text: units(discord_markdown(text))
 )
 """Discord documents that it knows a nonce for "a few minutes"."""
+_BARE_LINK: Final = re.compile(r"<(https?://[^\s<>]+)>", re.IGNORECASE)
+"""A link without a preview: people write @url:<https://…>, too."""
 _MOST_MISSED: Final = 100
 _MOST_CHANNELS: Final = 200
 """How many server channels with new messages are read for missed ones."""
@@ -227,7 +230,7 @@ class Discord:
             chat,
             message,
             str(user),
-            text.strip(),
+            _BARE_LINK.sub(r"\1", text).strip(),
             user_name=name,
             direct=direct,
             addressed=is_addressed,

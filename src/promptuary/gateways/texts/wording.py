@@ -112,6 +112,7 @@ def about_references(expansion: Expansion) -> list[str]:
         for one in expansion.outcomes
         if one.code is None and one.detail in _SEEN
     ]
+    lines += [f"{_raw(f'#{path}')}: {escaped(one_line(reason))}." for path, reason in unseen_paths(expansion)]
     lines += [escaped(one_line(str(slip))[:300]) for slip in expansion.slips]
     spend = expansion.spend
     if expansion.blocked:
@@ -120,6 +121,12 @@ def about_references(expansion: Expansion) -> list[str]:
         share = spend.injected / spend.window
         lines.append(f"Warning: what you refer to takes {share:.0%} of the model's window.")
     return list(dict.fromkeys(lines))
+
+
+def unseen_paths(expansion: Expansion) -> list[tuple[str, str]]:
+    """Return the paths of a message that were to be kept in view and cannot be shown, each with the reason."""
+    said = [one.removeprefix("#").partition(": ") for one in expansion.general_warnings if one.startswith("#")]
+    return [(path, reason) for path, _, reason in said]
 
 
 def _raw(reference: str) -> str:

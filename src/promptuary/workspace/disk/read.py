@@ -232,7 +232,8 @@ def _refuse_binary(data: bytes, path: str) -> NoReturn:
     kind = _content_kind(data)
     what = f"is {kind}" if kind else "contains bytes that are not text"
     advice = "attach it with @file: for a model that takes images" if kind in _SEEN else "give a text form of it"
-    raise SourceError(Code.BINARY, f"{display_path(path)} {what}, so it cannot be included; {advice}.")
+    named = f"{display_path(path)} ({human_size(len(data))})"
+    raise SourceError(Code.BINARY, f"{named} {what}, so it cannot be included; {advice}.")
 
 
 _MAGIC = (

@@ -239,3 +239,4 @@ def test_what_is_no_text_is_named(data: bytes, kind: str) -> None:
         decode(data, "a.md")
 
     assert caught.value.code is Code.BINARY
+    assert f"({len(data)} B)" in caught.value.reason
