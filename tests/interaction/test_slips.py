@@ -46,9 +46,24 @@ MEANT = [
     ("#file:x", "#x"),
     ("@file: src/main.py", "@file:src/main.py"),
     ("@remember: always use tabs", '@remember:"always use tabs"'),
+    ("look at @dif", "@diff"),
+    ("@stagd?", "@staged"),
+    ("@README.rst", "@README.md"),
+    ("#/src/main.py", "#src/main.py"),
+    ("@/src/main.py:1-3", "@src/main.py:1-3"),
+    ("@src/*.py", "@glob:src/*.py"),
+    ("@**/*.py", "@glob:**/*.py"),
+    ("@'my notes.md'", '@"my notes.md"'),
+    ("@my\\ notes.md", '@"my notes.md"'),
+    ("#my\\ notes.md", '#"my notes.md"'),
+    ("@codebase", '@search:"what you look for"'),
+    ("@Git-Changes", "@diff"),
+    ("@README.md(intro)", "@README.md"),
+    ("see [[my note]]", "[[my notes]]"),
+    ("@~/README.md", "@README.md"),
 ]
 SILENT = [
-    'import x from \'@/components/main.py\' and {"$ref": "#/definitions/x"} and @/README.md',
+    'import x from \'@/components/main.py\' and {"$ref": "#/definitions/x"} and @/absent.md',
     "mail me@example.com, or ask @alice and @bob-smith",
     "npm install @types/node @vitejs/plugin-vue @babel/core",
     "@app.route('/') @pytest.mark.parametrize(...) @click.command() @property",
@@ -63,7 +78,13 @@ SILENT = [
     '@search:"" and @file: and @file:<path>',
     'b"/%20ABC%20123%20:/[]@",',
     "@alice: look at this, @bob:thanks",
-    "@absent.py and @absent/main.rs and @src/nothing",
+    "@absent.py and @absent/main.rs and @absent/*.py",
+    "[[ -f x ]] and [[1, 2], [3]] and a[[0]] and [[nodiscard]] and [[maybe_unused]] int x;",
+    "[[tool.mypy.overrides]]",
+    "[[section]]",
+    "[read @src/main.py](x) and [x](@file:README.md) and [x](@README.md)",
+    "@property @state @workspace @web",
+    "let x = '@~/components/x' and (@'no such thing')",
 ]
 
 
@@ -95,6 +116,54 @@ def test_a_file_that_is_not_in_a_folder_that_is_there_is_reported_without_a_gues
         f"{expansion.slips[0].raw} is sent as text: there is no such file or folder."
     ]
     assert expansion.incomplete
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("@src/nothing", "no such file or folder"),
+        ("@~/x", "not read as a home folder"),
+        ("@../x", "out of the workspace"),
+        ("@../x.md", "out of the workspace"),
+        ("see [[Nowhere]] there", "no note of this name"),
+        ("[[Not a note]]", "no note of this name"),
+    ],
+)
+def test_what_cannot_be_attached_is_told_with_the_reason(files: Files, text: str, reason: str) -> None:
+    with Promptuary.open(files(TREE)) as promptuary:
+        [slip] = promptuary.expand(text).slips
+
+    assert slip.meant == ""
+    assert reason in slip.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("@file:SRC/Main.PY", "Did you mean src/main.py?"),
+        ("@file:README.rst", "Did you mean README.md?"),
+        ("@file:my\\ notes.md", '@file:"my notes.md"'),
+        ("@folder:my\\ dir", '@folder:"my dir"'),
+        ("@file:absent.exe", 'There is no "absent.exe"'),
+        ("@file:long.md#Two words", 'long.md#"Two words"'),
+    ],
+)
+def test_a_reference_that_fails_says_what_to_write(files: Files, text: str, told: str) -> None:
+    with Promptuary.open(files({**TREE, "long.md": "# One\n\n## Two words\n\nText.\n"})) as promptuary:
+        [outcome] = promptuary.expand(text).outcomes
+
+    assert outcome.status == "missing"
+    assert told in (outcome.reason or "")
+
+
+@pytest.mark.parametrize("form", ['@file:"{}"', '@"{}"', '#"{}"'])
+def test_a_part_may_stand_inside_the_quotes(files: Files, form: str) -> None:
+    files(TREE)
+    project = files({"my long.md": "# One\n\n1\n\n## Two words\n\n2\n"})
+    with Promptuary.open(project) as promptuary:
+        for part, body in (("#Two words", "## Two words\n\n2"), (":3", "1")):
+            [block] = promptuary.expand(form.format(f"my long.md{part}")).blocks
+            assert block.source.text.strip() == body
 
 
 @pytest.mark.parametrize("text", SILENT)

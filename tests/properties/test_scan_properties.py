@@ -141,15 +141,17 @@ def slow_code_span(text: str, position: int, length: int) -> int | None:
 def slow_link(text: str, position: int) -> int | None:
     label_end = text.find("](", position)
     end = text.find(")", label_end)
-    if label_end < 0 or end < 0 or text[position + 1] not in "@#":
+    if label_end < 0 or end < 0:
         return None
-    label, target = text[position + 2 : label_end], text[label_end + 2 : end]
+    label, target = text[position + 1 : label_end], text[label_end + 2 : end]
     good = 1 <= len(label) <= 300 and len(target) <= 300 and not {*label} & {*"[]\n"} and not {*target} & {*"(\n"}
     return end + 1 if good else None
 
 
 def slow_reference(text: str, start: int, found: list[Slow]) -> int:
     """Append the reference that begins at ``start``, if one does; return where to go on."""
+    if text[:start].endswith("]("):
+        return start + 1
     kind = next((kind for kind in KINDS if text[start + 1 : start + 2 + len(kind)].lower() == f"{kind}:"), None)
     if text[start] == "@" and kind:
         return slow_value(text, start, start + 2 + len(kind), kind, found)
@@ -161,8 +163,7 @@ def slow_reference(text: str, start: int, found: list[Slow]) -> int:
     rest = text[start + 1 : start + 4]
     word = rest[:1].isalnum() or rest[:1] == "_"
     dotted = rest[:1] == "." and (rest[1:2].isalnum() or rest[1:2] in {"_", "/", "\\"} or rest[1:] in {"./", ".\\"})
-    linked = text[start] == "#" and text[:start].endswith("](")
-    if not linked and (word or dotted or rest[:1] == '"'):
+    if word or dotted or rest[:1] == '"':
         return slow_value(text, start, start + 1, "path", found)
     return start + 1
 

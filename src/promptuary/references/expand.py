@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _BRING_ALONG = frozenset({"glob", "folder"})
 _DETAILS = tuple(Detail)
+_UNREAD_MARKS = ("@/", "@~/", "@*", "@'", "#/", "#~/", "#'")
+"""What no reference begins with, but people write: ``slips`` looks at it."""
 _ABSENT_TOKENS = 400
 """The most tokens for telling the model what it does not get."""
 
@@ -114,8 +116,7 @@ def _examined(
 ) -> tuple[list[Resolution], list[Slip]]:
     """Return the resolutions, with suggestions for those that failed, and the slips of the message."""
     missing = {n for n, one in enumerate(resolutions) if one.error and one.error.code is Code.NOT_FOUND}
-    absolute = any(f"{sigil}{workspace.root.path}/" in scanned.text for sigil in "@#")
-    if not (missing or unread or absolute or scanned.valueless):
+    if not (missing or unread or scanned.valueless or any(mark in scanned.text for mark in _UNREAD_MARKS)):
         return resolutions, []
     from promptuary.references.slips import KnownPaths, slips, with_blanks  # noqa: PLC0415  (most messages have none)
 
@@ -124,7 +125,7 @@ def _examined(
     typed = {one.start: one for one in scanned.references}
     for n in missing:
         one = resolutions[n]
-        meant = with_blanks(scanned.text, typed.get(one.reference.start, one.reference), paths)
+        meant, _ = with_blanks(scanned.text, typed.get(one.reference.start, one.reference), paths)
         if meant:
             name = typed[one.reference.start].value
             reason = f'There is no "{name}" in the workspace; a path with blanks needs quotes: {meant}'

@@ -68,7 +68,7 @@ def _parts(reference: Reference) -> Iterator[tuple[str, str]]:
         return
     for part in interpretations(reference):
         if part.selection.symbol or reference.kind != "symbol":
-            yield part.path, reference.suffix if reference.quoted else value[len(part.path) :]
+            yield part.path, part.suffix
 
 
 class Notes:

@@ -63,7 +63,7 @@ _CODE_SPAN = (
     rf"`(?<![`\\]`)(?:{_ONE_TICK}(?:[^`@#\[:\n\\]*+\n?`{_ONE_TICK}){{0,50}}"
     rf"|(`{{1,3}}+)(?!`)[^`\n]*+(?:`\1(?!`)|{_LONGER_PIECE}(?:{_LONGER_PIECE}){{0,9999}}`\1(?!`)))"
 )
-_LINK = r"\[[@#][^\[\]\n]{1,300}+\]\([^()\n]{0,300}+\)"
+_LINK = r"\[[^\[\]\n]{1,300}+\]\([^()\n]{0,300}+\)"
 # A note by its name: [[note]], [[note#Heading]], [[note|as it is shown]]. After a blank it is a test of a shell.
 _NOTE_PART = r"[^\[\]|#\s\0](?:[^\[\]|#\n\0]{0,200}+)"
 _NOTE = rf"\[\[(?P<note>{_NOTE_PART}(?:#[^\[\]|\n\0]{{1,200}}+)?(?:\|[^\[\]\n\0]{{1,200}}+)?)\]\]"
@@ -234,5 +234,5 @@ def _pattern(kinds: frozenset[str], *, bare: bool, fenced: bool) -> re.Pattern[s
     else:
         letters = {name[0] for name in kinds | KEYWORDS}
         first_at = f"[{''.join(sorted(letters | {letter.upper() for letter in letters}))}]"
-    alternatives.append(rf"@(?={first_at})(?<![{_BEFORE}]@)(?:{at})")
+    alternatives.append(rf"@(?={first_at})(?<![{_BEFORE}]@)(?<!\]\(@)(?:{at})")
     return re.compile("|".join(alternatives))

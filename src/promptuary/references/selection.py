@@ -6,7 +6,7 @@ order in which they are tried.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.references import LineRange, Reference
@@ -44,27 +44,31 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """A file and the part of it that is wanted."""
+    """A file and the part of it that is wanted; ``suffix`` is how that is written behind the path."""
 
     path: str
     selection: Selection = Selection()
+    suffix: str = field(default="", compare=False)
 
 
 def interpretations(reference: Reference) -> Iterator[FilePart]:
     """Yield what ``reference`` can mean, the literal path first."""
+    value, written = reference.value, reference.suffix
     if reference.raw.startswith("[["):
-        heading = reference.suffix.removeprefix("#")
+        heading = written.removeprefix("#")
         # A mark with ^ names a paragraph, which cannot be looked up: the whole note is shown.
-        yield FilePart(reference.value, Selection(symbol="" if heading.startswith("^") else heading))
+        yield FilePart(value, Selection(symbol="" if heading.startswith("^") else heading), written)
         return
-    if reference.quoted:
-        suffix = _SUFFIXED.match(reference.suffix)
-        yield FilePart(reference.value, _selection(suffix) if suffix else Selection())
-        return
-    yield FilePart(reference.value)
-    suffix = _SUFFIXED.match(reference.value)
+    suffix = _SUFFIXED.match(written)
+    yield FilePart(value, _selection(suffix) if suffix else Selection(), written)
+    if written or (reference.quoted and reference.rooted):
+        return  # a path that was located is not read in another way
+    suffix = _SUFFIXED.match(value)
+    path, _, heading = value.rpartition("#")
     if suffix and suffix["path"]:
-        yield FilePart(suffix["path"], _selection(suffix))
+        yield FilePart(suffix["path"], _selection(suffix), value[len(suffix["path"]) :])
+    elif reference.quoted and path and heading.strip() and '"' not in heading:
+        yield FilePart(path, Selection(symbol=heading.strip()), f'#"{heading.strip()}"')
 
 
 def _selection(suffix: re.Match[str]) -> Selection:

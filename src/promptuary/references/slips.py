@@ -10,12 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
+from itertools import islice
 
 from promptuary.core.errors import SourceError
 from promptuary.core.expansion import Slip
 from promptuary.core.references import ENDS_VALUE, KEYWORDS, KINDS, PATH_KINDS, Reference, quote
 from promptuary.core.texts.languages import language_of
 from promptuary.references.selection import interpretations
+from promptuary.workspace.listing.glob import match_glob
 from promptuary.workspace.workspace import Workspace
 
 MAX_SLIPS = 20
@@ -59,6 +61,12 @@ _SYNONYMS = {
     "rev": "commit",
     "pattern": "glob",
 }
+_OTHER_PROGRAMS = {"codebase": '@search:"what you look for"', "git-changes": "@diff", "git_changes": "@diff"}
+"""What other programs call something that has another name here."""
+
+_ATTRIBUTES = frozenset({"assume", "deprecated", "fallthrough", "likely", "nodiscard", "noreturn", "unlikely"})
+"""What C and C++ write between two brackets."""
+
 # What a value must look like where other tools use the same words (Kotlin's @get:Rule, Gherkin's @link:42).
 _SHAPES = {
     "url": re.compile(r"(?:https?://|www\.)\S", re.IGNORECASE),
@@ -75,6 +83,10 @@ _ADDRESS = re.compile(r"https?://[^\s/]", re.IGNORECASE)
 _PATH = re.compile(r"(?!/)[^\s:*?<>|\"@=(){}$]+(?: [^\s:*?<>|\"@=(){}$]+)*")
 _NAMED_FILE = re.compile(r"[^\s*?<>|\"]*\.[A-Za-z][A-Za-z0-9]{0,7}(?::[0-9][0-9,\-]{0,40})?\Z")
 _LINES = re.compile(r":[0-9][0-9,\-]{0,40}\Z")
+_BLANK = re.compile(r"\\? ")
+_NOTE_NAME = re.compile(r"[^\W\d_][\w '\-]{2,80}(?:\.md)?")
+# What the scanner does not read: paths from a root, a home or a pattern, and plain quotes of another kind.
+_UNREAD = re.compile(r"(?<!\S)[@#](?=/\w|~/\w|\*|'[^\s'])")
 
 
 @dataclass(slots=True)
@@ -112,6 +124,16 @@ class KnownPaths:
             return self.workspace.standpoint.readings(typed)
         except SourceError:
             return ()
+
+    def matches(self, pattern: str) -> bool:
+        """Return whether a file matches a pattern that a person typed."""
+        if self.blind or not self.may_search():
+            return False
+        try:
+            meant = self.workspace.standpoint.patterns(pattern)
+        except SourceError:
+            return False
+        return any(match_glob(self.files, [one]) for one in meant)
 
     def may_search(self) -> bool:
         """Return whether the list of files may be searched once more."""
@@ -152,41 +174,64 @@ def slips(text: str, valueless: Iterable[Reference], unread: Iterable[Reference]
     """
     found = [_without_value(text, one, paths) for one in valueless]
     found += [_of_bare(text, one, paths) for one in unread]
-    found += _absolute(text, paths)
+    found += (_unread(text, match.start(), paths) for match in islice(_UNREAD.finditer(text), _MAX_LOOKUPS))
     told = {one.start: one for one in found if one is not None}
     return [told[start] for start in sorted(told)][:MAX_SLIPS]
 
 
-def _absolute(text: str, paths: KnownPaths) -> Iterator[Slip]:
-    """Yield the absolute paths without a kind that are in the workspace: nobody writes them for any other reason."""
-    root = f"{paths.workspace.root.path}/"
-    for sigil in "@#":
-        start = text.find(sigil + root)
-        for _ in range(MAX_SLIPS):
-            if start < 0:
-                break
-            value = _value_at(text[start + 1 : start + 1 + _AHEAD]).rstrip(_ENDING)
-            inside = value.removeprefix(root)
-            end = start + 1 + len(value)
-            if (not start or text[start - 1].isspace()) and inside and paths.there(_LINES.sub("", inside)):
-                meant, why = (f"@file:{value}", "an absolute path needs the kind file")
-                if sigil == "#":
-                    meant, why = f"#{inside}", "a tracked path counts from the workspace"
-                yield _slip(text, start, end, meant, why)
-            start = text.find(sigil + root, end)
+def _unread(text: str, start: int, paths: KnownPaths) -> Slip | None:
+    """Return the slip at a mark that no reference begins with: few people write these for any other reason."""
+    sigil, root = text[start], f"{paths.workspace.root.path}/"
+    value = _value_at(text[start + 1 : start + 1 + _AHEAD])
+    end, path = start + 1 + len(value), _LINES.sub("", value)
+    if value.startswith(root):
+        value = value.rstrip(_ENDING)
+        inside = value.removeprefix(root)
+        if not inside or not paths.there(_LINES.sub("", inside)):
+            return None
+        if sigil == "#":
+            return _slip(text, start, end, f"#{inside}", "a tracked path counts from the workspace")
+        return _slip(text, start, end, f"@file:{value}", "an absolute path needs the kind file")
+    if value.startswith("'"):
+        inside = value.strip("'")
+        there = bool(inside) and paths.there(inside)
+        return _slip(text, start, end, f'{sigil}"{inside}"', "only double quotes are read here") if there else None
+    if value.startswith("*"):
+        return _pattern_slip(text, start, end, value, paths)
+    inside = path.removeprefix("~").lstrip("/")
+    if paths.there(inside):
+        meant = f"{sigil}{quote(inside)}{value[len(path) :]}"
+        return _slip(text, start, end, meant, "a path counts from the workspace")
+    home = "~ is not read as a home folder; only files of the workspace are attached"
+    return _slip(text, start, end, "", home) if value.startswith("~") else None
 
 
-def with_blanks(text: str, reference: Reference, paths: KnownPaths) -> str:
-    """Return the correct spelling of an unquoted reference whose path contains blanks; empty if no such path exists."""
-    if reference.quoted or reference.start < 0 or text[reference.end : reference.end + 1] != " ":
-        return ""
+def _pattern_slip(text: str, start: int, end: int, pattern: str, paths: KnownPaths) -> Slip | None:
+    """Return the slip of a pattern without its kind, if some file matches it."""
+    if text[start] != "@" or not paths.matches(pattern):
+        return None
+    return _slip(text, start, end, f"@glob:{pattern}", "a pattern needs the kind glob")
+
+
+def with_blanks(text: str, reference: Reference, paths: KnownPaths) -> tuple[str, int]:
+    """Return the correct spelling of an unquoted reference whose path contains blanks, and where it ends in ``text``.
+
+    The spelling is empty if no such path exists. People write a backslash before a blank, as in a shell.
+    """
+    if reference.quoted or reference.start < 0 or not _BLANK.match(text, reference.end):
+        return "", 0
     before = reference.raw[: len(reference.raw) - len(reference.value)]
-    rest = text[reference.end - len(reference.value) : reference.end + _AHEAD].partition("\n")[0]
+    written = text[reference.end - len(reference.value) : reference.end + _AHEAD].partition("\n")[0]
+    rest = written.replace("\\ ", " ")
     path = _existing_start(rest, paths, folder=reference.kind == "folder")
     if not path or len(path) <= len(reference.value):
-        return ""
-    lines = _LINES.search(rest[len(path) :].partition(" ")[0].rstrip(_ENDING))
-    return f"{before}{quote(path)}{lines[0] if lines else ''}"
+        return "", 0
+    found = _LINES.search(rest[len(path) :].partition(" ")[0].rstrip(_ENDING))
+    lines = found[0] if found else ""
+    length = len(path) + len(lines)
+    while written[:length].replace("\\ ", " ") != path + lines:
+        length += 1
+    return f"{before}{quote(path)}{lines}", reference.end - len(reference.value) + length
 
 
 def _existing_start(rest: str, paths: KnownPaths, *, folder: bool = False) -> str:
@@ -259,24 +304,48 @@ def _fits(kind: str, value: str, paths: KnownPaths) -> bool:
 def _of_bare(text: str, reference: Reference, paths: KnownPaths) -> Slip | None:
     """Return the slip in a bare reference that matches nothing."""
     if reference.raw.startswith("[["):
-        return None
+        return _of_note(text, reference, paths)
     at = reference.sigil == "@"
     if at and _ADDRESS.match(reference.value):
         return _at(text, reference, f"@url:{reference.value}", "an address needs the kind url")
     if not reference.quoted:
         if (found := _of_kind(text, reference, paths)) is not None:
             return found
-        if meant := with_blanks(text, reference, paths):
-            end = reference.end + len(meant) - len(reference.raw) - 2
+        meant, end = with_blanks(text, reference, paths)
+        if meant:
             return _slip(text, reference.start, end, meant, "a path with blanks needs quotes")
+        if "*" in reference.value:
+            return _pattern_slip(text, reference.start, reference.end, reference.value, paths)
+    if reference.value.startswith("../") and not paths.readings(reference.value):
+        return _at(text, reference, "", "it leads out of the workspace, and only files in it are attached")
     almost = _almost_path(reference, paths)
     return None if almost is None else _at(text, reference, almost, "there is no such file or folder")
+
+
+def _of_note(text: str, reference: Reference, paths: KnownPaths) -> Slip | None:
+    """Return the slip in ``[[name]]`` if it can hardly be anything but the name of a note: no table, array or test."""
+    name, line = reference.value, text[: reference.start].rpartition("\n")[2]
+    alone = not line.strip() and not text[reference.end :].partition("\n")[0].strip()
+    if not _NOTE_NAME.fullmatch(name) or name in _ATTRIBUTES or paths.blind or (alone and " " not in name):
+        return None
+    notes = {path.rpartition("/")[2].removesuffix(".md"): path for path in paths.files if path.endswith(".md")}
+    if not notes or not paths.may_search():
+        return None
+    near = get_close_matches(name, list(notes)[:_MAX_COMPARED], 1, _CLOSE)
+    if "_" in name and not near:  # more likely an attribute: [[maybe_unused]]
+        return None
+    return _at(text, reference, f"[[{near[0]}]]" if near else "", "there is no note of this name")
 
 
 def _of_kind(text: str, reference: Reference, paths: KnownPaths) -> Slip | None:
     """Return the slip in the kind, or in the colon after it."""
     word, colon, written = reference.value.partition(":")
     end = reference.end
+    if reference.sigil == "@" and (meant := _OTHER_PROGRAMS.get(reference.value.lower())):
+        return _at(text, reference, meant, "that is the word of another program")
+    head = word.partition("(")[0]
+    if head != word and _looks_like_file(head) and paths.there(head):
+        return _at(text, reference, f"{reference.sigil}{quote(head)}", "there is no such file or folder")
     if not _WORD.fullmatch(word):
         return None
     if not colon:
@@ -285,7 +354,8 @@ def _of_kind(text: str, reference: Reference, paths: KnownPaths) -> Slip | None:
         end += 1 + len(written)
     name = word.lower()
     if not written:
-        return None
+        near = [one for one in sorted(KEYWORDS) if one_edit(name, one)] if reference.sigil == "@" else []
+        return _at(text, reference, f"@{near[0]}", "there is no such keyword") if near else None
     if reference.sigil == "#":
         if name not in PATH_KINDS:
             return None
@@ -327,7 +397,6 @@ def _almost_path(reference: Reference, paths: KnownPaths) -> str | None:
     Empty if none is similar, but it names a file in a folder that exists: nobody writes that for any other reason.
     """
     *_, part = interpretations(reference)
-    suffix = reference.suffix if reference.quoted else reference.value[len(part.path) :]
     path = part.path.removeprefix("./").rstrip("/")
     named = _looks_like_file(path)
     folder, slash, _ = path.rpartition("/")
@@ -338,8 +407,8 @@ def _almost_path(reference: Reference, paths: KnownPaths) -> str | None:
         return None
     found = next(_similar(path, paths, named=named), "")
     if found:
-        return f"{reference.sigil}{quote(found)}{suffix}"
-    return "" if named and inside else None
+        return f"{reference.sigil}{quote(found)}{part.suffix}"
+    return "" if inside else None
 
 
 def _similar(path: str, paths: KnownPaths, *, named: bool) -> Iterator[str]:
@@ -359,6 +428,8 @@ def _similar_names(name: str, names: Sequence[str], *, named: bool) -> Iterator[
     if named:
         yield from (one for one in names if one_edit(low, one.casefold()) or low == one.casefold())
         yield from get_close_matches(name, names, 1, _CLOSE)
+        stem = low.rpartition(".")[0]
+        yield from (one for one in names if one.casefold().rpartition(".")[0] == stem)
     elif len(name) >= _SHORTEST:
         stems = ((one, one.casefold().partition(".")[0]) for one in names)
         yield from (one for one, stem in stems if low == stem or one_edit(low, one.casefold()))

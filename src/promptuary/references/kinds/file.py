@@ -158,6 +158,9 @@ def _no_such_symbol(path: str, language: str, symbol: str, known: list[str]) -> 
         return SourceError(Code.NEEDS_EXTRA, f"symbols in {path} cannot be looked up; {advice}")
     names = ", ".join(known[:8]) + (" …" if len(known) > 8 else "")
     if language == "markdown":
+        whole = next((one for one in known if one.casefold().startswith(f"{symbol} ".casefold())), "")
+        if whole and '"' not in whole:
+            return SourceError(Code.NO_MATCH, f'a heading with blanks needs quotes: {path}#"{whole}"')
         advice = f"its headings are {names}" if names else "it has no headings; use a line range"
         return SourceError(Code.NO_MATCH, f"{path} has no heading {symbol}: {advice}")
     advice = f"it defines {names}" if names else "it defines no symbols; use a line range"
@@ -172,14 +175,15 @@ def _advice(path: str, workspace: Workspace) -> str:
 
 
 def did_you_mean(path: str, workspace: Workspace, *, timeout: float = 1.0) -> str:
-    """Return `` Did you mean …?``, or an empty text: files of the same name elsewhere, else similar paths.
+    """Return `` Did you mean …?``, or an empty text: files of the same name elsewhere, similar paths, other endings.
 
     ``timeout`` is how many seconds to wait for the listing of the workspace.
     """
     paths = workspace.files(wait=timeout)
-    name = path.rsplit("/", 1)[-1]
-    same = [one for one in paths if one.rsplit("/", 1)[-1] == name]
+    name = path.rsplit("/", 1)[-1].casefold()
+    same = [one for one in paths if one.rsplit("/", 1)[-1].casefold() == name]
     similar = same[:3] or get_close_matches(path, paths[:_COMPARED], n=3, cutoff=0.75) or _alike(name, paths)
+    similar = similar or [one for one in paths if one.rpartition(".")[0] == path.rpartition(".")[0] != ""][:3]
     return f" Did you mean {' or '.join(similar)}?" if similar else ""
 
 
@@ -188,4 +192,4 @@ def _alike(name: str, paths: Sequence[str]) -> list[str]:
     stems: dict[str, str] = {}
     for path in paths[:_COMPARED]:
         stems.setdefault(path.rsplit("/", 1)[-1].rpartition(".")[0].casefold(), path)
-    return [stems[one] for one in get_close_matches(name.casefold(), stems, n=3, cutoff=0.8)]
+    return [stems[one] for one in get_close_matches(name, stems, n=3, cutoff=0.8)]

@@ -67,7 +67,12 @@ def read_bytes(
 
 def _read(root: Root, path: str, policy: ReadPolicy, is_note: IsNote) -> tuple[str, bytes, os.stat_result]:
     relative = normalise(path)
-    _check_name(policy, relative)
+    try:
+        _check_name(policy, relative)
+    except SourceError as error:
+        if error.code is Code.DISALLOWED_EXTENSION:
+            root.status_of(relative)  # raises if there is no such file: then its extension is not to blame
+        raise
     opened = root.open_real(relative)
     try:
         # A link with a harmless name must not open a file whose own name is refused.

@@ -74,6 +74,7 @@ def test_an_empty_file_is_text(files: Files) -> None:
         ("a\0.md", Code.BAD_NAME),
         (".env", Code.SENSITIVE_PATH),
         ("a.png", Code.DISALLOWED_EXTENSION),
+        ("gone.png", Code.NOT_FOUND),
         ("gone.md", Code.NOT_FOUND),
         ("link.md", Code.SYMLINK),
         ("src", Code.NOT_A_FILE),
@@ -82,7 +83,7 @@ def test_an_empty_file_is_text(files: Files) -> None:
     ],
 )
 def test_each_refusal_has_its_code_and_a_sentence(files: Files, name: str, code: Code) -> None:
-    path = files({"src/a.md": "", "text.png.md": b"\x89PNG\r\n\x1a\n\x00"})
+    path = files({"src/a.md": "", "a.png": b"", "text.png.md": b"\x89PNG\r\n\x1a\n\x00"})
     (path / "link.md").symlink_to("src/a.md")
 
     error = refusal(path, name)
