@@ -150,7 +150,7 @@ class Promptuary:
         return self._core.messages.render(expansion, provider)
 
     def complete(
-        self, text: str, *, limit: int = 20, timeout: float = 0.0, ignored: bool = False, hints: bool = True
+        self, text: str, *, limit: int = 20, timeout: float = 1.0, ignored: bool = False, hints: bool = True
     ) -> Completion:
         """Return what the ``@`` and ``#`` menus offer at the end of ``text``; without ``hints``, no file is read."""
         return self._calls.run(

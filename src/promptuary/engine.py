@@ -166,13 +166,14 @@ class Promptuary:
         return self._core.messages.render(expansion, provider)
 
     async def complete(
-        self, text: str, *, limit: int = 20, timeout: float = 0.0, ignored: bool = False, hints: bool = True
+        self, text: str, *, limit: int = 20, timeout: float = 1.0, ignored: bool = False, hints: bool = True
     ) -> Completion:
-        """Return what the ``@`` and ``#`` menus offer at the end of ``text``.
+        """Return what the ``@``, ``#`` and ``[[`` menus offer at the end of ``text``.
 
-        The listing of the workspace is built in the background; ``timeout`` is how many seconds the first call may
-        wait for it. ``ignored`` also offers files that ignore files hide. Without ``hints``, no file is read to measure
-        it: call ``hint`` for the rows that are shown.
+        The listing of the workspace is built in the background; ``timeout`` is how many seconds a call may wait for
+        it, which only the first ones do: ``scanning`` says if it was not enough. With 0, no key waits. ``ignored`` also
+        offers files that ignore files hide. Without ``hints``, no file is read to measure it: call ``hint`` for the
+        rows that are shown.
         """
         return await concurrency.run(
             lambda: self._core.messages.complete(text, limit=limit, timeout=timeout, ignored=ignored, hints=hints)

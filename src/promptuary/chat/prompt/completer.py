@@ -4,6 +4,7 @@ All access to files runs in threads of the library; the menu shows what is known
 """
 
 import asyncio
+import re
 import shlex
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
@@ -22,13 +23,14 @@ ROWS: Final = 12
 PAUSE: Final = 0.1
 """Seconds without a key before files are measured, and between two updates of the shown hints."""
 _TAKES_PATHS: Final = ("/context add ", "/context drop ", "/context pin ", "/context unpin ")
+_NAMED: Final = re.compile(r"\s*/(thread|model) +([^\n]*)")
 _LABEL: Final = 60
 
 
 class Completes(Protocol):
     """What the menus need from the facade."""
 
-    async def complete(self, text: str, *, limit: int = 20, hints: bool = True) -> Menu:
+    async def complete(self, text: str, *, limit: int = 20, timeout: float = 0.0, hints: bool = True) -> Menu:
         """Return the menu at the end of ``text``; without ``hints``, no file is read for it."""
         ...
 
@@ -83,12 +85,19 @@ class ChatCompleter(Completer):
     """Completes the text before the cursor.
 
     ``scanning`` is called while the workspace is still being listed, so that the menu can be requested again.
+    ``names`` returns what can follow a command that takes a name, such as ``thread``.
     """
 
     def __init__(
-        self, source: Completes, allowed: frozenset[str], hints: Hints, scanning: Callable[[], object] = lambda: None
+        self,
+        source: Completes,
+        allowed: frozenset[str],
+        hints: Hints,
+        scanning: Callable[[], object] = lambda: None,
+        names: Callable[[str], Awaitable[Sequence[str]]] | None = None,
     ) -> None:
         self._source, self._allowed, self._hints, self._scanning = source, allowed, hints, scanning
+        self._names = names
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         """Return nothing: the asynchronous method does the work."""
@@ -104,11 +113,16 @@ class ChatCompleter(Completer):
         if text.lstrip().startswith("/"):
             for choice in choices(text, self._allowed):
                 yield _row_of_choice(choice, text)
+            if self._names is not None and (named := _NAMED.fullmatch(text)) and named[1] in self._allowed:
+                for name in await self._names(named[1]):
+                    if named[2].lower() in name.lower():
+                        yield Completion(name, -len(named[2]), display=one_line(name))
+                return
         path = path_being_typed(text)
         typed = text if path is None else f"@file:{path}"
         if path is None and not may_refer(text):
             return
-        menu = await self._source.complete(typed, limit=ROWS, hints=False)
+        menu = await self._source.complete(typed, limit=ROWS, timeout=0.0, hints=False)
         self._hints.want(menu.items)
         for item in menu.items:
             yield self._row(item, menu.start - len(text) if path is None else -len(path), plain=path is not None)

@@ -2,7 +2,7 @@
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
@@ -77,7 +77,7 @@ class MenuPrompt(AnyPrompt):
         """What was typed ahead, for the next prompt."""
         self._hints = Hints(p.hint, self._redraw)
         self._meter = LiveMeter(self._measure, self._redraw)
-        completer = ChatCompleter(p, EVERYTHING, self._hints, self._ask_again)
+        completer = ChatCompleter(p, EVERYTHING, self._hints, self._ask_again, self._names)
         self.session: PromptSession[str] = PromptSession(
             message=[("class:prompt", "❯ ")],
             multiline=True,
@@ -146,6 +146,12 @@ class MenuPrompt(AnyPrompt):
         whole = self.pastes.unfolded(text)
         return await self._p.measure(whole.text, pasted=whole.pasted, thread=self.thread)
 
+    async def _names(self, command: str) -> Sequence[str]:
+        """Return the names that a command takes."""
+        if command == "model":
+            return [one.name for one in self._p.settings.models]
+        return [one.id for one in await self._p.threads.list()]
+
     def _on_text(self, buffer: "Buffer") -> None:
         self._meter.typed(buffer.text)
 
@@ -155,7 +161,9 @@ class MenuPrompt(AnyPrompt):
         columns = self.session.output.get_size().columns
         if self._meter.measured is not None:
             used = fragment_list_width(parts)
-            parts += meter_text(self._meter.measured, busy=self._meter.busy, room=columns - used)
+            parts += meter_text(
+                self._meter.measured, busy=self._meter.busy, unknown=self._meter.unknown, room=columns - used
+            )
         more = " · /help"
         return [*parts, ("", more)] if fragment_list_width(parts) + len(more) <= columns else parts
 

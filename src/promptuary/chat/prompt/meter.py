@@ -19,12 +19,15 @@ Fragment = tuple[str, str]
 """A style and a text, as prompt_toolkit takes them."""
 
 
-def meter_text(measured: Measured, *, busy: bool = False, room: int = 1_000) -> list[Fragment]:
+def meter_text(measured: Measured, *, busy: bool = False, unknown: bool = False, room: int = 1_000) -> list[Fragment]:
     """Return the meter: a bar of the window with marks at the warning and at the limit, and the figures.
 
-    If it does not fit into ``room`` cells, the words are left out first, then the bar.
+    If it does not fit into ``room`` cells, the words are left out first, then the bar. ``unknown``: nothing of what is
+    typed has been measured yet, so a figure of zero would be wrong.
     """
     spend = measured.spend
+    if unknown and not spend.injected:
+        return [("class:meter.low", "@ measuring …")]
     style = "class:meter.low" if spend.injected <= spend.warn_at else "class:meter.high"
     style = "class:meter.full" if spend.injected >= spend.limit * 0.98 else style
     window = max(spend.window, 1)
@@ -67,6 +70,11 @@ class LiveMeter:
     def busy(self) -> bool:
         """Whether the figures shown are older than the text."""
         return self._task is not None and not self._task.done()
+
+    @property
+    def unknown(self) -> bool:
+        """Whether what is typed refers to something, perhaps for the first time, and is not measured yet."""
+        return self.busy and any(mark in self._wanted for mark in ("@", "#", "[["))
 
     def typed(self, text: str) -> None:
         """Take the current text of the message."""

@@ -1,4 +1,4 @@
-"""Builds the ``@`` and ``#`` menus for the end of a text.
+"""Builds the ``@``, ``#`` and ``[[`` menus for the end of a text.
 
 A token is completed only where ``scan`` would find a reference in its place: there is no menu in an email address,
 after an escaped sigil or in code. Pure, except for the functions in ``CompletionSources``.
@@ -29,8 +29,14 @@ _OPEN_QUOTE = re.compile(
     r"""(?P<sigil>[@#])(?:(?P<kind>[A-Za-z]+):)?(?:(?P<quote>['`])(?P<typed>(?:(?!(?P=quote)).)*)"""
     r"""|"(?P<escaped>(?:[^"\\]|\\.)*))\Z"""
 )
-# A quote inside a name belongs to it while it is being typed; at the beginning it opens a quoted value.
-_PLAIN = re.compile(r"""(?P<sigil>[@#])(?:(?P<kind>[A-Za-z]+):)?(?P<typed>(?:[^\s"'`@][^\s@]*)?)\Z""")
+# A quote or a sigil inside a name belongs to it while it is being typed; a quote at the beginning opens a quoted value.
+_PLAIN = re.compile(r"""(?P<sigil>[@#])(?:(?P<kind>[A-Za-z]+):)?(?P<typed>(?:[^\s"'`@]\S*)?)\Z""")
+_LINK = re.compile(r"\[\[(?P<typed>[^\[\]|#\n]*)\Z")
+_LINK_KIND: Final = "[["
+_NOT_IN_LINKS = re.compile(r"[\[\]|#]")
+_NOTE_ENDING: Final = ".md"
+_MOST_SIGILS: Final = 8
+"""How many sigils of a word are tried as the beginning of the reference."""
 _QUOTED_VALUE = re.compile(r"""[A-Za-z]+:["'`]""")
 _ESCAPE = re.compile(r"""\\(["\\])""")
 _COUNTS: Final = (("1", "the last commit"), ("3", "the last 3 commits"), ("10", "the last 10 commits"))
@@ -60,9 +66,12 @@ def complete(text: str, sources: CompletionSources, *, limit: int = LIMIT) -> Co
 def token_at_end(text: str, kinds: frozenset[str] = KINDS) -> Token | None:
     """Return the reference that is being typed at the end of ``text``, or ``None``."""
     tail = max(0, len(text) - MAX_VALUE)
+    link = _LINK.search(text, tail)
+    if link and _is_live(text[: link.start()], _LINK_KIND):
+        return Token(link.start(), "@", _LINK_KIND, link["typed"], quoted=False)
     for pattern in (_OPEN_QUOTE, _PLAIN):
-        match = pattern.search(text, tail)
-        if match and _is_live(text[: match.start()], match["sigil"]):
+        match = _live(pattern, text, tail)
+        if match:
             groups = match.groupdict()
             kind = (groups["kind"] or "").lower()
             quoted = pattern is _OPEN_QUOTE
@@ -77,11 +86,24 @@ def token_at_end(text: str, kinds: frozenset[str] = KINDS) -> Token | None:
     return None
 
 
+def _live(pattern: re.Pattern[str], text: str, start: int) -> re.Match[str] | None:
+    """Return the first match at whose place a reference would be found: ``@`` may also be within a name."""
+    for _ in range(_MOST_SIGILS):
+        match = pattern.search(text, start)
+        if match is None or _is_live(text[: match.start()], match["sigil"]):
+            return match
+        start = match.start() + 1
+    return None
+
+
 def _is_live(before: str, sigil: str) -> bool:
     """Return whether a reference after ``before`` would be found, even if an open code span is closed later."""
-    probe = "@file:x" if sigil == "@" else "#x"
+    probe = _PROBES[sigil]
     closings = ("", " `", " ``", " ```") if "`" in before else ("",)
     return all(_found_at(before + probe + closing, len(before)) for closing in closings)
+
+
+_PROBES: Final = {"@": "@file:x", "#": "#x", _LINK_KIND: "[[x]]"}
 
 
 def _found_at(text: str, start: int) -> bool:
@@ -130,6 +152,13 @@ def _paths(token: Token, sources: CompletionSources, limit: int, kinds: Sequence
 
 def _files(token: Token, sources: CompletionSources, limit: int) -> list[MenuItem]:
     return _paths(token, sources, limit, ("file",))
+
+
+def _links(token: Token, sources: CompletionSources, limit: int) -> list[MenuItem]:
+    """Offer the notes of the workspace, as links without their ending."""
+    items = _paths(replace(token, kind="file"), sources, 4 * limit, ("file",))
+    notes = [one for one in items if one.path.endswith(_NOTE_ENDING) and not _NOT_IN_LINKS.search(one.path)]
+    return [replace(one, insert=f"[[{one.path.removesuffix(_NOTE_ENDING)}]]") for one in notes]
 
 
 def _folders(token: Token, sources: CompletionSources, limit: int) -> list[MenuItem]:
@@ -229,6 +258,7 @@ def _notes(token: Token, sources: CompletionSources, _limit: int) -> list[MenuIt
 
 
 _OFFERS: Mapping[str, Callable[[Token, CompletionSources, int], list[MenuItem]]] = {
+    _LINK_KIND: _links,
     "file": _files,
     "folder": _folders,
     "glob": _globs,

@@ -107,6 +107,12 @@ class Completer:
             partial |= not self._listing.complete
             return self._listing.paths
 
+        def symbols(query: str) -> Sequence[tuple[str, str]]:
+            nonlocal partial
+            found = self._symbols.search(query, timeout=timeout)
+            partial |= not self._symbols.complete
+            return found
+
         return CompletionSources(
             rank=rank,
             query=self._query,
@@ -116,7 +122,7 @@ class Completer:
             commits=self._commits.get,
             branches=self._branches.get,
             ancestors=self._ancestors.get,
-            symbols=lambda query: self._symbols.search(query, timeout=timeout),
+            symbols=symbols,
             notes=self._notes.get,
             allowed=self._allowed,
             measure=self._measure,

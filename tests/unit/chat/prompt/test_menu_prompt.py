@@ -1,6 +1,7 @@
 """The prompt with keys from a pipe: menus, hints, keys, and what was typed before."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -121,7 +122,7 @@ def test_nothing_is_measured_while_somebody_types_and_several_hints_are_drawn_at
 
 def test_a_menu_of_a_workspace_that_is_still_listed_is_asked_for_again() -> None:
     class Listing:
-        async def complete(self, text: str, *, limit: int = 20, hints: bool = True) -> Menu:
+        async def complete(self, text: str, *, limit: int = 20, timeout: float = 0.0, hints: bool = True) -> Menu:
             return Menu(0, text, (), scanning=True)
 
         async def hint(self, item: MenuItem) -> str:
@@ -142,6 +143,30 @@ def test_commands_are_completed_and_then_the_paths_that_they_take(project: Path)
         return [[one.text for one in await rows(completer, text)] for text in ("/con", "/context a", "/context add ab")]
 
     assert within(project, work) == [["/context"], ["add"], ["'src/a b.py'"]]
+
+
+def test_the_names_of_threads_and_models_are_completed(project: Path) -> None:
+    async def work(p: Promptuary, keyboard: PipeInput) -> list[list[str]]:
+        for thread in ("review", "release notes"):
+            await p.threads.finish(await p.threads.prepare("Hello", thread=thread), "Hello.")
+        completer = MenuPrompt(p, keyboard=keyboard, output=DummyOutput()).session.completer
+        assert isinstance(completer, ChatCompleter)
+        typed = ("/thread ", "/thread rev", "/thread release n", "/model ", "/model s", "/why ")
+        return [sorted(one.text for one in await rows(completer, text)) for text in typed]
+
+    models = "".join(f'[models.{one}]\nbase_url = "http://localhost/v1"\nmodel = "a"\n' for one in ("small", "large"))
+    home = Path(os.environ["HOME"]) / ".config" / "promptuary"
+    home.mkdir(parents=True)
+    (home / "config.toml").write_text(models)
+
+    assert within(project, work) == [
+        ["release notes", "review"],
+        ["review"],
+        ["release notes"],
+        ["large", "small"],
+        ["small"],
+        [],
+    ]
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,43 @@ def test_the_figures_follow_the_bar() -> None:
     assert said[WIDTH:] == " @ 254 of 1,000 tokens (25%), message 7, 1 not counted yet …"
 
 
+def test_a_reference_that_is_not_measured_yet_is_not_shown_as_zero() -> None:
+    async def run() -> list[str]:
+        said: list[str] = []
+        measuring, go_on, drawn = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+        async def measure(text: str) -> Measured:
+            if "@glob" in text:
+                measuring.set()
+                await go_on.wait()
+                return measured(254)
+            return measured(0)
+
+        meter = LiveMeter(measure, drawn.set, pause=0.0)
+
+        def show() -> None:
+            assert meter.measured is not None
+            said.append("".join(text for _, text in meter_text(meter.measured, busy=meter.busy, unknown=meter.unknown)))
+
+        for text in ("", "words", "@glob:**"):
+            meter.typed(text)
+            if "@" in text:
+                await measuring.wait()
+                show()
+                go_on.set()
+            await drawn.wait()
+            drawn.clear()
+            show()
+        return said
+
+    assert [one[-13:] for one in asyncio.run(run())] == [
+        "0 tokens (0%)",
+        "0 tokens (0%)",
+        "@ measuring …",
+        " tokens (25%)",
+    ]
+
+
 def test_a_narrow_toolbar_loses_the_words_then_the_bar() -> None:
     def narrow(room: int) -> str:
         return "".join(text for _, text in meter_text(measured(254, words=7), room=room))

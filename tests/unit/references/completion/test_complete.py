@@ -319,3 +319,37 @@ def test_sizes_are_written_for_people() -> None:
 def test_extensions_are_counted_below_a_folder() -> None:
     assert extensions_of(PATHS) == {"md": 2, "py": 2, "ts": 1, "txt": 1}
     assert extensions_of([".gitignore", "Makefile", "a.tar.gz", "src/.env.py"], "src/") == {"py": 1}
+
+
+MORE = sources_of(["docs/a@b.md", "node_modules/@types/x.md", "notes/bees and hives.md", "notes/odd[1].md", "bees.py"])
+
+
+@pytest.mark.parametrize(
+    ("text", "offered"),
+    [
+        ("see @docs/a@b", "@docs/a@b.md"),
+        ("see @a@", "@docs/a@b.md"),
+        ("see @file:a@b", "@file:docs/a@b.md"),
+        ("see #docs/a@b", "#docs/a@b.md"),
+        ("see @node_modules/@ty", "@node_modules/@types/x.md"),
+        ("mail me@here.org @a@b", "@docs/a@b.md"),
+    ],
+)
+def test_a_name_may_hold_another_sigil(text: str, offered: str) -> None:
+    assert offered in inserts(text, MORE)
+
+
+@pytest.mark.parametrize("text", ["mail me@here.org", "mail me@he@re", "x@" * 5_000])
+def test_a_sigil_within_a_word_still_opens_no_menu(text: str) -> None:
+    assert inserts(text, MORE) == []
+
+
+def test_two_brackets_offer_notes_as_links() -> None:
+    menu = complete("see [[bee", MORE)
+
+    assert (menu.start, menu.prefix) == (4, "[[bee")
+    assert [item.insert for item in menu.items] == ["[[notes/bees and hives]]"]
+    assert inserts("see [[bees and", MORE) == ["[[notes/bees and hives]]"]
+    assert "[[docs/a@b]]" in inserts("[[", MORE)
+    assert not any("odd" in one for one in inserts("[[odd", MORE))
+    assert inserts("`code [[bee", MORE) == inserts("see [[bees]] and", MORE) == []
