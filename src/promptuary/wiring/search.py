@@ -52,6 +52,7 @@ def open_search(workspace: Workspace, settings: Settings) -> SearchService:
         Counter(DEFAULT_VOCABULARY),
         sizes,
         workspace=str(root),
+        here=workspace.standpoint.folder,
         debounce=settings.watch_debounce,
     )
 
@@ -78,8 +79,8 @@ def _backend(workspace: Workspace, settings: Settings, folder: Path, recipe: str
     if embedder is not None and not all(map(find_spec, _VECTOR_PACKAGES)):
         # An endpoint or a plug-in needs no model here, but the vectors still have to be stored and compared.
         raise ConfigError(
-            "search by meaning needs the 'embeddings' extra, with an endpoint or a plug-in too: "
-            f'{how_to_install("embeddings")}, or set embedder = "none"'
+            f"search by meaning needs {' and '.join(_VECTOR_PACKAGES)}, with an endpoint or a plug-in too: "
+            f'{how_to_install("embeddings", only=_VECTOR_PACKAGES)}, or set embedder = "none"'
         )
     store = StoredVectors(workspace) if embedder else None
     index = DiskIndex(folder, recipe, store=store, embedder=embedder)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.errors import Code, PromptuaryError
+from promptuary.blocking import Promptuary
+from promptuary.core.errors import Code, ConfigError, PromptuaryError
 from promptuary.core.search import Filters, FolderHeld, IndexBusy, SearchQuery, SyncReport, Words
 from promptuary.search.service import SearchService
 from promptuary.storage.index.fulltext.index import TantivyIndex
@@ -400,3 +401,25 @@ def test_what_a_killed_writer_did_not_make_findable_is_found_by_the_next_search(
 
 def _killed(_: TantivyIndex) -> None:
     raise KeyboardInterrupt
+
+
+def test_a_relative_folder_counts_from_the_current_folder_and_else_from_the_workspace(
+    files: Files, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    project = files({"notes/a.md": "a\n", "sub/notes/b.md": "b\n", "sub/c.md": "c\n", "docs/d.md": "d\n"})
+    monkeypatch.chdir(tmp_path)
+
+    def indexed(*paths: str, current_folder: Path | None = None) -> list[str]:
+        with Promptuary.open(project, embedder="none", current_folder=current_folder) as promptuary:
+            promptuary.search.index(paths)
+            folders = [folder.path.removeprefix(f"{project}/") for folder in promptuary.search.status().folders]
+            for path in paths:
+                promptuary.search.remove(path)
+            assert promptuary.search.status().folders == ()
+        return folders
+
+    assert indexed("notes") == ["notes"]
+    assert indexed("notes", "docs", current_folder=project / "sub") == ["sub/notes", "docs"]
+    assert indexed("../docs", current_folder=project / "sub") == ["docs"]
+    with pytest.raises(ConfigError, match=f"{project}/nowhere does not exist"):
+        indexed("nowhere")
