@@ -82,7 +82,57 @@ SECRETS = words(
     """
 )
 
+FURTHER = words(
+    """
+    age-key.txt age-keys.txt age_key_prod.txt keys.agekey bitwarden_export_20260101.json bitwarden_export_x.csv
+    lastpass_vault_export.csv dashlane-export.csv keepass-export.xml keeper-backup.json nordpass-passwords.csv
+    chrome-passwords.csv google-passwords.csv firefox_logins.csv protonpass-export.json 1password-export.csv
+    x.1pif x.bek .stripe/config.toml .config/stripe/config.toml .jfrog/jfrog-cli.conf.v6 .jfrog/x.json
+    .twilio-cli/config.json .config/twilio-cli/config.json krb5cc_1000 krb5cc_0_abc keystore/UTC--x
+    keystore/UTC--2024-01-01T00-00-00.0Z--ab group_vars/all/vault.yml host_vars/db1/vault.yaml
+    group_vars/prod/vault inventory/group_vars/all/vault.yml google_workspace_auth_contexts.json
+    auth_contexts.json .npmrc-old .npmrc_backup .npmrc.2024-01-01 .netrc-old .pypirc.work .pgpass-backup
+    my-secret.yaml db-secret.yml app.secret.json tls-secret.yaml .heroku/x.json .digitalocean/x .keybase/x.json
+    .gopass/config.yml .passage/store/x .solana/id.json .near-credentials/x.json .lnd/x.txt .exodus/x.json
+    .saml2aws .okta/okta.yaml .pulumi/credentials.json .rancher/cli2.json .argocd/config .influxdbv2/configs
+    .minio/x.json .neomuttrc .mailrc .rhistory .xonsh_history .odbc.ini odbc.ini .sgptrc .doppler/x.yaml
+    .akeyless/x .conjurrc .sfdx/x.json .contentfulrc.json .upstash.json .pd.yml .isyncrc .smbcreds
+    .credentials_rsaparams .gitlab-runner/config.toml .google_workspace_mcp/credentials/a.json .tccli/x
+    .hcloud.toml .ovh.conf .clearml.conf .irssi/config .remmina/x.txt a.remmina acme.json apikey.json
+    sasl_passwd passwd.client opasswd npmrc msmtprc s3cfg pam_mount.conf.xml confCons.xml mobaxterm.ini
+    google_compute_engine claude_desktop_config.json hubspot.config.yml priv_validator_key.json
+    credentials.tfrc.json service_principal_entries.json azure.auth smbcredentials logins-backup.json token.csv
+    tokens.csv google_accounts.json auth-user-pass.txt wallet.aes.json privkey.txt prod.secret.exs
+    config/secrets/prod/prod.decrypt.private.php recovery-phrase.txt seed-words.txt mnemonic-phrase.txt
+    private-keys.txt gcp-service-key.json gcloud-service-key.json google-cloud-key.json firebase-key.json
+    service-key.json sa-key-prod.json .netlify/config.json .fly/state.yml .config/vercel/auth.json
+    .config/planetscale/access-token .config/turso/settings.json .config/neonctl/credentials.json
+    .config/auth0/config.json .config/argocd/config .config/helm/registry/config.json .config/wandb/settings
+    .config/openai/key.txt .config/io.datasette.llm/keys.json .config/aichat/config.yaml
+    .config/keepassxc/keepassxc.ini .config/solana/id.json .config/borg/keys/x .config/aerc/accounts.conf
+    .config/Signal/config.json .config/BraveSoftware/x.json .config/microsoft-edge/x
+    .config/yandex-cloud/config.yaml .config/pnpm/rc .config/npm/npmrc .config/dart/pub-credentials.json
+    .config/fish/fish_variables .circleci/cli.yml .travis/config.yml .expo/state.json .cabal/config
+    .hex/hex.config .pub-cache/credentials.json .conan2/credentials.json .foundry/keystores/x
+    .jupyter/jupyter_server_config.json .local/share/jupyter/runtime/x.json .local/share/atuin/key
+    .local/share/com.vercel.cli/auth.json .cassandra/credentials .mlflow/credentials .llm/keys.json
+    .aider.conf.yml .continue/config.json .codex/auth.json .gemini/oauth_creds.json .mc/config.json
+    .chef/credentials .vnc/passwd etc/ppp/peers/x.conf etc/vpnc/default.conf etc/ipsec.d/private/x.txt
+    etc/letsencrypt/accounts/x.json etc/NetworkManager/system-connections/home etc/letsencrypt/live/x/README
+    ipsec.secrets users.htpasswd kaggle-old.json credentials-backup.json rclone_old.conf wallet-bak.dat
+    secrets-2024-01-01.yaml token_20240101.json id_rsa.original kubeconfig.prev .git-credentials.saved
+    server.key.disabled shadow.dpkg-old cookies-new.txt
+    """
+)
+SECRETS += FURTHER
+
 COPIES = [
+    "Login Data",
+    "Login Data For Account",
+    "Web Data",
+    "Local State",
+    "key (1).pem",
+    "Google Passwords.csv",
     ".env copy",
     ".env (1)",
     "id_rsa copy",
@@ -197,39 +247,47 @@ def test_no_spelling_of_our_own_folder_may_be_read_or_listed_whatever_a_person_a
 
 NEARLY = words(
     """
-    deploy_key.pub wp-config-sample.php env.py env.d.ts env.test.ts seed.sql seeds.txt db/seed_phrases.py vault.yml
-    backup_codes.py recovery_codes.html copier.py photocopy.md kopi.md bin/refresh-token create_token.py wgpu.conf
-    tests/wg_test.py deploy.key.md gcp_samples.json visa-key.md src/passthrough.txt compass.json .idea/workspace.xml
-    .cursor/mcp.json .cargo/config.toml docs/deploy-keys.md github-token.md tokenizer.json gh-token-action.yml
-    kubeconfig.py kubeconfig_test.go oauth_credentials.pyi src/tokens.py
-    secrets.py credentials.ts token_test.go docs/keys.md env.py environment.yml .env.example
-    public.key.md tests/test_secrets.py .env.sample .env.template .env.dist .env.defaults
-    .env.local.example .env-example example.env config/secrets.example.yml secrets.yml.example
-    credentials.json.sample terraform.tfvars.example example.tfvars src/credentials/index.ts
-    src/tokens/colors.json design.tokens.json tokenizer.json special_tokens_map.json
-    app/views/passwords/new.html.erb app/models/credential.rb lib/secret_manager.go secrets_test.py
-    password_reset.html internal/auth/oauth.go src/oauth.ts auth.py auth.ts config/auth.php
+    deploy_key.pub wp-config-sample.php env.py env.d.ts env.test.ts seed.sql seeds.txt db/seed_phrases.py
+    vault.yml backup_codes.py recovery_codes.html copier.py photocopy.md kopi.md bin/refresh-token
+    create_token.py wgpu.conf tests/wg_test.py deploy.key.md gcp_samples.json visa-key.md src/passthrough.txt
+    compass.json .idea/workspace.xml .cursor/mcp.json .cargo/config.toml docs/deploy-keys.md github-token.md
+    tokenizer.json gh-token-action.yml kubeconfig.py kubeconfig_test.go oauth_credentials.pyi src/tokens.py
+    secrets.py credentials.ts token_test.go docs/keys.md env.py environment.yml .env.example public.key.md
+    tests/test_secrets.py .env.sample .env.template .env.dist .env.defaults .env.local.example .env-example
+    example.env config/secrets.example.yml secrets.yml.example credentials.json.sample terraform.tfvars.example
+    example.tfvars src/credentials/index.ts src/tokens/colors.json design.tokens.json tokenizer.json
+    special_tokens_map.json app/views/passwords/new.html.erb app/models/credential.rb lib/secret_manager.go
+    secrets_test.py password_reset.html internal/auth/oauth.go src/oauth.ts auth.py auth.ts config/auth.php
     lang/en/auth.php lang/en/passwords.php src/locales/de/auth.json public/locales/fr/secrets.json
     i18n/en/oauth.json locales/en/service-account.json charts/app/templates/secret.yaml
     charts/app/templates/serviceaccount.yaml deploy/external-secrets.yaml rbac/service-account.yaml
     src/keychain.swift lib/keystore.dart app/wallet.ts src/cookies.ts middleware/cookies.js history.md
     src/history.ts HISTORY docs/ssh.md docs/aws/setup.md aws.tf kube/deployment.yaml k8s/config.yaml
     .docker/Dockerfile .docker/nginx.conf .github/CODEOWNERS .gitignore .gitattributes .gitmodules
-    .gitlab-ci.yml .githooks/pre-commit git.py src/git/config.ts .vscode/settings.json
-    .config/nvim/init.lua .config/app.toml settings.xml gradle.properties .cargo/config.toml
-    .promptuaryignore id_rsa.pub keys/ed25519.pub
-    server.crt ca.cer request.csr KEYS release.asc book/chapter-1.asc config/database.yml
-    config/application.yml settings.py local_settings.py .nvmrc .tool-versions key.py keys.ts
-    keyboard.json monkey.py donkey.md turkey.csv pem.go x509/pem_test.go src/crypto/aes_key.c keymap.toml
-    account.py accounts/urls.py service_account.py ServiceAccount.java service-account.md private.py
-    private/index.ts secret.go token.rs token.ts tokens.css access_token.rb api_key.py api_keys.ts
-    history_test.py environment.ts env.d.ts src/env.mjs vite-env.d.ts .envoy.yaml env.example env.sample
-    passwd.5 shadow.5 sudo.8 crypto/rsa.go rsa/keys.go token.5 .secretlintrc.json
-    external-secrets.json sealed-secrets.yaml password-policy.json reset_password.txt forgot-password.json
-    workflows/secret-scan.yml rotate-secrets.yml copy.txt hard-copy.txt photocopy.json notes(1).md
-    api_reference.json design-tokens.json color.tokens.json hotkeys.json primary_keys.json wg.conf pip.py
-    docs/credentials.md credentials-helper.ts access.json github.json google.txt config/keys.yaml
-    envsubst.sh .environment passwords_controller.rb .passwordrc.md vault.hcl vault/policy.hcl
+    .gitlab-ci.yml .githooks/pre-commit git.py src/git/config.ts .vscode/settings.json .config/nvim/init.lua
+    .config/app.toml settings.xml gradle.properties .cargo/config.toml .promptuaryignore id_rsa.pub
+    keys/ed25519.pub server.crt ca.cer request.csr KEYS release.asc book/chapter-1.asc config/database.yml
+    config/application.yml settings.py local_settings.py .nvmrc .tool-versions key.py keys.ts keyboard.json
+    monkey.py donkey.md turkey.csv pem.go x509/pem_test.go src/crypto/aes_key.c keymap.toml account.py
+    accounts/urls.py service_account.py ServiceAccount.java service-account.md private.py private/index.ts
+    secret.go token.rs token.ts tokens.css access_token.rb api_key.py api_keys.ts history_test.py environment.ts
+    env.d.ts src/env.mjs vite-env.d.ts .envoy.yaml env.example env.sample passwd.5 shadow.5 sudo.8 crypto/rsa.go
+    rsa/keys.go token.5 .secretlintrc.json external-secrets.json sealed-secrets.yaml password-policy.json
+    reset_password.txt forgot-password.json workflows/secret-scan.yml rotate-secrets.yml copy.txt hard-copy.txt
+    photocopy.json notes(1).md api_reference.json design-tokens.json color.tokens.json hotkeys.json
+    primary_keys.json wg.conf pip.py docs/credentials.md credentials-helper.ts access.json github.json
+    google.txt config/keys.yaml .circleci/config.yml .travis.yml .snyk .firebaserc .sops.yaml
+    roles/x/vars/vault.yml group_vars/all/main.yml keys.json age.txt language-keys.txt image-keys.txt
+    src/stripe/config.toml docs/secret-management.yaml old-token-format.md report-2024-01-01.csv page-old.html
+    notes-new.md README-old.md main_backup.py test_20240101.py export.csv data-export.json google.json
+    google_test.go service.json service-worker.js service.yaml chrome.json firefox.md login.html login_data.py
+    web_data.py local_state.ts backup.sh backup.json recovery.md recover.py seed.json seeds.json mnemonic.py
+    private_keys.py docker_secret.yaml create-secret.yaml delete-secret.json secret.ts app.secret.md vault.md
+    vaults.yml .vaultrc.md google-services.json services.json firebase.json firebase-config.json
+    .config/nvim/lua/x.lua .gitlab-ci.yml api_keys.md key.md bitwarden.md 1password.md keepass.py
+    lastpass_importer.py exports.json passport.json compass-old.json orders-backup.sql schema-prev.json
+    config.toml.orig Makefile.old settings.py.bak package.json.save envsubst.sh .environment
+    passwords_controller.rb .passwordrc.md vault.hcl vault/policy.hcl
     """
 )
 

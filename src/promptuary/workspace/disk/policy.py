@@ -27,6 +27,7 @@ from promptuary.workspace.disk.sensitive_names import (
     STEMS,
     TEMPLATE_ENDINGS,
     TEMPLATES,
+    VARIABLES,
     copy_marks,
     secret_shapes,
     secret_unless_described,
@@ -210,9 +211,11 @@ def _is_sensitive(names: list[str]) -> bool:
 def _is_secret_name(name: str, names: list[str]) -> bool:
     if name in SECRET_ANYWHERE:
         return True
-    known = name in SECRET_FILES or f".{name.rpartition('.')[2]}" in SECRET_ENDINGS
+    known = name in SECRET_FILES or ("." in name and f".{name.rpartition('.')[2]}" in SECRET_ENDINGS)
     if name == "tokens.json":  # in an ordinary folder these are the colours and sizes of a design, or translations
         known = len(names) == 1 or any(folder.startswith(".") for folder in names[:-1])
+    if name in {"vault", "vault.yml", "vault.yaml"}:  # elsewhere it is what a vault consists of
+        known = not VARIABLES.isdisjoint(names[:-1])
     return (known or _has_secret_shape(name, names)) and not _is_template(name)
 
 

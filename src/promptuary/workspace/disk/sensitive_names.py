@@ -105,23 +105,34 @@ STEMS = _words(
 
 SECRET_ANYWHERE = _words(
     """
-    .1password .access_token .acme.sh .aliyun .anthropic .anthropic_api_key .anthropic_key .api-key
-    .api_key .apikey .auth_token .authinfo .authinfo.gpg .aws .azure .bash_history .bitcoin .bitwarden
-    .bluemix .boto .bzr .claude.json .cloudflared .comet.config .condarc .credentials .creds .curlrc
-    .databrickscfg .davfs2 .dbshell .dev.vars .dockercfg .dockerconfigjson .electrum .enpass .env
-    .env-cmdrc .envrc .envs .erlang.cookie .esmtprc .ethereum .fetchmailrc .fish_history .ftpconfig
-    .gcloud .ghci_history .git .git-credentials .gitconfig .gitcookies .github_token .gnupg .hg .hgrc
-    .histfile .htdigest .htpasswd .ibmcloud .iceauthority .irb_history .jj .k5login .kaggle .keychain
-    .keyring .keyrings .ksh_history .kube .lastpass .lesshst .lftprc .linode-cli .mbsyncrc .mcp-auth
-    .minikube .modal.toml .monero .mongorc.js .mozilla .msmtprc .muttrc .my.cnf .mylogin.cnf
-    .mysql_history .netrc .ngrok2 .node_repl_history .npmrc .oci .offlineimaprc .openai .openai_api_key
-    .openai_key .pass .passwd .passwd-s3fs .password .password-store .passwords .pg_service.conf .pgpass
-    .pki .private .pry_history .psql_history .putty .pypirc .python_history .railway .rclone.conf
-    .rediscli_history .redisclirc .remote-sync.json .renviron .rhosts .s3cfg .s3ql .secret .secrets
-    .sentryclirc .sh_history .shosts .smbcredentials .snowflake .snowsql .sqlite_history .ssh .step .svn
-    .terraformrc .thunderbird .token .tokens .tsh .vault .vault-pass .vault-token .vault_pass
-    .vault_pass.txt .vault_password .viminfo .wgetrc .xauthority .zhistory .zsh_history _netrc git~1
-    mcp-tokens
+    .1password .access_token .acme.sh .akeyless .aliyun .ansible_vault_password .anthropic
+    .anthropic_api_key .anthropic_key .api-key .api_key .apikey .argocd .auth_token .authinfo
+    .authinfo.gpg .avalanchego .aws .aws-sso .awsvault .azure .bash_history .bitcoin .bitwarden .bluemix
+    .boto .brave .bzr .c-lightning .cabal-credentials .cifs-credentials .claude.json .clearml.conf
+    .cloudflared .comet.config .condarc .conjur_identity .conjurrc .consul-token
+    .contentfulrc.json .cqlshrc .credentials .credentials_rsaparams .creds .curlrc .dashcore .dashlane
+    .databrickscfg .davfs2 .dbeaver .dbshell .dev.vars .digitalocean .dockercfg .dockerconfigjson
+    .dogecoin .doppler .electrum .enpass .env .env-cmdrc .envrc .envs .erlang.cookie .esmtprc .ethereum
+    .exodus .exoscale .fetchmailrc .fish_history .ftpconfig .gcloud .geth .getmail .ghci_history .git
+    .git-credentials .gitconfig .gitcookies .github_token .gitlab-runner .gnupg .google_workspace_mcp
+    .gopass .gsutil .hcloud.toml .hdb .heroku .hg .hgrc .histfile .htdigest .htpasswd .ibmcloud
+    .iceauthority .influxdbv2 .irb_history .irssi .isyncrc .jfrog .jira.d .jj .k5login .kaggle .keepass
+    .keepassxc .keybase .keychain .keyring .keyrings .krb5cc .ksh_history .kube .lastpass .lesshst
+    .lftprc .lightning .linode-cli .litecoin .lnd .lpass .mailrc .mbsyncrc .mcp-auth .mcp-remote
+    .minikube .minio .modal.toml .monero .mongorc.js .mozilla .msmtprc .muttrc .my.cnf .mylogin.cnf
+    .mysql_history .near-credentials .neomuttrc .netrc .netrc.gpg .newrelic .ngc .ngrok .ngrok2
+    .node_repl_history .nomad-token .npmrc .oci .octave_hist .odbc.ini .offlineimaprc .okta .openai
+    .openai_api_key .openai_key .ovh.conf .pass .passage .passwd .passwd-s3fs .password
+    .password-store .passwords .pause .pd.yml .pg_service.conf .pgadmin .pgpass .pki .private
+    .pry_history .psql_history .pulumi .putty .pypirc .python_history .railway .rancher .rclone.conf
+    .rediscli_history .redisclirc .remmina .remote-sync.json .renviron .rhistory .rhosts .rosa.json
+    .runpod .s3cfg .s3cmd .s3ql .saml2aws .scaleway .secret .secrethub .secrets .sentryclirc .sfdx
+    .sgptrc .sh_history .shosts .smbcredentials .smbcreds .snowflake .snowsql .solana .sqlite_history
+    .ssh .sshpass .step .stripe .svn .tccli .telegram-cli .tencentcloud .terraformrc .thunderbird .token
+    .tokens .tsh .twilio-cli .upstash.json .vast_api_key .vault .vault-pass .vault-password .vault-token
+    .vault-tokens .vault_pass .vault_pass.txt .vault_password .vaultpassword .viminfo .vultr-cli.yaml
+    .wakatime.cfg .wgetrc .xauthority .xonsh_history .zcash .zhistory .zsh_history _netrc git~1
+    mcp-tokens usersecrets
     """
 )
 """Names of secret files, and of folders in which everything is secret."""
@@ -129,26 +140,36 @@ SECRET_ANYWHERE = _words(
 SECRET_FILES = _words(
     """
     .credentials.json .yarnrc.yml access_token access_token.json access_token.txt access_tokens.db
-    accesstokens.json api-key.txt api-keys.json api_key api_key.txt api_keys.json api_keys.txt apikey
-    apikey.txt apikeys.json apikeys.txt application_default_credentials.json auth.toml authinfo
-    authorized_keys authorized_keys2 autounattend.xml azureauth.json azureprofile.json backup-codes.txt
-    bitwarden_export.json buildkite-agent.cfg cert8.db cert9.db chap-secrets consolehost_history.txt
-    cookie.txt cookies cookies.binarycookies cookies.sqlite cookies.txt credential credentials
-    credentials.csv credentials.db creds cwallet.sso deploy_key encryption_key filezilla.xml ftpconfig
-    gcloud-key.json gcp-key.json gha-creds.json github-recovery-codes.txt gshadow gshadow- htdigest
-    htpasswd hudson.util.secret id_dsa id_ecdsa id_ecdsa_sk id_ed25519 id_ed25519_sk id_ed448 id_rsa
-    id_xmss initial_root_password initialadminpassword jupyter_cookie_secret k3s.yaml kaggle.json
-    key.properties key3.db key4.db keystore.properties known_hosts krb5.keytab kube.config kubeconfig
-    kubeconfig.yaml kubeconfig.yml lastpass_export.csv legacy_credentials master.passwd master_key
-    mnemonic.txt msal_token_cache.json netrc ngrok.yml ntds.dit nuget.config oauth_creds.json pap-secrets
-    passphrase passwd passwd- password passwords passwords.csv pgpass.conf pip.conf pip.ini private-key
-    private_key privatekey pubring.kbx rclone.conf recentservers.xml recovery-codes.txt recovery_codes.txt
-    refresh_token refresh_token.json refresh_token.txt rootkey.csv secret secret_key secret_key.txt
-    secret_key_base secretkey secrets secring.gpg seed_phrase.txt settings-security.xml sftp-config.json
-    sftp.json shadow shadow- signing.properties signing_key signons.sqlite sitemanager.xml smbpasswd
-    sysprep.inf tailscaled.state talosconfig terraform.rc token token.pickle token.txt tokens tokens.json
-    tokens.txt trustdb.gpg unattend.xml vault-init.json vault-pass.txt vault-password.txt vault_pass
-    vault_pass.txt vault_password vault_password.txt wallet.dat winscp.ini wp-config.php
+    accesstokens.json acme.json age-key.txt age-keys.txt agekey.txt api-key.json api-key.txt
+    api-keys.json api_key api_key.json api_key.txt api_keys.json api_keys.txt apikey apikey.json
+    apikey.txt apikeys.json apikeys.txt application_default_credentials.json auth-user-pass.txt
+    auth.toml auth_user_pass.txt authinfo authorized_keys authorized_keys2 autounattend.xml azure.auth
+    azureauth.json azureprofile.json backup-codes.txt basic_auth.csv bitwarden_export.json
+    buildkite-agent.cfg cert8.db cert9.db chap-secrets claude_desktop_config.json clearml.conf
+    confcons.xml consolehost_history.txt cookie.txt cookies cookies-journal
+    cookies.binarycookies cookies.sqlite cookies.txt credential credentials credentials.csv
+    credentials.db credentials.tfrc.json creds cwallet.sso dead.letter deploy_key encryption_key esmtprc
+    filezilla.xml formhistory.sqlite ftpconfig gcloud-key.json gcp-key.json gha-creds.json
+    github-recovery-codes.txt google_accounts.json google_compute_engine gshadow gshadow- htdigest
+    htpasswd hubspot.config.yml hudson.util.secret id_dsa id_ecdsa id_ecdsa_sk id_ed25519 id_ed25519_sk
+    id_ed448 id_rsa id_xmss initial_root_password initialadminpassword jupyter_cookie_secret k3s.yaml
+    kaggle.json key.properties key3.db key4.db keyfile.txt keys.agekey keystore.properties known_hosts
+    krb5.keytab kube.config kubeconfig kubeconfig.yaml kubeconfig.yml lastpass_export.csv
+    legacy_credentials login.json.enc logins-backup.json luks-keyfile master.passwd master_key
+    mnemonic.txt mobaxterm.ini msal_http_cache.bin msal_token_cache.bin msal_token_cache.cache
+    msal_token_cache.json msmtprc netrc ngrok.yml npmrc ntds.dit nuget.config oauth_creds.json odbc.ini
+    opasswd pam_mount.conf.xml pap-secrets passphrase passwd passwd- passwd.client password passwords
+    passwords.csv pgadmin4.db pgpass.conf pip.conf pip.ini priv_validator_key.json private-key
+    private_key privatekey privkey privkey.txt publishprofile.xml pubring.kbx rclone.conf
+    recentservers.xml recovery-codes.txt recovery_codes.txt refresh_token refresh_token.json
+    refresh_token.txt rootkey.csv s3cfg s3cmd.ini sam.bak sasl_passwd sasl_passwd.db secret secret_key
+    secret_key.txt secret_key_base secretkey secrets secring.gpg seed_phrase.txt
+    service_principal_entries.json serviceprincipalentries.json settings-security.xml sftp-config.json
+    sftp.json shadow shadow- signing.properties signing_key signons.sqlite sitemanager.xml
+    smbcredentials smbpasswd sysprep.inf tailscaled.state talosconfig terraform.rc token token.csv
+    token.pickle token.txt tokens tokens.csv tokens.json tokens.txt trustdb.gpg tunnel-credentials.json
+    unattend.xml unseal.json vast_api_key vault-init.json vault-pass.txt vault-password.txt vault_pass
+    vault_pass.txt vault_password vault_password.txt wallet.aes.json wallet.dat winscp.ini wp-config.php
     wpa_supplicant.conf ws_ftp.ini
     """
 )
@@ -156,29 +177,55 @@ SECRET_FILES = _words(
 
 SECRET_ENDINGS = _words(
     """
-    .1pux .age .agilekeychain .bks .ccache .cookies .credentials .env .gpg .htpasswd .jceks .jks .kdb
-    .kdbx .key .keychain .keychain-db .keystore .keytab .kubeconfig .kwallet .mobileprovision
-    .nmconnection .opvault .ovpn .p12 .p8 .password .passwords .pem .pfx .pgp .pk8 .ppk .provisionprofile
-    .psafe3 .publishsettings .pvk .rdg .rdp .secret .secrets .skr .snk .tblk .tfstate .tfvars .token
-    .truststore .wallet
+    .1pif .1pux .age .agekey .agilekeychain .authtoken .bek .bks .ccache .cookies .credentials .dpapimk
+    .enpassdb .env .gpg .htpasswd .jceks .jks .jwk .kdb .kdbx .kdbx4 .key .keychain .keychain-db
+    .keystore .keytab .kubeconfig .kwallet .luks .mobileprovision .nmconnection .opvault .ovpn .p12 .p8
+    .password .passwords .pem .pfx .pgp .pk8 .ppk .provisionprofile .psafe3 .publishsettings
+    .pubxml.user .pvk .pwdb .rdg .rdp .remmina .rsa_key .secret .secrets .skr .snk .spdb .tblk .tfstate
+    .tfvars .token .truststore .wallet .walletx
     """
 )
 """Extensions of keys, key stores and files of secret settings."""
 
 SECRET_PATHS = _words(
     """
-    .bundle/config .cache/huggingface/stored_tokens .cache/huggingface/token .cargo/credentials
-    .cargo/credentials.toml .cf/config.json .composer/auth.json .config/1password .config/bitwarden
-    .config/chromium .config/configstore .config/containers/auth.json .config/doctl .config/gcloud
-    .config/gh .config/git/credentials .config/github-copilot .config/glab-cli .config/google-chrome
-    .config/hcloud .config/heroku .config/hub .config/linode-cli .config/netlify .config/ngrok .config/op
-    .config/pypoetry/auth.toml .config/rclone .config/scw .config/sops/age .config/stripe
-    .config/weechat/sec.conf .databricks/token-cache.json .dbt/profiles.yml .docker/config.json
-    .dropbox/info.json .fly/config.yml .gem/credentials .gradle/gradle.properties .huggingface/token
-    .idea/datasources.local.xml .idea/webservers.xml .local/share/fish/fish_history .local/share/keyrings
-    .local/share/kwalletd .m2/settings.xml .mutt/muttrc .purple/accounts.xml .subversion/auth
-    .supabase/access-token .terraform.d/credentials.tfrc.json .weechat/sec.conf .wrangler/config
-    etc/kubernetes etc/ssl/private etc/wireguard library/cookies library/keychains run/secrets
+    .aider.conf.yml .brownie/accounts .bundle/config .cabal/config .cache/huggingface/stored_tokens
+    .cache/huggingface/token .cargo/credentials .cargo/credentials.toml .cassandra/cqlshrc
+    .cassandra/credentials .cf/config.json .chef/credentials .circleci/cli.yml .codex/auth.json
+    .composer/auth.json .conan/.conan.db .conan2/credentials.json .config/1password .config/aerc
+    .config/aichat .config/akeyless .config/anthropic .config/argocd .config/auth0 .config/bitwarden
+    .config/borg .config/bravesoftware .config/chromium .config/configstore .config/containers/auth.json
+    .config/dart/pub-credentials.json .config/dbeaver .config/discord .config/doctl .config/doppler
+    .config/element .config/firebase .config/fish/fish_variables .config/gcloud .config/gh
+    .config/git/credentials .config/github-copilot .config/glab-cli .config/google-chrome
+    .config/google-workspace .config/gopass .config/gws .config/hcloud .config/helm/registry
+    .config/helm/registry.json .config/heroku .config/hex .config/hexchat .config/himalaya .config/hub
+    .config/infisical .config/io.datasette.llm .config/keepassxc .config/keybase .config/linear
+    .config/linode-cli .config/microsoft-edge .config/mods .config/mullvad .config/neomutt
+    .config/neonctl .config/netlify .config/ngrok .config/nordvpn .config/npm
+    .config/nushell/history.txt .config/ocm .config/okta .config/op .config/openai .config/opera
+    .config/planetscale .config/pnpm/rc .config/protonvpn .config/pulumi .config/pypoetry/auth.toml
+    .config/rclone .config/scw .config/sentry .config/shell_gpt .config/shopify .config/signal
+    .config/slack .config/snyk .config/solana .config/sops .config/sops/age .config/stripe
+    .config/syncthing .config/tea .config/turso .config/twilio-cli .config/vastai .config/vercel
+    .config/vivaldi .config/wandb .config/weechat/sec.conf .config/yandex-cloud .config/zed/credentials
+    .continue/config.json .continue/config.yaml .databricks/token-cache.json .dbt/profiles.yml
+    .docker/config.json .docker/contexts .dropbox/info.json .dzil/config.ini .expo/state.json .fly
+    .fly/config.yml .foundry/keystores .gem/credentials .gemini/google_accounts.json
+    .gemini/oauth_creds.json .gradle/gradle.properties .gradle/init.gradle
+    .helm/repository/repositories.yaml .hex/hex.config .huggingface/token .idea/datasources.local.xml
+    .idea/webservers.xml .ipython/profile_default/history.sqlite .jupyter/jupyter_notebook_config.json
+    .jupyter/jupyter_server_config.json .llm/keys.json .local/share/atuin .local/share/com.vercel.cli
+    .local/share/dbeaverdata .local/share/fish/fish_history .local/share/jupyter/runtime
+    .local/share/keyrings .local/share/kwalletd .local/share/signal-cli .local/share/tabby-agent
+    .local/share/telegramdesktop .local/share/uv/credentials .luarocks/upload_config.lua
+    .m2/settings.xml .mc/config.json .mlflow/credentials .mutt/muttrc .netlify/config.json
+    .pub-cache/credentials.json .purple/accounts.xml .render/cli.yaml .subversion/auth
+    .supabase/access-token .terraform.d/credentials.tfrc.json .travis/config.yml .vercel/auth.json
+    .vnc/passwd .weechat/sec.conf .wrangler/config etc/ipsec.d/private etc/kubernetes
+    etc/letsencrypt/accounts etc/letsencrypt/archive etc/letsencrypt/live
+    etc/networkmanager/system-connections etc/pki/private etc/ppp etc/ssl/private etc/swanctl/private
+    etc/vpnc etc/wireguard library/cookies library/keychains run/secrets var/lib/jenkins/secrets
     """
 )
 """Consecutive names in a path that are secret together, with everything below."""
@@ -215,7 +262,21 @@ _SHAPES = r"""
     | \. (?: .* [-_.] )? (?: oauth2? | tokens? | secrets? | credentials? | creds | passwords? | api [-_]? keys? )
       (?: [-_] [^.]* )?
       (?: (?: \. [^.]+ )* \. (?: jsonc? | ya?ml | toml | ini | cfg | conf | txt | xml | properties | csv | db ) )?
-    | utc--\d{4}-\d\d-\d\dt .*
+    | utc-- .* | krb5cc .*
+    | age [-_]? keys? (?: [-_.] .* )? \. txt
+    | (?: bitwarden | lastpass | 1password | dashlane | keepass (?: xc )? | keeper | nordpass | roboform | enpass
+        | proton [-_ ]? pass | chrome | google | firefox | edge | safari | brave | opera )
+      [-_ ]? (?: .* [-_ ] )? (?: exports? | vault | passwords? | logins | backup ) (?: [-_. ] .* )?
+      \. (?: json | csv | txt | xml | zip )
+    | login [ ] data .* | web [ ] data | local [ ] state | cookies [ ] .*
+    | .* auth [-_] contexts? (?: [-_.] .* )? \. json
+    | (?: .* \. )? secret \. exs | .* \. decrypt \. private \. php
+    | (?: .* [-_. ] )? (?: seed | mnemonic | recovery ) [-_ ]? (?: phrases? | words | keys? | seeds? )
+      (?: \. (?: txt | json | csv ) )?
+    | (?: .* [-_.] )? private [-_ ]? keys? \. (?: txt | json | csv )
+    | (?: .* [-_.] )? (?: gcp | gcloud | google | bigquery | firebase | gcs | sa | service ) [-_]?
+      (?: service | cloud )? [-_]? keys? (?: [-_.] .* )? \. json
+    | \. (?: npmrc | pypirc | netrc | pgpass | yarnrc | vault [-_]? pass .* | boto | s3cfg | htpasswd ) [-_.] .*
     | kubeconfig [-_] [^.]* | kubeconfig .* \. (?: ya?ml | json | conf | txt )
     """
 
@@ -230,7 +291,10 @@ SECRET_WORDS = re.compile(
     r"\.env|^env\.|\.enc|\.asc|\.tfstate\.|\.tfvars\.|id_|ssh_host_|oauth|firebase|accesskey|_history|secr|private"
     r"|utc--|kubeconfig|cred|pass|pwd|auth\.|tokens?(?:[-_. ]|$)|cookies\.|logins\.|account|rsa|dsa|ed25519|wg[-_\d]"
     r"|wireguard|api.?key|[-_. ]keys?\.|cop(?:y|ie|ia)|kopi|kopya|\(\d|vault|gitconfig|dev\.vars|deploy|codes?\."
-    r"|seed|bitlocker|sa[-_]key|gcp[-_]sa"
+    r"|seed|bitlocker|sa[-_]key|gcp[-_]sa|krb5cc|age[-_]?key|export|login|backup|web data|local state|cookies |mnemonic"
+    r"|recover|auth[-_]context"
+    r"|gcp|gcloud|google|bigquery|gcs|service|\.(?:npm|yarn|pypi|net)rc|pgpass|boto|s3cfg|htpasswd"
+    r"|[-_](?:old|bak|orig|save|new|prev|tmp)|[-_.]\d{4}-?\d\d"
 )
 """Every ASCII name that the patterns below and ``copy_marks`` match contains one of these."""
 
@@ -249,7 +313,9 @@ _UNLESS_DESCRIBED = r"""
     | (?: .* [-_.] )? (?: db | database | root | admin | mysql | postgres | postgresql | redis | mongo | smtp | ldap
         | sudo | master | vault | keystore | restic | borg | gpg | encryption )
       [-_]? (?: password | passphrase | passwd | pwd | secret ) \. (?: txt | json | ya?ml )
-    | (?: k8s | kubernetes ) [-_.] secret \. ya?ml
+    | (?! (?: .* [-_.] )? (?: external | sealed | no | without | missing | invalid | rotate | manage | detect | scan
+        | use | about | list | get | set | create | delete | update | test | top ) [-_.] )
+      .+ [-.] secret \. (?: ya?ml | json | toml )
     | (?: .* [-_.] )? (?: api | auth | access | refresh | root | vault | bearer | oauth2? | jwt | bot | personal
         | deploy | google | gmail | gcp | github | gitlab | slack | discord | telegram | twitter | aws | azure
         | npm | pypi | hf | huggingface | openai | anthropic | claude | mcp )
@@ -272,17 +338,25 @@ DESCRIBING = _words(
 )
 """Folders whose files describe secrets: their translations, their schemas, examples of them."""
 
+VARIABLES = _words("group_vars host_vars")
+"""Folders of Ansible in which a vault holds secret variables."""
+
 TEMPLATES = _words("example examples sample template dist defaults tmpl tpl skel stub")
 """Parts of a name that mark a template: the form of a secret, without the secret."""
 
 TEMPLATE_ENDINGS = _words("json jsonc yml yaml toml ini cfg conf env txt xml properties tfvars php")
 """Extensions that may follow such a part: ``secrets.example.yml``."""
 
-BACKUPS = _words("bak backup old orig save swp swo tmp new copy")
+BACKUPS = _words(
+    "bak backup old orig original save saved swp swo swn tmp new copy prev previous disabled dpkg-old rpmsave rej"
+)
 """Endings of copies: a copy of a secret is secret."""
 
 _COPY = r"""
     ^ copy [ ] (?: \( \d+ \) [ ] )? of [ ]
+    | [-_] (?: old | bak | backup | orig | original | save | new | prev (?: ious )? | tmp
+        | \d{4}-?\d\d-?\d\d (?: [-_t] \d{2,6} )? )
+      (?= (?: \. [^.]* )? $ )
     | (?: (?<![ _–-]) [ _–-]++ (?: copy | kopie | kopi | kopia | kopya | copie | copia | cópia | копия | 副本 )
           (?: [ _-]? \d+ )?
         | のコピー (?: [ ]? \d+ )?
