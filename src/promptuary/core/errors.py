@@ -148,13 +148,15 @@ class SourceError(PromptuaryError):
     """One source could not be fetched.
 
     ``reason`` is a sentence for the person who wrote the reference: what is wrong and what to do.
-    It names the source as the person wrote it, never an absolute path of the host.
+    It names the source as the person wrote it, never an absolute path of the host. ``size`` is in bytes, where it tells
+    a model something about what it does not get.
     """
 
-    def __init__(self, code: Code, reason: str) -> None:
+    def __init__(self, code: Code, reason: str, *, size: int | None = None) -> None:
         super().__init__(f"{code}: {reason}")
         self.code = code
         self.reason = reason
+        self.size = size
 
 
 class ServiceRefusedError(PromptuaryError):

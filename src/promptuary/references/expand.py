@@ -11,7 +11,7 @@ from promptuary.core.errors import Code, SourceError
 from promptuary.core.expansion import Expansion, Outcome, Slip, Spend
 from promptuary.core.references import PATH_KINDS, WRITING_KINDS, Reference, Span
 from promptuary.core.render import masked_warnings, preamble, render_message
-from promptuary.core.text import one_line, unique_slug
+from promptuary.core.text import human_size, one_line, unique_slug
 from promptuary.core.texts.excerpt import largest
 from promptuary.references.fit import RankedSource, fit
 from promptuary.references.kinds.image import wire_image
@@ -182,7 +182,7 @@ def _fitted(
     sources: "_SourceSet", resolutions: Sequence[Resolution], room: int, context: ResolveContext
 ) -> tuple[list[Block | None], list[str]]:
     """Return the blocks that fit, and lines for the model that name what is missing, together within ``room``."""
-    failed = [f"{one.reference.raw}: {one.error.code}" for one in resolutions if one.error]
+    failed = [f"{one.reference.raw}: {_told(one.error)}" for one in resolutions if one.error]
     if not failed and not sources.candidates:
         return [], []
     allowance = min(max(room, 0) // 4, _ABSENT_TOKENS)
@@ -203,6 +203,11 @@ def _fitted(
     better = fit(sources.candidates, room - frame, context.counter)  # with the allowance that the lines left unused
     same = [block is None for block in better] == [block is None for block in blocks]
     return better if same else blocks, left_out
+
+
+def _told(error: SourceError) -> str:
+    """Return what a model is told about a source that failed: reasons are for the person."""
+    return error.code if error.size is None else f"{error.code} ({human_size(error.size)})"
 
 
 def _within(lines: list[str], allowance: int, context: ResolveContext) -> list[str]:

@@ -71,7 +71,8 @@ def _read(root: Root, path: str, policy: ReadPolicy, is_note: IsNote) -> tuple[s
         _check_name(policy, relative)
     except SourceError as error:
         if error.code is Code.DISALLOWED_EXTENSION:
-            root.status_of(relative)  # raises if there is no such file: then its extension is not to blame
+            # Raises if there is no such file: then its extension is not to blame.
+            error.size = root.status_of(relative).st_size
         raise
     opened = root.open_real(relative)
     try:
@@ -238,7 +239,7 @@ def _refuse_binary(data: bytes, path: str) -> NoReturn:
     what = f"is {kind}" if kind else "contains bytes that are not text"
     advice = "attach it with @file: for a model that takes images" if kind in _SEEN else "give a text form of it"
     named = f"{display_path(path)} ({human_size(len(data))})"
-    raise SourceError(Code.BINARY, f"{named} {what}, so it cannot be included; {advice}.")
+    raise SourceError(Code.BINARY, f"{named} {what}, so it cannot be included; {advice}.", size=len(data))
 
 
 _MAGIC = (
