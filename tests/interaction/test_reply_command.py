@@ -110,6 +110,14 @@ def test_a_turn_can_be_ended_without_a_reply(run: Run) -> None:
     assert (code, json.loads(out)) == (0, {"thread": "t", "turn": 2, "status": "abandoned"})
 
 
+def test_what_an_abandoned_message_named_is_no_longer_in_view(run: Run) -> None:
+    run("expand", "-t", "t", "See #a.py")
+    assert "a.py" in run("context", "list", "-t", "t")[1]
+    run("abandon", "-t", "t")
+
+    assert "a.py" not in run("context", "list", "-t", "t")[1]
+
+
 @pytest.mark.parametrize("command", [("reply", "Hi."), ("abandon",)])
 def test_where_no_turn_waits_the_command_says_why(run: Run, command: tuple[str, ...]) -> None:
     assert run(*command)[::2] == (

@@ -129,6 +129,13 @@ class Runner:
         kept = [run for run in self.active if run.key is not None and run.key.scope == "thread"]
         return {run.layer.id: mark for run in kept if (mark := run.layer.mark(run.context.state)) is not None}
 
+    def take_back(self, marks: Mapping[str, tuple[Json, Json]]) -> None:
+        """Remove from the states what a turn added to them: ``marks`` are those before and after its message."""
+        for run in self.active:
+            if run.key is not None and run.layer.id in marks:
+                run.context.state = run.layer.undone(run.context.state, *marks[run.layer.id])
+                run.dirty = True
+
     def look_through(self, sight: "Sight | None") -> None:
         """Set what the session of the thread may see, if it has one, for every layer."""
         for run in self._runs:

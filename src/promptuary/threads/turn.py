@@ -125,7 +125,9 @@ class Thread:
         spent += standing + before
         if available <= MESSAGE_OVERHEAD and self._runner.active:
             warnings = (*warnings, "the message leaves no room for anything else")
-        general = dict.fromkeys((*expansion.general_warnings, *log.notes, *warnings))
+        slips = {one.raw for one in expansion.slips}  # which say what was meant: a layer need not say it, too
+        notes = (one for one in log.notes if one.partition(": ")[0] not in slips)
+        general = dict.fromkeys((*expansion.general_warnings, *notes, *warnings))
         expansion = replace(expansion, general_warnings=tuple(general))
         receipt = self._receipt(parts, expansion, spent, log)
         turn = Turn(
@@ -154,7 +156,7 @@ class Thread:
             await self._apply(change)
         except asyncio.CancelledError:
             with suppress(PromptuaryError):  # it was not recorded
-                await concurrency.to_its_end(self._abandon(turn, "abandoned"))
+                await concurrency.to_its_end(self._abandon(turn, "abandoned", unsaid=True))
             raise
 
     async def _apply(self, change: ThreadChange) -> None:
@@ -249,14 +251,21 @@ class Thread:
         without_memory = self._sight is not None and not self._sight.session.memory
         return () if without_memory else self._common.learners
 
-    async def abandon(self, turn: Turn, ending: Ending = "abandoned") -> None:
-        """End a turn that got no reply: the layers are notified, and nothing enters the history."""
-        async with self._lock:
-            await self._abandon(turn, ending)
+    async def abandon(self, turn: Turn, ending: Ending = "abandoned", *, unsaid: bool = False) -> None:
+        """End a turn that got no reply: the layers are notified, and nothing enters the history.
 
-    async def _abandon(self, turn: Turn, ending: Ending) -> None:
+        ``unsaid``: no model has answered its message, so what only that named is no longer in view. Otherwise somebody
+        may have used the prompt, and have recorded no reply.
+        """
+        async with self._lock:
+            await self._abandon(turn, ending, unsaid=unsaid)
+
+    async def _abandon(self, turn: Turn, ending: Ending, *, unsaid: bool) -> None:
         log = await self._resume(turn)
         await self._runner.complete(ending, log)
+        if unsaid:
+            (stored,) = await concurrency.run(lambda: self._common.store.states([before_turn.key(self.name)]))
+            self._runner.take_back(before_turn.found(stored, turn.root).marks)
         status: TurnStatus = "failed" if ending == "failed" else "abandoned"
         states = [*self._runner.changed(), *await self._no_longer_pending(turn)]
         await self._apply(ThreadChange(self.name, turn=_recorded(turn, status), states=states))

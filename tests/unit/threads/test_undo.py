@@ -10,6 +10,7 @@ from promptuary.core.messages import Item, Message, Replacement
 from promptuary.core.ports.threads import ThreadChange
 from promptuary.core.ports.writeback import QueuedTurn
 from promptuary.core.threads import AttachmentList
+from promptuary.testing.scripted import ScriptedStream
 from tests.conftest import Files
 
 
@@ -128,6 +129,27 @@ def test_a_waiting_turn_that_is_undone_gives_back_what_it_took(project: Path) ->
 
         assert promptuary.threads.undo().queued == ("@folder:.",)
         assert promptuary.threads.attachments() == AttachmentList((), ["@folder:."])
+
+
+def test_what_only_a_message_without_an_answer_named_does_not_stay_in_view(project: Path) -> None:
+    with opened(project) as promptuary:
+        threads = promptuary.threads
+        say(promptuary, "See #b.md", "1")
+        with pytest.raises(PromptuaryError):
+            threads.run("See #a.py and #b.md", ScriptedStream([[PromptuaryError("the line is dead")]]))
+
+        assert [one.path for one in threads.attachments().tracked] == ["b.md"]
+        assert "x = 1" not in str(threads.prepare("two").messages)
+
+
+def test_a_misspelt_file_gets_one_warning_that_says_what_to_write(project: Path) -> None:
+    with opened(project) as promptuary:
+        turn = promptuary.threads.prepare("See #aa.py and #nothing-like-it.txt")
+
+        (said,) = [one for one in turn.receipt.warnings if "aa.py" in one]
+        assert said == "#aa.py is sent as text: there is no such file or folder. Did you mean #a.py?"
+        (other,) = [one for one in turn.receipt.warnings if "nothing-like-it" in one]
+        assert other.startswith("#nothing-like-it.txt: there is no such file")
 
 
 def test_a_turn_that_is_in_a_summary_is_not_undone(project: Path) -> None:

@@ -14,7 +14,9 @@ def main(options: argparse.Namespace) -> int:
         turn = waiting(promptuary, named(options))
         if turn is None:
             return NOTHING
-        promptuary.threads.abandon(turn)
+        promptuary.threads.undo(
+            thread=turn.thread
+        )  # so that what it took waits again, and what it named is not in view
         print_new_notes(promptuary, options)
     if options.json:
         print_json(abandoned_json(turn.thread, turn.number))

@@ -258,7 +258,7 @@ class Run:
                 logger.exception("the part of an answer that arrived could not be stored")
                 return None
         try:
-            await self._thread.abandon(self._current, "failed" if stop == "failed" else "abandoned")
+            await self._thread.abandon(self._current, "failed" if stop == "failed" else "abandoned", unsaid=True)
             await concurrency.run(self._requeue)
         except PromptuaryError:
             logger.exception("a turn without an answer could not be abandoned")
