@@ -185,18 +185,30 @@ class NoteSelection(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class NoteHit:
-    """A note that matches a query; ``text`` are its best matching lines."""
+    """A note that matches a query; ``text`` are its best matching lines. ``named``: the query has its name."""
 
     header: NoteHeader
     text: str
     score: float
     why: Why
+    named: bool = False
 
 
 class MemoryResult(RecordResult[NoteHit]):
     """The notes that a search found."""
 
     __slots__ = ()
+
+    @property
+    def answers(self) -> bool:
+        """Whether the first hits probably answer the query, or the query names any of them."""
+        return super().answers or any(hit.named for hit in self.hits)
+
+    @property
+    def near(self) -> Sequence[NoteHit]:
+        """The hits that the query names, and those that probably answer."""
+        answering = super().near if self.confidence >= 1 else ()
+        return [*(hit for hit in self.hits if hit.named), *(hit for hit in answering if not hit.named)]
 
 
 @dataclass(frozen=True, slots=True)

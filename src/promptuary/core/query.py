@@ -7,6 +7,7 @@ is no scoring and no real stemming here: an index analyses terms further, in the
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
@@ -31,6 +32,11 @@ STOP_WORDS: Final = frozenset(
     shouldn't that's there's they're they've wasn't we'll we're we've weren't what's where's who's won't wouldn't you'll
     you're you've""".split()  # noqa: SIM905  (read as the text it is)
 )
+LIGHT_WORDS: Final = frozenset(
+    """get gets getting go goes going know like make makes making need needs tell thing things use used uses using want
+    wants way ways work works working""".split()  # noqa: SIM905
+)
+"""Words that say little about what is asked for: "which database do we use" is not about using."""
 
 _QUESTION_WORDS: Final = frozenset(
     """how what when where which who whom whose why
@@ -99,7 +105,7 @@ class Reading(NamedTuple):
 
 
 def parse(query: str) -> Words:
-    """Return the words of a query. Stop words are left out, unless there are no others.
+    """Return the words of a query. Light words are left out, unless there are no others, and so are stop words.
 
     In a long query, such as a pasted error report, a quotation is not required to match; its words count as well.
     """
@@ -112,9 +118,9 @@ def parse(query: str) -> Words:
         if _term_pattern(_LETTER).search(phrase := quoted[quoted.lastindex or 0][:LONGEST_PHRASE].strip()):
             phrases[phrase] = None
     rest.append(query[end:])
-    terms, prefixes, stop_words = _terms(rest)
+    terms, prefixes, light = _terms(rest)
     if not (terms or prefixes or phrases):
-        terms = stop_words
+        terms = light
     quoted_texts = tuple(phrases)[:MOST_PHRASES]
     if len(terms) <= LONG:
         return Words(tuple(terms), quoted_texts, tuple(prefixes))
@@ -131,23 +137,37 @@ def spoken_terms(words: Words) -> list[str]:
     return list(dict.fromkeys(one for one in found if any(map(str.isalnum, one))))
 
 
+def word_count(words: Words) -> int:
+    """Return how many words an index compares: a run of a script without spaces counts as its pairs, stop words not."""
+    terms = tuple(term for term in words.terms if _key(term) not in STOP_WORDS)
+    return len(spoken_terms(replace(words, terms=terms, respelled=())))
+
+
 def _terms(texts: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
-    """Return the words, prefixes and stop words of ``texts``, each once, up to the limits."""
+    """Return the words, prefixes and light words of ``texts``, each once, up to the limits.
+
+    If there are no light words either, the stop words take their place.
+    """
     terms: dict[str, str] = {}
     prefixes: dict[str, str] = {}
+    light: dict[str, str] = {}
     stop_words: dict[str, str] = {}
     for text in texts:
         for found in _term_pattern(_ASCII_LETTER if text.isascii() else _LETTER).finditer(text):
             term = found[1]
-            key = term.casefold().replace("’", "'")
+            key = _key(term)
             # A star on both sides is emphasis, not a prefix.
             if found[2] and text[found.start() - 1 : found.start()] != "*":
                 prefixes.setdefault(key, term)
             else:
-                (stop_words if key in STOP_WORDS else terms).setdefault(key, term)
+                (stop_words if key in STOP_WORDS else light if key in LIGHT_WORDS else terms).setdefault(key, term)
             if len(terms) + len(prefixes) >= MOST_TERMS:
                 return list(terms.values()), list(prefixes.values()), []
-    return list(terms.values()), list(prefixes.values()), list(stop_words.values())[:MOST_TERMS]
+    return list(terms.values()), list(prefixes.values()), list((light or stop_words).values())[:MOST_TERMS]
+
+
+def _key(term: str) -> str:
+    return term.casefold().replace("’", "'")
 
 
 def unquoted(query: str) -> str:
@@ -158,6 +178,13 @@ def unquoted(query: str) -> str:
 def is_name(term: str) -> bool:
     """Return whether a term looks like a name in code: ``snake_case``, ``camelCase``, ``a.b``."""
     return any(sign in term.strip("_") for sign in "_./:") or any(name_parts(term))
+
+
+def is_spelled_as_name(term: str, text: str) -> bool:
+    """Return whether a term of ``text`` is a name: of code, with digits, or with a capital within a sentence."""
+    if is_name(term) or (any(map(str.isdigit, term)) and len(term) >= _SHORTEST_NUMBER):
+        return True
+    return term[:1].isupper() and re.search(rf"[^\s.!?:;]\s+{re.escape(term)}", text) is not None
 
 
 def folded(text: str) -> str:
@@ -311,6 +338,8 @@ def _runs(text: str) -> Iterator[str]:
             yield letters
 
 
+_SHORTEST_NUMBER: Final = 3
+"""Characters of a number that names something: of a ticket, of a room."""
 LONGEST_NAME: Final = 72
 """Characters of a name that is split; a longer one is data rather than a name."""
 

@@ -15,7 +15,7 @@ from promptuary import concurrency
 from promptuary.core import query as language
 from promptuary.core.ports.index import ChunkTraits, IndexedChunk, SearchIndex, Similarity
 from promptuary.core.ports.models import Embedder, Scale
-from promptuary.core.search import Hit, SearchQuery, Words
+from promptuary.core.search import Hit, SearchQuery, Words, note_name
 from promptuary.outline.named import defining, is_alone, names_in, phrases_for
 from promptuary.search.filters import passing_files
 from promptuary.search.ranking import (
@@ -111,10 +111,12 @@ class Searching:
         candidates = self._with_defined(self.candidates(query.text, words), defined)
         ranked: Sequence[Ranked] = fuse(candidates, len(words), scale=self.scale)
         asked = len(words) >= _QUESTION and language.is_question(query.text)
-        sure = confidence(ranked, candidates, self.index.size(), asked=asked)
+        sure = confidence(ranked, candidates, self.index.size(), language.word_count(words), asked=asked)
         ranked = spread(ranked, {one.chunk: one.traits.document for one in candidates}, WEIGHTS.again)
         ranked = definitions_first(self._timed(ranked, candidates, hint), defined.chunks, defined.mentioning)
         hits = list(self._hits(ranked, query.limit, words))
+        if hits and sure < 1 and not self.embedder and _is_named(hits[0], query.text, words):
+            sure = 1.0
         if len(hits) < query.limit and len(candidates) >= POOL:
             hits += self._lexical_hits(len(hits), query.limit, words, known={one.chunk for one in candidates})
         return Answer(hits, any(one.similarity is not None for one in candidates), sure)
@@ -171,7 +173,7 @@ class Searching:
         words = self.index.respelled(language.parse(hint.event))
         candidates = self.candidates(hint.event, words) if words else []
         ranked = fuse(candidates, len(words), scale=self.scale)
-        if not ranked or confidence(ranked, candidates, self.index.size()) < 1:
+        if not ranked or confidence(ranked, candidates, self.index.size(), language.word_count(words)) < 1:
             return None
         date = next(one.traits.date for one in candidates if one.chunk == ranked[0].chunk)
         return Span(until=date) if hint.relation in {"before", "until"} else Span(since=date + 1)
@@ -234,6 +236,14 @@ class Searching:
             self.workspace,
             chunk.date,
         )
+
+
+def _is_named(hit: Hit, text: str, words: Words) -> bool:
+    """Return whether a hit has the name that a query consists of, or a name with every word of a question."""
+    names = (*hit.heading[-1:], note_name(hit.path))
+    if language.is_question(text):
+        return len(language.matched(words, " ".join(names))) >= len(words)
+    return text.strip().casefold() in map(str.casefold, names)
 
 
 def _spoken(traits: ChunkTraits, spoken: Mapping[int, float]) -> float | None:

@@ -11,7 +11,8 @@ A single word that matches while the meaning does not is often chance: the fewer
 less they count. Where vectors are blurred, words count for more and need no agreement: in chats, where a chunk is about
 several things at once, and for long queries, which are too. In code they count for less: questions use other words than
 it does. The nearest candidates decide what a query is about, once for all candidates: a weight for each would favour
-one kind. A document of a hundred chunks has a hundred chances to look near; that advantage is subtracted.
+one kind. A document of a hundred chunks has a hundred chances to look near; that advantage is subtracted. A word is
+there or not, so where only words are compared nothing is subtracted: their score alone decides.
 """
 
 from collections import defaultdict
@@ -29,6 +30,8 @@ NEAREST: Final = 10
 """How many of the nearest candidates decide what a query is about."""
 FEWEST: Final = 300
 """The least number of chunks to assume: among fewer, luck would be worth nothing."""
+_FEWEST_BY_WORDS: Final = 3
+"""The same where only words are compared: in a small index few of a message's words occur by chance."""
 _NEARLY: Final = 0.7
 """The share of the best score that a candidate needs where the latest or the first answer is asked for."""
 _MOST_DEFINITIONS: Final = 3
@@ -48,11 +51,11 @@ class Weights:
     e in the chunks of its document. Words need no agreement at a meaning of ``sure``.
 
     ``answer`` and ``chat_answer`` are the least evidence of an answer, among a thousand chunks; ``word_evidence`` is
-    what one word adds to its meaning. Where only words are compared, an answer needs ``least_words`` and
-    ``least_share`` of all words. ``luck`` is by which part these grow with each power of e in the number of chunks.
-    ``asked`` is the share of all this that is enough for a question, which is seldom small talk. ``again`` is what a
-    further chunk of the same document loses, and ``in_time`` what a chunk from the time that the query names gains, as
-    a part of the best score.
+    what one word adds to its meaning. ``asked`` is the share of this that is enough for a question, which is seldom
+    small talk. Where only words are compared, an answer explains ``least_words``, asked or not: a question that nothing
+    answers shares as many words with the nearest text as small talk does. ``luck`` is by which part all these grow with
+    each power of e in the number of chunks. ``again`` is what a further chunk of the same document loses, and
+    ``in_time`` what a chunk from the time that the query names gains, as a part of the best score.
     """
 
     words: float = 0.06
@@ -68,8 +71,7 @@ class Weights:
     answer: float = 0.43
     chat_answer: float = 0.38
     word_evidence: float = 0.15
-    least_words: float = 0.4
-    least_share: float = 0.25
+    least_words: float = 1.55
     luck: float = 0.13
     asked: float = 0.7
     again: float = 0.01
@@ -134,7 +136,9 @@ def fuse(
     # Exact, so that the result does not depend on the order of the candidates.
     usual = fsum(meanings.values()) / len(meanings) if meanings else 0.0
     blur = _blur(candidates, terms, weights)
-    lengths = {size: weights.length * log(size or 1) for size in {one.traits.siblings for one in candidates}}
+    # Without vectors a chunk is not near by chance, and the loss would be as much as several words are worth.
+    loss = weights.length if meanings else 0.0
+    lengths = {size: loss * log(size or 1) for size in {one.traits.siblings for one in candidates}}
     ranked, terms = [], max(1, terms)
     for one in candidates:
         chunk, lexical, similarity, spoken, traits = one
@@ -155,22 +159,22 @@ def confidence(
     ranked: Sequence[Ranked],
     candidates: Sequence[Candidate],
     chunks: int,
+    terms: int,
     weights: Weights = WEIGHTS,
     *,
     asked: bool = False,
 ) -> float:
-    """Return the confidence that the first of ``ranked`` answer the query; below 1 they are probably chance.
+    """Return the confidence that the first of ``ranked`` answer a query of ``terms`` words; below 1, that is chance.
 
     The more ``chunks`` an index has, the higher the best score by chance. ``asked``: the query is a question.
     """
     first = ranked[:_FIRST]
     meaning = max((one.meaning for one in first if one.meaning is not None), default=None)
     # A rare word may count for several: that is still evidence of only one word.
-    words = max(((one.lexical or 0.0) / max(1.0, one.share) for one in first), default=0.0)
-    chance = luck(max(FEWEST, chunks), weights) * (weights.asked if asked else 1)
+    words = min(float(terms), max((one.lexical or 0.0 for one in first), default=0.0))
     if meaning is None:
-        share = max((one.share for one in first), default=0.0)
-        return min(words / weights.least_words, share / weights.least_share) / chance
+        return words / (weights.least_words * luck(max(_FEWEST_BY_WORDS, chunks), weights))
+    chance = luck(max(FEWEST, chunks), weights) * (weights.asked if asked else 1)
     chats = _blur(candidates, 0, weights).chats
     needed = weights.answer + (weights.chat_answer - weights.answer) * chats
     return max(0.0, meaning + weights.word_evidence * words) / (needed * chance)

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -92,6 +92,35 @@ def test_a_note_that_answers_stands_in_the_prompt_with_its_receipt(tmp_path: Pat
 def test_a_message_that_asks_for_nothing_recalls_nothing(tmp_path: Path, message: str) -> None:
     with opened(tmp_path, Shelf(*SHELF)) as promptuary:
         assert recalled(promptuary.threads.prepare(message)) == []
+
+
+BIRDS = ("Kestrel", "Osprey", "Merlin", "Harrier", "Buzzard", "Falcon", "Heron", "Egret", "Stork", "Crane", "Plover")
+
+
+@pytest.mark.parametrize("spelled", [str, str.lower], ids=["as names", "in lower case"])
+@pytest.mark.parametrize(
+    "message",
+    [
+        "compare {}, {} and {}",
+        "What are the ports of {}, {} and {}?",
+        "I need to restart {} and {} after lunch, and then {}",
+        "before the meeting: what do we know about {}, {} and {}?",
+    ],
+)
+def test_every_note_that_a_message_names_is_recalled_among_similar_ones(
+    tmp_path: Path, message: str, spelled: Callable[[str], str]
+) -> None:
+    shelf = Shelf(*(note(one, f"The port of {one} is {n}.", title=f"The port of {one}") for n, one in enumerate(BIRDS)))
+    with opened(tmp_path, shelf) as promptuary:
+        turn = promptuary.threads.prepare(message.format(*map(spelled, ("Osprey", "Heron", "Plover"))))
+
+    assert set(recalled(turn)) == {"Osprey", "Heron", "Plover"}
+
+
+def test_a_name_that_many_notes_have_recalls_none_of_them_for_that(tmp_path: Path) -> None:
+    shelf = Shelf(*(note(f"n{n}", f"Room {n} in Basel is painted.", title=f"Room {n}") for n in range(12)))
+    with opened(tmp_path, shelf) as promptuary:
+        assert recalled(promptuary.threads.prepare("book a table for tonight in Basel")) == []
 
 
 def test_without_notes_the_layers_say_nothing_and_create_nothing(tmp_path: Path) -> None:
@@ -274,7 +303,19 @@ def test_no_limit_is_ever_exceeded(
 # What a model selects
 
 
-def test_a_model_selects_from_headers_and_only_ids_that_it_was_shown_count(tmp_path: Path) -> None:
+def test_a_model_sees_a_line_of_the_text_of_each_note_that_it_may_select(tmp_path: Path) -> None:
+    long = note("oven", "# Oven\n\nIt takes ten minutes.\nThen it is hot.", title="Oven")
+    model = choosing([])
+    with opened(tmp_path, Shelf(*SHELF, long), model=model) as promptuary:
+        promptuary.threads.prepare(ABOUT_TABS)
+
+    seen = model.asked[0].text.splitlines()
+    assert "tabs: (user) Indentation | Ada indents Python with tabs, never with spaces." in seen
+    assert "monday: (project) Release day | Releases go out on Mondays at noon." in seen
+    assert "oven: (reference) Oven | It takes ten minutes." in seen
+
+
+def test_a_model_selects_from_a_list_and_only_ids_that_it_was_shown_count(tmp_path: Path) -> None:
     model = choosing(["canteen", "no-such-note", "canteen", "../../etc/passwd", "monday"])
     with opened(tmp_path, Shelf(*SHELF), model=model, policy=RecallPolicy("legacy_blocking", timeout=30)) as promptuary:
         turn = promptuary.threads.prepare(ABOUT_TABS)
@@ -283,7 +324,6 @@ def test_a_model_selects_from_headers_and_only_ids_that_it_was_shown_count(tmp_p
     assert [entry.reason for entry in entries(turn)] == ["selected by the model"] * 2
     (question,) = model.asked
     assert "Release day" in question.text
-    assert "Releases go out" not in question.text
 
 
 def test_a_prompt_of_the_person_replaces_the_instructions_of_the_model(tmp_path: Path) -> None:

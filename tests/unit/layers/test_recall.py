@@ -492,10 +492,10 @@ def test_it_can_be_switched_off(indexed: Path) -> None:
 
 
 def test_it_takes_no_more_of_the_window_than_the_setting_says(files: Files) -> None:
-    workspace = files({f"{number}.md": f"canteen {number} " + "word " * 100 for number in range(10)})
+    workspace = files({f"{number}.md": f"The canteen closes at {number} " + "word " * 100 for number in range(10)})
     with opened(workspace, recall_tokens=300) as promptuary:
         promptuary.search.index([workspace])
-        turn = promptuary.threads.prepare("canteen")
+        turn = promptuary.threads.prepare("When does the canteen close?")
 
     spent = sum(COUNTER.count(message["content"]) for message in turn.prompt.live)
     assert 0 < spent <= 300

@@ -396,3 +396,88 @@ def test_an_event_and_what_is_asked_about_it_may_be_misspelled(service: SearchSe
     query = SearchQuery("what about the cantene before the releasse?", lexical_only=True)
 
     assert paths(service.find(query))[0] == "notes/lunch.md"
+
+
+def test_by_words_a_short_file_with_one_of_the_words_does_not_outrank_a_long_one_with_all(tmp_path: Path) -> None:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / "template.md").write_text("# Report\n\nReports are counted.\n")
+    guide = [f"# Chapter {number}\n\nPage {number} is about part {number} of the client.\n" for number in range(60)]
+    guide[30] = "# Redirects\n\nA redirect is followed when follow_redirects is set: redirects are counted.\n"
+    (workspace / "guide.md").write_text("\n".join(guide))
+    with search_with(workspace, None) as opened:
+        opened.index([workspace])
+        found = opened.find("how are redirects counted?")
+
+    assert paths(found) == ["guide.md", "template.md"]
+
+
+# What is taken for an answer, by words alone
+
+
+@pytest.fixture(scope="module")
+def manual(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SearchService]:
+    """Index a manual of many short chapters, and a template that has common words."""
+    workspace = tmp_path_factory.mktemp("manual") / "workspace"
+    workspace.mkdir()
+    things = "socket timer cache queue ledger parser router filter mirror bucket".split()
+    deeds = "opened closed flushed copied merged locked split counted".split()
+    for thing in things:
+        chapters = [f"# {thing.title()} {deed}\n\nA {thing} is {deed} by its owner at noon.\n" for deed in deeds]
+        (workspace / f"{thing}.md").write_text("\n".join(chapters))
+    (workspace / "template.md").write_text("# Report\n\nThanks! Tell us what did not work, and what you use.\n")
+    (workspace / "redirects.md").write_text("# Redirects\n\nA redirect is followed at most twenty times.\n")
+    with search_with(workspace, None) as opened:
+        opened.index([workspace])
+        yield opened
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "thanks, bye",
+        "thanks",
+        "that did not work",
+        "which database do we use",
+        "how do I resize the report",
+        "tell me what you want",
+        "how are you?",
+        "use a table",
+    ],
+)
+def test_by_words_what_shares_a_word_by_chance_is_no_answer(manual: SearchService, message: str) -> None:
+    found = manual.find(message)
+
+    assert not found.answers
+    assert found.mode == "lexical"
+
+
+@pytest.mark.parametrize(
+    ("question", "path"),
+    [
+        ("when is a socket opened", "socket.md"),
+        ("the owner of a locked queue", "queue.md"),
+        ("how do redirects work", "redirects.md"),
+        ("redirects", "redirects.md"),
+        ("Parser split", "parser.md"),
+    ],
+)
+def test_by_words_what_has_the_words_or_the_name_answers(manual: SearchService, question: str, path: str) -> None:
+    found = manual.find(question)
+
+    assert found.answers
+    assert paths(found)[0] == path
+
+
+def test_by_words_a_question_without_spaces_is_as_many_words_as_it_has_pairs(tmp_path: Path) -> None:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    for number in range(30):
+        (workspace / f"{number}.md").write_text(f"# 第{number}章\n\n天気は晴れです。\n")
+    (workspace / "search.md").write_text("全文検索エンジンの設定を変更します。\n")
+    with search_with(workspace, None) as opened:
+        opened.index([workspace])
+        found = opened.find("検索エンジンの設定")
+
+    assert found.answers
+    assert paths(found)[0] == "search.md"

@@ -141,7 +141,7 @@ def test_a_score_is_explained_by_its_parts() -> None:
 
 
 def sure(*candidates: Candidate, chunks: int = 1_000, terms: int = 3) -> float:
-    return confidence(fuse(candidates, terms), candidates, chunks)
+    return confidence(fuse(candidates, terms), candidates, chunks, terms)
 
 
 def test_nothing_is_no_answer() -> None:
@@ -164,13 +164,24 @@ def test_for_a_question_less_evidence_is_enough() -> None:
     candidates = [Candidate(1, 0.5, near(0.28))]
     ranked = fuse(candidates, 3)
 
-    assert confidence(ranked, candidates, 1_000) < 1 < confidence(ranked, candidates, 1_000, asked=True)
+    assert confidence(ranked, candidates, 1_000, 3) < 1 < confidence(ranked, candidates, 1_000, 3, asked=True)
 
 
-def test_without_vectors_a_good_part_of_the_words_is_an_answer() -> None:
-    assert sure(Candidate(1, 0.5), terms=1) > 1
-    assert sure(Candidate(1, 0.5), terms=10) < 1
-    assert sure(Candidate(1, 0.2), terms=1) < 1
+def test_without_vectors_an_answer_explains_several_words_the_more_the_larger_the_index_is() -> None:
+    assert sure(Candidate(1, 1.6)) > 1 > sure(Candidate(1, 1.4))
+    assert sure(Candidate(1, 1.6), chunks=10_000) < 1
+    assert sure(Candidate(1, 0.5), chunks=4) > 1
+
+
+def test_without_vectors_a_rare_word_that_counts_for_several_is_one_word() -> None:
+    assert sure(Candidate(1, 5.0), terms=1) < 1 < sure(Candidate(1, 5.0), terms=2)
+
+
+def test_without_vectors_a_question_needs_as_many_words_as_a_message() -> None:
+    candidates = [Candidate(1, 1.5)]
+    ranked = fuse(candidates, 3)
+
+    assert confidence(ranked, candidates, 1_000, 3, asked=True) == confidence(ranked, candidates, 1_000, 3) < 1
 
 
 # Several documents

@@ -18,7 +18,7 @@ from promptuary.memory.memory import ADDRESS, Memory
 from promptuary.memory.recall.digest import is_external
 from promptuary.memory.recall.freshness import age_in_days
 from promptuary.memory.recall.note_blocks import note_source
-from promptuary.memory.recall.search import answering
+from promptuary.memory.recall.search import asked_for
 from promptuary.references.completion.menu import NoteLine
 from promptuary.references.resolve_context import NotesFound
 
@@ -39,7 +39,7 @@ def attached(memory: TurnMemory, value: str) -> NotesFound:
     if _is_name(value):
         raise SourceError(Code.NOT_FOUND, f"there is no note {value[:80]!r}; {_LIST}")
     found = memory.find(value, limit=MOST_NOTES)
-    notes = [memory.exact(hit.header.id) for hit in answering(found, MOST_NOTES)]
+    notes = [memory.exact(hit.header.id) for hit in asked_for(found, MOST_NOTES)]
     sources = [_source(one, memory) for one in notes if one is not None]
     if not sources:
         raise SourceError(Code.NO_MATCH, f"no note answers {value[:80]!r}; try other words: {_LIST}")

@@ -2,14 +2,18 @@
 
 A note is found once, by its best chunk. Being pinned or recent adds a little: notes whose scores differ by more than a
 twentieth of the best keep their order, so neither can lift a note that does not match above one that does.
+
+A message may name several notes, each by a word that says little about the whole message: the best hit for each name is
+an answer, however much of the message it leaves unexplained.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from promptuary.core import query as language
 from promptuary.core.notes import Audience, MemoryResult, NoteHeader, NoteHit, NoteKind, NoteScope
-from promptuary.core.search import Filters, Hit, SearchQuery
+from promptuary.core.search import Filters, Hit, SearchQuery, Words
 from promptuary.memory.recall.freshness import age_in_days
 from promptuary.memory.recall.index import NoteIndex, folders, key_at
 from promptuary.memory.secret_texts import without_secrets
@@ -23,6 +27,12 @@ _BOUND: Final = 0.05
 _PINNED: Final = 0.6
 _HALF_LIFE: Final = 30.0
 """The half-life of recency, in days."""
+_ASKED: Final = 0.2
+"""The share of the words that a note explains if a person asks for notes by words."""
+_FEW: Final = 2
+"""A word that more notes have is the name of none of them."""
+_FEW_NAMED: Final = 5
+"""The same for a word that is spelled as a name: then the best of these notes is meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +66,25 @@ def search_notes(query: NoteQuery, index: NoteIndex) -> MemoryResult:
     """Return the notes that match ``query`` best, as far as they are indexed. A damaged index is rebuilt first."""
     limit = max(query.limit, MOST) if query.limit > 0 else 0
     answer = answered(SearchQuery(query.text, limit, query.filters, query.lexical_only), index, "notes")
-    notes = with_priors(_one_a_note(answer.found.hits, query, index), index.notes.clock())
+    hits = _one_a_note(answer.found.hits, query, index)
+    notes = with_priors(with_names(hits, query.text), index.notes.clock())
     return MemoryResult(notes[: max(0, query.limit)], answer.mode, answer.confidence, answer.remarks)
 
 
 def answering(found: MemoryResult, most: int) -> list[NoteHit]:
     """Return the notes that answer, at most ``most``: none unless the best one probably answers."""
     return list(found.near[:most])
+
+
+def asked_for(found: MemoryResult, most: int) -> list[NoteHit]:
+    """Return the notes for words with which a person asks for notes: those that answer, else the best by these words.
+
+    Two words that are asked for are found by one of them; in a message, that would be chance.
+    """
+    if (answers := answering(found, most)) or found.mode != "lexical":
+        return answers
+    best = max((hit.score for hit in found.hits), default=0.0)
+    return [hit for hit in found.hits if 2 * hit.score >= best and hit.why.share >= _ASKED][:most]
 
 
 def _one_a_note(hits: Sequence[Hit], query: NoteQuery, index: NoteIndex) -> list[NoteHit]:
@@ -74,6 +96,28 @@ def _one_a_note(hits: Sequence[Hit], query: NoteQuery, index: NoteIndex) -> list
         for one, hit in found
         if one is not None and query.wants(one)
     ]
+
+
+def with_names(hits: Sequence[NoteHit], text: str) -> list[NoteHit]:
+    """Return the hits, the best first, and mark those that ``text`` names.
+
+    A name is a word that few notes have. One that is spelled as a name counts, and so do several for different notes if
+    most words are such names: otherwise, a rare word is in one of many notes by chance.
+    """
+    terms = language.parse(language.unquoted(text)).terms
+    having: dict[str, list[int]] = {}
+    for place, hit in enumerate(hits):
+        for term in language.matched(Words(terms), f"{hit.header.title}\n{hit.text}"):
+            having.setdefault(term, []).append(place)
+    first = {term: places[0] for term, places in having.items() if len(places) <= _FEW}
+    named = {
+        places[0]
+        for term, places in having.items()
+        if len(places) <= _FEW_NAMED and language.is_spelled_as_name(term, text)
+    }
+    if len(set(first.values())) > 1 and 2 * len(first) > len(terms):
+        named.update(first.values())
+    return [replace(hit, named=place in named) for place, hit in enumerate(hits)]
 
 
 def with_priors(hits: Sequence[NoteHit], now: str) -> list[NoteHit]:

@@ -1,10 +1,10 @@
-"""Chooses the notes that a message needs: by a model that reads their headers, or by the ranking of the search.
+"""Chooses the notes that a message needs: by a model that reads about them, or by the ranking of the search.
 
-The model sees headers and answers with ids; only ids that it was shown count. The local ranking needs no model, is the
+The model sees headers with a line of each text, and answers with ids; only ids that it was shown count. The local ranking needs no model, is the
 default, and takes over whenever the model is missing, wrong or late.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -16,7 +16,7 @@ from promptuary.core.ports.models import ChatModel
 from promptuary.core.search import Why
 from promptuary.core.text import one_line
 from promptuary.memory.recall.search import NoteQuery, answering
-from promptuary.memory.recall.visible import VisibleNotes
+from promptuary.memory.recall.visible import VisibleNotes, key_of
 
 RecallMode = Literal["hybrid_async", "legacy_blocking"]
 """Whether a turn uses what is selected by the time its prompt is built, or waits for the selection."""
@@ -91,28 +91,37 @@ class Selector:
         """Return the notes that the model chooses. Raises whatever the model raises, or ``ModelAnswerError``."""
         if self._model is None:
             raise AssertionError("there is no model to ask")
-        newest = await concurrency.run(lambda: self._notes.newest(_NEWEST))
-        offered = {hit.header.id: hit for hit in reversed(found.hits)}
-        for header in newest:
-            offered.setdefault(header.id, NoteHit(header, "", 0.0, Why()))
+        offered = {hit.header.id: (hit, hit.text) for hit in reversed(found.hits)}
+        for header, text in await concurrency.run(lambda: self._newest(offered)):
+            offered[header.id] = NoteHit(header, "", 0.0, Why()), text
         if not offered:
             return []
-        asked = question(self.policy.prompt or PROMPT, words, [hit.header for hit in offered.values()])
+        listed = [_described(hit.header, text) for hit, text in offered.values()]
+        asked = question(self.policy.prompt or PROMPT, words, listed)
         answer = await complete_json(self._model, asked, _SCHEMA, max_tokens=_ANSWER_TOKENS)
         ids = dict.fromkeys(one for one in answer["ids"] if one in offered)
-        return [offered[one] for one in ids][: self.policy.most]
+        return [offered[one][0] for one in ids][: self.policy.most]
+
+    def _newest(self, known: Collection[str]) -> list[tuple[NoteHeader, str]]:
+        """Return the pinned and newest notes whose ids are not ``known``, and their texts."""
+        newest = [(one, self._notes.read(key_of(one))) for one in self._notes.newest(_NEWEST) if one.id not in known]
+        return [(header, note.body) for header, note in newest if note is not None]
 
 
-def question(prompt: str, words: str, headers: Sequence[NoteHeader]) -> list[Message]:
-    """Return the prompt that asks a model which of these notes help with a message."""
-    listed = "\n".join(f"{header.id}: {_described(header)}" for header in headers)
+def question(prompt: str, words: str, listed: Sequence[str]) -> list[Message]:
+    """Return the prompt that asks a model which of the ``listed`` notes help with a message."""
+    notes = "\n".join(listed)
     return [
         {"role": "system", "content": prompt},
-        {"role": "user", "content": f"Notes:\n{listed}\n\nMessage:\n{words[:_LONGEST_MESSAGE]}"},
+        {"role": "user", "content": f"Notes:\n{notes}\n\nMessage:\n{words[:_LONGEST_MESSAGE]}"},
     ]
 
 
-def _described(header: NoteHeader) -> str:
+def _described(header: NoteHeader, text: str) -> str:
+    """Return a note as one line: its header, and the first line of its text that says more than the title."""
     tags = f" [{', '.join(header.tags)}]" if header.tags else ""
     summary = f" - {header.summary}" if header.summary else ""
-    return one_line(f"({header.kind}) {header.title}{tags}{summary}")[:_LONGEST_LINE]
+    said = one_line(f"{header.id}: ({header.kind}) {header.title}{tags}{summary}")[:_LONGEST_LINE]
+    lines = (" ".join(line.split()).lstrip("# ") for line in text.splitlines())
+    more = next((line for line in lines if line and line.casefold() != header.title.casefold()), "")
+    return f"{said} | {one_line(more)[:_LONGEST_LINE]}" if more else said
