@@ -87,6 +87,8 @@ def measured(collection: Collection, others: Sequence[str], cache: Path) -> Resu
             # So that a search need not look at every file whether it has changed.
             promptuary._core.search().watcher()
             _rank(result, promptuary, corpus)
+            if corpus is not collection.corpora[0]:
+                continue
             result.absent += [_sure(_find(promptuary, one)) for one in (*absent, *others)]
             words = [text for message in messages() if (text := unquoted(asked(message))).strip()]
             result.nothing += [_sure(_find(promptuary, one)) for one in words]
