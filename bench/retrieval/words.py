@@ -168,7 +168,7 @@ def _texts(folder: Path) -> dict[str, str]:
 def foreign(name: str, sets: Sequence[Collection]) -> list[str]:
     """Return questions of sets that are about something else, spread evenly over all of them."""
     others = [one for one in sets if one.name in ABOUT and ABOUT[one.name] != ABOUT.get(name)]
-    every = [list(corpus.questions.values()) for one in others for corpus in one.corpora]
+    every = [[text for corpus in one.corpora for text in corpus.questions.values()] for one in others]
     if not every:
         return []
     places = [(each % len(every), each // len(every)) for each in range(FOREIGN)]

@@ -93,6 +93,4 @@ def test_a_model_whose_cosines_range_less_ranks_and_answers_the_same(
 
     assert {one.chunk: one.score for one in ranked} == pytest.approx({one.chunk: one.score for one in expected})
     in_order = [next(one for one in ranked if one.chunk == each.chunk) for each in expected]
-    assert confidence(in_order, others, 1_000, 3) == pytest.approx(
-        confidence(expected, candidates, 1_000, 3), abs=1e-9
-    )
+    assert confidence(in_order, others, 1_000, 3) == pytest.approx(confidence(expected, candidates, 1_000, 3), abs=1e-9)

@@ -107,7 +107,9 @@ class Searching:
         if hint.event and (others := language.parse(hint.rest)):
             # The name of the event says nothing about what came before or after it.
             words, query = self.index.respelled(others), replace(query, text=hint.rest)
-        defined = self._defined(query.text) if not words.phrases else _Defined()
+        # A pasted report has names of many things, and is not a search for one of them.
+        is_pasted = len(words.terms) > language.LONG
+        defined = _Defined() if words.phrases or is_pasted else self._defined(query.text)
         candidates = self._with_defined(self.candidates(query.text, words), defined)
         ranked: Sequence[Ranked] = fuse(candidates, len(words), scale=self.scale)
         asked = len(words) >= _QUESTION and language.is_question(query.text)

@@ -52,10 +52,11 @@ class Weights:
 
     ``answer`` and ``chat_answer`` are the least evidence of an answer, among a thousand chunks; ``word_evidence`` is
     what one word adds to its meaning. ``asked`` is the share of this that is enough for a question, which is seldom
-    small talk. Where only words are compared, an answer explains ``least_words``, asked or not: a question that nothing
-    answers shares as many words with the nearest text as small talk does. ``luck`` is by which part all these grow with
-    each power of e in the number of chunks. ``again`` is what a further chunk of the same document loses, and
-    ``in_time`` what a chunk from the time that the query names gains, as a part of the best score.
+    small talk. Where only words are compared, an answer explains ``least_words``, asked or not, and ``least_share`` of
+    all words: a question that nothing answers shares as many words with the nearest text as small talk does, and a
+    pasted page shares some with every text. ``luck`` is by which part all these grow with each power of e in the number
+    of chunks. ``again`` is what a further chunk of the same document loses, and ``in_time`` what a chunk from the time
+    that the query names gains, as a part of the best score.
     """
 
     words: float = 0.06
@@ -72,6 +73,7 @@ class Weights:
     chat_answer: float = 0.38
     word_evidence: float = 0.15
     least_words: float = 1.55
+    least_share: float = 0.1
     luck: float = 0.13
     asked: float = 0.7
     again: float = 0.01
@@ -173,7 +175,8 @@ def confidence(
     # A rare word may count for several: that is still evidence of only one word.
     words = min(float(terms), max((one.lexical or 0.0 for one in first), default=0.0))
     if meaning is None:
-        return words / (weights.least_words * luck(max(_FEWEST_BY_WORDS, chunks), weights))
+        enough = min(words / weights.least_words, words / max(1, terms) / weights.least_share)
+        return enough / luck(max(_FEWEST_BY_WORDS, chunks), weights)
     chance = luck(max(FEWEST, chunks), weights) * (weights.asked if asked else 1)
     chats = _blur(candidates, 0, weights).chats
     needed = weights.answer + (weights.chat_answer - weights.answer) * chats

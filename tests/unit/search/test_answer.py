@@ -420,8 +420,8 @@ def manual(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SearchService]:
     """Index a manual of many short chapters, and a template that has common words."""
     workspace = tmp_path_factory.mktemp("manual") / "workspace"
     workspace.mkdir()
-    things = "socket timer cache queue ledger parser router filter mirror bucket".split()
-    deeds = "opened closed flushed copied merged locked split counted".split()
+    things = ["socket", "timer", "cache", "queue", "ledger", "parser", "router", "filter", "mirror", "bucket"]
+    deeds = ["opened", "closed", "flushed", "copied", "merged", "locked", "split", "counted"]
     for thing in things:
         chapters = [f"# {thing.title()} {deed}\n\nA {thing} is {deed} by its owner at noon.\n" for deed in deeds]
         (workspace / f"{thing}.md").write_text("\n".join(chapters))

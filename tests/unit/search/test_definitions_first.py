@@ -65,6 +65,20 @@ def test_among_other_words_it_stands_before_the_code_that_uses_it(project: Path)
     assert code[0] == "app/store.py"
 
 
+def test_in_a_pasted_report_the_names_of_other_things_put_nothing_first(files: Files) -> None:
+    report = (
+        "socket.error is not wrapped: a connection that the peer resets while the content streams in chunks raises "
+        "through iterators, adapters and sessions; expected is our own exception for broken decoding of payloads"
+    )
+    adapter = f"def stream(chunks):\n    # {report}\n    return list(chunks)\n"
+    project = files({"src/socket.py": "class error:\n    raises = 'chunks'\n", "src/adapter.py": adapter} | CALLERS)
+    with search_with(project) as search:
+        search.index([project])
+        hits = search.find(report).hits
+
+    assert hits[0].path == "src/adapter.py"
+
+
 @pytest.mark.parametrize(
     ("query", "names"),
     [

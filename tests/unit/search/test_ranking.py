@@ -177,6 +177,10 @@ def test_without_vectors_a_rare_word_that_counts_for_several_is_one_word() -> No
     assert sure(Candidate(1, 5.0), terms=1) < 1 < sure(Candidate(1, 5.0), terms=2)
 
 
+def test_without_vectors_a_few_of_very_many_words_are_no_answer() -> None:
+    assert sure(Candidate(1, 3.0), terms=60) < 1 < sure(Candidate(1, 3.0), terms=20)
+
+
 def test_without_vectors_a_question_needs_as_many_words_as_a_message() -> None:
     candidates = [Candidate(1, 1.5)]
     ranked = fuse(candidates, 3)

@@ -1,7 +1,7 @@
 """Chooses the notes that a message needs: by a model that reads about them, or by the ranking of the search.
 
-The model sees headers with a line of each text, and answers with ids; only ids that it was shown count. The local ranking needs no model, is the
-default, and takes over whenever the model is missing, wrong or late.
+The model sees headers with a line of each text, and answers with ids; only ids that it was shown count. The local
+ranking needs no model, is the default, and takes over whenever the model is missing, wrong or late.
 """
 
 from collections.abc import Callable, Collection, Sequence
