@@ -16,6 +16,7 @@ from promptuary import Promptuary as AsyncPromptuary
 from promptuary.blocking import Promptuary
 from promptuary.cli.main import main
 from promptuary.core.errors import ConflictError, ForeignStateError, StateReplacedError
+from promptuary.storage.sqlite.state import SqliteState
 from promptuary.workspace.git.repository import Repository
 from tests.conftest import Files, git
 
@@ -162,18 +163,27 @@ def test_adopting_is_in_the_library_too(clone: Path) -> None:
     assert asyncio.run(adopt()) == 1
 
 
-def test_a_database_of_an_earlier_version_is_taken_over_once_with_a_note(tmp_path: Path) -> None:
+def test_a_database_that_names_no_owner_is_not_used_before_it_is_adopted(tmp_path: Path) -> None:
+    """An archive could bring one from which somebody removed the name."""
     database = with_thread(tmp_path)
     with closing(sqlite3.connect(database)) as raw:
         raw.execute("DELETE FROM binding")
         raw.commit()
 
-    notes = []
-    for _ in range(2):
-        with Promptuary.open(tmp_path, exact=True) as p:
-            assert "hello" in repr(p.threads.history())
-            notes.append([note for note in p.notes if "earlier version" in note])
-    assert [len(one) for one in notes] == [1, 0]
+    with pytest.raises(ForeignStateError, match="run `promptuary adopt`"):
+        history(tmp_path)
+    with Promptuary.open(tmp_path, exact=True) as p:
+        p.adopt()
+    assert "hello" in history(tmp_path)
+
+
+def test_a_database_that_was_never_used_is_taken(tmp_path: Path) -> None:
+    """A process was killed after it made the database and before it bound it."""
+    (tmp_path / ".promptuary").mkdir()
+    SqliteState(tmp_path / ".promptuary" / "state.db").close()
+
+    with_thread(tmp_path)
+    assert "hello" in history(tmp_path)
 
 
 def test_but_not_if_git_tracks_it(clone: Path) -> None:
@@ -322,15 +332,15 @@ def test_where_there_is_no_database_nothing_is_adopted(tmp_path: Path, capsys: p
 
 
 @pytest.mark.parametrize("command", [["thread", "list"], ["context", "list"], ["expand", "--thread", "t", "hi"]])
-def test_the_command_line_prints_that_a_database_was_taken_over(
+def test_the_command_line_says_what_to_do_about_a_database_that_names_no_owner(
     tmp_path: Path, command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with closing(sqlite3.connect(with_thread(tmp_path))) as raw:
         raw.execute("DELETE FROM binding")
         raw.commit()
-    main([*command, "--workspace", str(tmp_path)])
 
-    assert "made by an earlier version; from now on it belongs to you" in capsys.readouterr().err
+    assert main([*command, "--workspace", str(tmp_path)]) == 2
+    assert "run `promptuary adopt`" in capsys.readouterr().err
 
 
 def test_with_another_state_folder_the_advice_is_to_use_the_same_one(

@@ -251,7 +251,8 @@ class NoteChange:
     """An entry of the journal. ``text`` is the file after the change, ``None`` where it is gone or forgotten.
 
     ``number`` counts up in one journal and is 0 before the change is recorded. ``actor`` is who did it, as
-    ``user/agent``, or ``HAND`` for what was found changed on disk.
+    ``user/agent``, or ``HAND`` for what was found changed on disk. ``trust`` says whose words the note held then;
+    ``None``: the text does, since an earlier version recorded it.
     """
 
     note: str
@@ -264,6 +265,7 @@ class NoteChange:
     reason: str = ""
     before: str = ""
     number: int = 0
+    trust: NoteTrust | None = None
 
 
 class NoteStamp(NamedTuple):

@@ -17,6 +17,7 @@ from promptuary.core.ports.notes import NoteFilter
 from promptuary.memory.files.note_file import as_text, claimed_owner, owner_label
 from promptuary.memory.forget import Oblivion, finish
 from promptuary.memory.memory import Memory
+from promptuary.memory.notebook.by_hand import is_page
 from promptuary.memory.notebook.notebook import Notebook
 from promptuary.memory.notebook.standing import SAME_ID
 
@@ -74,7 +75,8 @@ def _of_files(notebook: Notebook) -> Iterator[Finding]:
     for header in shown.values():
         doubled = header.problem == SAME_ID
         code: FindingCode = "DUPLICATE_ID" if doubled else "UNADOPTED"
-        said = "its id is that of another note" if doubled else f"nobody here wrote this {header.audience} note"
+        said = f"nobody here wrote this {header.audience} {'list' if is_page(header.path) else 'note'}"
+        said = "its id is that of another note" if doubled else said
         yield Finding(
             code, said, _place(notebook, header.path), f"`promptuary memory adopt {header.id}` takes it over."
         )

@@ -92,7 +92,7 @@ class Memory:
         self._roots, self._principal, self._clock = roots, principal, clock
         self.pages = pages
         """Returns the pages of a notebook."""
-        self.visible = VisibleNotes(roots.views(), self._read, self._page_texts, clock)
+        self.visible = VisibleNotes(roots.views(), self._read, self._page_texts, clock, self._count_waiting)
         self.search = open_search(self.visible)
         self._lock = threading.Lock()
         self._upkeep: concurrency.Task[None] | None = None
@@ -339,12 +339,21 @@ class Memory:
     # Unadopted notes
 
     def unadopted(self) -> Sequence[NoteHeader]:
-        """Return the notes that were added by hand, by a clone or from a lost database, and wait for ``adopt``."""
+        """Return the notes that wait for ``adopt``: nobody here wrote them, or an agent did and nobody confirmed them.
+
+        The first came with a folder, by hand, or outlived their database.
+        """
         self.refresh(wait=True)
-        return [header for one in self._roots.existing() for header in one.unadopted()]
+        return [header for one in self._roots.existing() for header in (*one.unadopted(), *one.unconfirmed())]
+
+    def _count_waiting(self) -> int:
+        return sum(len(one.unadopted()) for one in self._roots.existing())
 
     def adopt(self, keys: Collection[str] = ()) -> Sequence[NoteHeader]:
-        """Take over unadopted notes as one's own, by id or path, or all of them; return them."""
+        """Take over notes as one's own words, by id or path, or all that wait; return them.
+
+        Also one that an agent wrote: this confirms it.
+        """
         taken = [header for one in self._roots.existing() for header in one.adopt(keys)]
         missing = {key for key in keys if not any(key in (one.id, one.path) for one in taken)}
         if missing:

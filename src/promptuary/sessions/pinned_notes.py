@@ -103,7 +103,8 @@ class PinnedNotes(NoteView):
         found = [one for one in self._view.changes(note) if one.rev == rev and one.text is not None]
         if not found or found[-1].text is None:
             return None
-        standing = Standing(self._scope, None if now is None else now.owner, now is not None and now.external, note)
+        external = now is not None and now.external
+        standing = Standing(self._scope, None if now is None else now.owner, external, note, found[-1].trust)
         past = read_note(as_bytes(found[-1].text), found[-1].path, standing)
         if past.header.rev != rev:
             return None

@@ -5,7 +5,7 @@ A change is made on copies, which replace the originals at the end, so a change 
 
 import itertools
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Self
@@ -132,16 +132,17 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class _NoteTables:
-    """The content of a journal: files by path, changes in order, owners by note."""
+    """The content of a journal: files by path, changes in order, owners by note, and files that were there before."""
 
     rows: dict[str, _Row]
     changes: list[NoteChange]
     owners: dict[str, Owner]
     numbers: Iterator[int]
+    brought: set[str]
 
     def copy(self) -> Self:
         """Return a copy that can be changed without changing this one."""
-        return type(self)(self.rows.copy(), self.changes.copy(), self.owners.copy(), self.numbers)
+        return type(self)(self.rows.copy(), self.changes.copy(), self.owners.copy(), self.numbers, self.brought.copy())
 
     def of_note(self, note: str) -> list[NoteChange]:
         """Return the changes of a note, the oldest first."""
@@ -154,11 +155,11 @@ class _NoteTables:
 
 
 class InMemoryNoteJournal:
-    """A ``NoteJournal`` in dictionaries."""
+    """A ``NoteJournal`` in dictionaries. ``brought`` are the files that were there before it."""
 
-    def __init__(self) -> None:
+    def __init__(self, brought: Collection[str] = ()) -> None:
         self._lock = threading.Lock()
-        self.tables = _NoteTables({}, [], {}, itertools.count(1))
+        self.tables = _NoteTables({}, [], {}, itertools.count(1), set(brought))
 
     def view(self, owner: Owner) -> "InMemoryNoteView":
         """Return what ``owner`` may see."""
@@ -167,7 +168,7 @@ class InMemoryNoteJournal:
     def files(self) -> Mapping[str, KnownFile]:
         """Return every file that is known, by path."""
         return {
-            path: KnownFile(path, row.header.id, row.header.rev, row.stamp, row.is_recorded)
+            path: KnownFile(path, row.header.id, row.header.rev, row.stamp, row.is_recorded, row.header.trust)
             for path, row in self.tables.rows.items()
         }
 
@@ -188,6 +189,15 @@ class InMemoryNoteJournal:
     def is_recorded(self, note: str, rev: str) -> bool:
         """Return whether this exact content of a note was written here, or adopted."""
         return any(one.rev == rev for one in self.tables.of_note(note))
+
+    def is_brought(self, path: str) -> bool:
+        """Return whether a file was there before this journal, and nobody adopted it."""
+        return path in self.tables.brought
+
+    def adopt_file(self, path: str) -> None:
+        """Record that a file that was here before this journal is the person's."""
+        with self._lock:
+            self.tables.brought.discard(path)
 
     def record(self, changes: Sequence[tuple[NoteChange, NoteHeader | None, NoteStamp | None]]) -> Sequence[int]:
         """Store changes with the current state of the notes, atomically, and return their numbers."""
@@ -293,6 +303,7 @@ def _record(tables: _NoteTables, change: NoteChange, header: NoteHeader | None, 
     if header is not None and stamp is not None:
         has_reader = header.audience == "shared" or holder is not None
         tables.rows[header.path] = _Row(replace(header, owner=holder), stamp, has_reader, is_recorded=True)
+        tables.brought.discard(header.path)
     number = next(tables.numbers)
     tables.changes.append(replace(change, number=number))
     return number

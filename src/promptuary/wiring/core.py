@@ -187,7 +187,7 @@ class Core:
             if self._state is not None:
                 self.notes.append("the database of the workspace was removed or replaced; a new one is used")
                 self._close_state()
-            self._state = open_state(self._workspace, self.notes.append)
+            self._state = open_state(self._workspace)
             return self._state
 
     def renew(self) -> None:

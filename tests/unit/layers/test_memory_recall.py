@@ -504,7 +504,9 @@ def test_by_default_a_turn_does_not_wait_for_the_model_and_five_notes_are_recall
 
 def test_a_note_that_was_made_by_hand_a_moment_ago_is_recalled(tmp_path: Path) -> None:
     place = tmp_path / ".promptuary" / "memory" / "agents" / "default" / "private" / "project"
-    place.mkdir(parents=True)
+    with Promptuary.open(tmp_path, exact=True, embedder="none") as p:
+        p.threads.prepare("Hello")  # the folder is known before the note
+    place.mkdir(parents=True, exist_ok=True)
     (place / "raven.md").write_text("# Raven\n\nThe raven of the tower is called Merlina.\n")
     with Promptuary.open(tmp_path, exact=True, embedder="none") as p:
         turn = p.threads.prepare("What is the raven of the tower called?")

@@ -247,7 +247,7 @@ def test_a_note_is_private_unless_somebody_says_otherwise(p: Promptuary, text: s
 def test_the_age_of_a_note_is_what_it_says_and_not_what_the_disk_says(p: Promptuary) -> None:
     """W15: a clone or a copy made every note new."""
     place = notes(p) / "private" / "project"
-    place.mkdir(parents=True)
+    p.memory.write("Ravens eat bread.", kind="project")  # the folder is known before the note
     text = "---\ntitle: Raven\ncreated_at: 2020-01-01\n---\nThe raven of the tower is called Merlina.\n"
     (place / "x.md").write_text(text)
     os.utime(place / "x.md")

@@ -46,7 +46,7 @@ def _marks(header: NoteHeader, now: str) -> Iterator[str]:
         yield f"({header.status})"
     if now and not valid_at(header, now):
         yield "(not valid yet)" if header.valid_from > now else "(expired)"
-    if header.external:
+    if header.trust == "external":
         yield "(external)"
 
 

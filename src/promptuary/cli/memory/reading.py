@@ -32,6 +32,7 @@ from promptuary.core.json import (
 from promptuary.core.notes import STATUSES, MemoryResult, Note, NoteHit
 from promptuary.core.search import note_text
 from promptuary.core.text import one_line
+from promptuary.memory.recall.digest import they_wait
 
 _INDENT = "   "
 
@@ -76,6 +77,8 @@ def list_notes(promptuary: Promptuary, options: argparse.Namespace) -> int:
         say("not all notes are listed: their files are still being read; try again soon", quiet=options.quiet)
     elif not listed.headers:
         say(_why_none(promptuary, is_filtered=bool(wanted) or options.as_of is not None), quiet=options.quiet)
+    elif waiting := [one for one in promptuary.memory.unadopted() if one.owner is None]:
+        say(they_wait(len(waiting)), quiet=options.quiet)
     return DONE if listed.headers else NOTHING
 
 
@@ -83,7 +86,7 @@ def _why_none(promptuary: Promptuary, *, is_filtered: bool) -> str:
     if is_filtered and promptuary.memory.list(limit=1).headers:
         return "no note matches the filters; relax them"
     if waiting := promptuary.memory.unadopted():
-        return f"no notes yet, but {len(waiting):,} unadopted: promptuary memory adopt lists them"
+        return f"no notes yet, but {they_wait(len(waiting))}"
     if promptuary.memory.list(limit=0, statuses=STATUSES).total:
         return "no active notes; promptuary memory list --status all lists the others"
     if "{thread}" in promptuary.settings.memory_folder:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from promptuary.core.notes import NoteChange, NoteHeader, NoteStamp
+from promptuary.core.notes import NoteChange, NoteHeader, NoteStamp, NoteTrust
 from promptuary.core.principals import Owner
 
 
@@ -89,13 +89,17 @@ class NoteFiles(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """A file as the journal last saw it; ``recorded``: this exact content was written here, or adopted."""
+    """A file as the journal last saw it; ``recorded``: this exact content was written here, or adopted.
+
+    ``trust`` says whose words it holds: only the journal does, whatever the file says.
+    """
 
     path: str
     note: str
     rev: str
     stamp: NoteStamp
     recorded: bool
+    trust: NoteTrust
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +176,14 @@ class NoteJournal(Protocol):
 
     def is_recorded(self, note: str, rev: str) -> bool:
         """Return whether this exact content of a note was written here, or adopted."""
+        ...
+
+    def is_brought(self, path: str) -> bool:
+        """Return whether a file was in the folder before this journal, and nobody adopted it: it may be anybody's."""
+        ...
+
+    def adopt_file(self, path: str) -> None:
+        """Record that a file that was here before this journal is the person's; ``record`` does so for a note."""
         ...
 
     def record(self, changes: Sequence[tuple[NoteChange, NoteHeader | None, NoteStamp | None]]) -> Sequence[int]:

@@ -25,7 +25,7 @@ _TITLES: Final[dict[Audience, str]] = {
     "private": "# Private notes\n\nOnly you see these. What you write outside of the list is kept.\n",
     "shared": "# Shared notes\n\nEverybody who works here sees these. What you write outside of the list is kept.\n",
 }
-STANDARD_TEXTS: Final = frozenset(text.strip() for text in _TITLES.values())
+_STANDARD_TEXTS: Final = frozenset(text.strip() for text in _TITLES.values())
 """The initial text of a page."""
 _ESCAPES: Final = str.maketrans({char: f"\\{char}" for char in "\\`*_[]"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
 
@@ -63,6 +63,12 @@ def human_text(page: str) -> str:
         kept += lines[at:start]
         at = end
     return "".join([*kept, *lines[at:]]).strip()
+
+
+def persons_text(page: str) -> str:
+    """Return the same, but nothing for a page that is as it was made."""
+    text = human_text(page)
+    return "" if text in _STANDARD_TEXTS else text
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[tuple[int, int]]:

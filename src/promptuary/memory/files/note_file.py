@@ -63,15 +63,17 @@ Choice = TypeVar("Choice", bound=str)
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What is decided outside a file: its id, its owner, and whether it came from elsewhere.
+    """What is decided outside a file: its id, its owner, whether it came from elsewhere, and whose words it holds.
 
-    Without an ``id``, the file's own is used.
+    Without an ``id``, the file's own is used. Without ``trust``, too: only for a file that this program wrote, or that
+    is the person's own.
     """
 
     scope: NoteScope
     owner: Owner | None = None
     external: bool = False
     id: str | None = None
+    trust: NoteTrust | None = None
 
 
 def rev_of(data: bytes) -> str:
@@ -136,7 +138,7 @@ def read_note(data: bytes, path: str, standing: Standing) -> Note:
         supersedes=_id(document, "supersedes"),
         pinned=_line(document, "pinned").lower() in {"true", "yes", "on", "1"},
         confidence=_confidence(document),
-        trust="external" if standing.external else _choice(document, "trust", get_args(NoteTrust), "person"),
+        trust="external" if standing.external else standing.trust or _trust(document),
         external=standing.external,
         fingerprint=fingerprint(title, body),
         problem=document.problem or ("it is not UTF-8" if _is_broken(text) else ""),
@@ -185,6 +187,15 @@ def owner_label(owner: Owner) -> str:
 def claimed_owner(text: str) -> str:
     """Return the owner that a file names. Nothing relies on it."""
     return _line(parse(text), "owner")
+
+
+def claimed_trust(text: str) -> NoteTrust:
+    """Return whose words a file says that it holds."""
+    return _trust(parse(text))
+
+
+def _trust(document: NoteText) -> NoteTrust:
+    return _choice(document, "trust", get_args(NoteTrust), "person")
 
 
 def _checked(document: NoteText) -> bytes:

@@ -4,13 +4,13 @@
 actor; a file that nobody may see yet is recorded without history.
 """
 
-from collections.abc import Callable, Collection, Container, Mapping
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from promptuary.core.errors import NoteFileError
-from promptuary.core.notes import HAND, ChangeKind, NoteChange, NoteHeader, NoteScope, NoteStamp
+from promptuary.core.notes import HAND, ChangeKind, NoteChange, NoteHeader, NoteScope, NoteStamp, NoteTrust
 from promptuary.core.ports.notes import KnownFile, NoteFiles, NoteJournal
 from promptuary.core.principals import LOCAL_USER, Principal
 from promptuary.memory.files.note_file import as_bytes, as_text, rev_of
@@ -69,7 +69,7 @@ class HandChanges:
         changed = {
             path: stamp
             for path, stamp in on_disk.items()
-            if (paths is not None or path not in known or known[path].stamp != stamp) and not _is_page(path)
+            if (paths is not None or path not in known or known[path].stamp != stamp) and not is_page(path)
         }
         return Differing(changed, {path: one for path, one in known.items() if path not in on_disk}, known)
 
@@ -108,7 +108,11 @@ class HandChanges:
         actor = self._actor if one.verdict == "taken_over" else HAND
         kind, at, before = _KINDS[one.verdict], self._clock(), one.before or self._last(header)
         return (
-            NoteChange(header.id, kind, at, actor, rev_of(data), header.path, as_text(data), before=before),
+            NoteChange(
+                *(header.id, kind, at, actor, rev_of(data), header.path, as_text(data)),
+                before=before,
+                trust=header.trust,
+            ),
             header,
             stamp,
         )
@@ -139,9 +143,11 @@ class HandChanges:
             owner_of=self._journal.owner_of,
             is_recorded=self._journal.is_recorded,
             last_rev=self._last_rev,
+            trust_of=self.trust_of,
             elsewhere=elsewhere,
             forgotten=self._is_forgotten,
             tracked=tracked,
+            brought=self._journal.is_brought,
             own=self._files.is_own,
             alone=self.is_alone,
         )
@@ -150,9 +156,21 @@ class HandChanges:
         return note in self._journal.forgotten()
 
     def _last_rev(self, note: str) -> str:
-        holder = self._journal.owner_of(note)
-        changes = () if holder is None else self._journal.view(holder).changes(note)
+        changes = self._changes(note)
         return changes[-1].rev if changes else ""
+
+    def trust_of(self, note: str, rev: str) -> NoteTrust | None:
+        """Return whose words a revision of a note holds, or the last recorded one if that one is not recorded.
+
+        Returns ``None`` if only its text says it.
+        """
+        texts = [one for one in reversed(self._changes(note)) if one.text is not None]
+        found = next((one for one in texts if one.rev == rev), texts[0] if texts else None)
+        return None if found is None else found.trust
+
+    def _changes(self, note: str) -> Sequence[NoteChange]:
+        holder = self._journal.owner_of(note)
+        return () if holder is None else self._journal.view(holder).changes(note)
 
     def is_alone(self) -> bool:
         """Return whether the local user acts, and is the only principal that ever did."""
@@ -165,6 +183,6 @@ class HandChanges:
         return None
 
 
-def _is_page(path: str) -> bool:
+def is_page(path: str) -> bool:
     """Return whether a file is a list of notes rather than a note: it lies directly in the folder of its audience."""
     return path.count("/") == 1

@@ -12,7 +12,15 @@ from promptuary.core.errors import PromptuaryError
 from promptuary.core.notes import Note, NoteDraft, NoteTrust, note_path
 from promptuary.core.principals import Owner
 from promptuary.memory.files.front_matter import NewValue, parse
-from promptuary.memory.files.note_file import as_text, fingerprint, normal_time, owner_label, rewrite, write_new
+from promptuary.memory.files.note_file import (
+    as_text,
+    claimed_trust,
+    fingerprint,
+    normal_time,
+    owner_label,
+    rewrite,
+    write_new,
+)
 from promptuary.memory.notebook.defaults import audience_of, kind_of, title_of
 
 _LONGEST: Final[Mapping[str, int]] = {"title": 200, "summary": 500}
@@ -79,10 +87,11 @@ def changed_file(note: Note, draft: NoteDraft, writer: Writer) -> bytes:
     if draft.audience is not None and draft.audience != note.header.audience:
         values["audience"] = draft.audience
         values["owner"] = owner_label(writer.owner) if draft.audience == "private" else None
+    trust = trust_after(note, draft)
     if _says_something_else(note, draft):
-        values |= {"source": draft.source, "trust": _trust_after(note, draft)}
-    elif note.header.external:
-        values["trust"] = note.header.trust  # the file may claim otherwise: somebody else wrote it
+        values |= {"source": draft.source, "trust": trust}
+    elif trust != claimed_trust(note.text):
+        values["trust"] = trust  # only the journal says it: the file may claim otherwise
     same = rewrite(note.text, values, draft.content)
     if (changed := as_text(same)) == note.text:
         return same
@@ -110,10 +119,17 @@ def _says_something_else(note: Note, draft: NoteDraft) -> bool:
     return any(given is not None and given.strip() != now.strip() for given, now in texts)
 
 
-def _trust_after(note: Note, draft: NoteDraft) -> NoteTrust:
-    """Return the trust of a note whose text changes: at most that of the text that stays."""
+def trust_after(note: Note, draft: NoteDraft) -> NoteTrust:
+    """Return whose words a note holds after a change: it is trusted at most as much as the text that stays.
+
+    A person who writes the text of a note confirms it, also with the same words.
+    """
+    if draft.trust == "person" and draft.content is not None:
+        return "person"
+    if not _says_something_else(note, draft):
+        return note.header.trust
     content = draft.content is not None and draft.content.strip() != note.body.strip()
-    if content and (draft.trust == "person" or draft.title is not None):
+    if content and draft.title is not None:
         return draft.trust
     return max(draft.trust, note.header.trust, key=get_args(NoteTrust).index)
 

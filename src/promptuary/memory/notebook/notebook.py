@@ -8,11 +8,12 @@ changes that people made to them are recorded before a note is changed, and when
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from promptuary.core.errors import LockTimeoutError, NoteConflictError, PromptuaryError
 from promptuary.core.notes import (
+    AUDIENCES,
     HAND,
     KINDS,
     LEGACY_KINDS,
@@ -23,6 +24,7 @@ from promptuary.core.notes import (
     NoteHeader,
     NoteScope,
     NoteStamp,
+    NoteTrust,
     is_note_id,
     new_note_id,
     note_path,
@@ -30,20 +32,21 @@ from promptuary.core.notes import (
 from promptuary.core.ports.notes import NoteFiles, NoteFilter, NoteJournal, NoteView
 from promptuary.core.principals import LOCAL_USER, Owner, Principal
 from promptuary.memory.files.front_matter import parse
-from promptuary.memory.files.index_page import page_path
+from promptuary.memory.files.index_page import page_path, persons_text
 from promptuary.memory.files.note_file import (
     Standing,
     as_bytes,
     as_text,
     claimed_owner,
+    id_of_path,
     note_as,
     owner_label,
     read_note,
     rev_of,
     rewrite,
 )
-from promptuary.memory.notebook.by_hand import HandChanges, Tracked
-from promptuary.memory.notebook.drafting import Writer, changed_file, moved_path, new_file, title_after
+from promptuary.memory.notebook.by_hand import HandChanges, Tracked, is_page
+from promptuary.memory.notebook.drafting import Writer, changed_file, moved_path, new_file, title_after, trust_after
 from promptuary.memory.secret_texts import refuse_secrets
 
 _TRIES: Final = 5
@@ -55,6 +58,9 @@ _GIVE_WAY: Final = 0.06
 _UNKNOWN: Final = NoteStamp(-1, -1, -1, -1)
 """The stamp of a file that must be read again: somebody wrote it while we did."""
 
+
+_Changed = tuple[str, bytes, NoteTrust | None]
+"""A note after a change: its path, its file, and whose words it holds; ``None`` if the file says it."""
 
 OnChange = Callable[[NoteScope, Collection[str]], None]
 """Called with the ids of notes that were written, or changed by hand."""
@@ -159,28 +165,34 @@ class Notebook:
         """Restore an earlier text of a note, byte for byte, even if its file is gone."""
         refuse_secrets(text)
         with self._locked():
+            trust = self._by_hand.trust_of(note, rev_of(as_bytes(text)))
             if self.view.header(note) is not None:
-                return self._update(note, if_rev, lambda found, _: (found.header.path, as_bytes(text)), reason, "undo")
+                return self._update(
+                    note, if_rev, lambda found, _: (found.header.path, as_bytes(text), trust), reason, "undo"
+                )
             last = self.view.changes(note)
             if not last or last[-1].kind == "forget":
                 raise _missing(note)
             path = next(one.path for one in reversed(last) if one.path)
             if not self.files.create(path, as_bytes(text)):
                 raise PromptuaryError(f"{path} exists and is not the note {note}; move it elsewhere first")
-            written = read_note(as_bytes(text), path, Standing(self.scope, self._holder(note), id=note))
-            return Written(self._recorded(written, "undo", reason=reason))
+            standing = Standing(self.scope, self._holder(note), id=note, trust=trust)
+            return Written(self._recorded(read_note(as_bytes(text), path, standing), "undo", reason=reason))
 
     def replace_text(self, note: str, text: str, *, if_rev: str, reason: str) -> Written:
-        """Replace a note by what a person edited: the whole file, except when and by whom it was changed."""
+        """Replace a note by what a person edited: the whole file, except when and by whom it was changed.
+
+        From then on it holds the person's words, whoever wrote it before.
+        """
         refuse_secrets(text)
 
-        def changed(found: Note, writer: Writer) -> tuple[str, bytes]:
+        def changed(found: Note, writer: Writer) -> _Changed:
             if parse(text).problem:  # there is nothing to put a date into
-                return found.header.path, as_bytes(text)
+                return found.header.path, as_bytes(text), "person"
             after = read_note(as_bytes(text), found.header.path, Standing(self.scope, id=note))
             title = title_after(found, after.body) if after.header.title == found.header.title else None
-            values = {"updated_at": writer.at, "updated_by": writer.actor, **({"title": title} if title else {})}
-            return found.header.path, rewrite(text, values)
+            values = {"updated_at": writer.at, "updated_by": writer.actor, "trust": "person"}
+            return found.header.path, rewrite(text, values | ({"title": title} if title else {})), "person"
 
         with self._locked():
             return self._update(note, if_rev, changed, reason, "update")
@@ -258,18 +270,40 @@ class Notebook:
         return any_touched
 
     def adopt(self, keys: Collection[str] = ()) -> list[NoteHeader]:
-        """Take over unadopted notes as the principal's own, by id or path, or all of them; return them."""
+        """Take over notes as the principal's own words, by id or path, or all that wait; return them.
+
+        Any note may be named that the principal sees and that holds the words of an agent.
+        """
         self.sync()
         with self._locked():
-            chosen = [one for one in self.unadopted() if not keys or one.id in keys or one.path in keys]
-            return [header for one in chosen if (header := self._adopted(one)) is not None]
+            waiting = [*self.unadopted(), *self.unconfirmed()]
+            others = (header for key in keys if (header := self.view.header(key)) is not None)
+            every = waiting if not keys else [*waiting, *(one for one in others if one.trust != "person")]
+            chosen = {one.path: one for one in every if not keys or one.id in keys or one.path in keys}
+            return [header for one in chosen.values() if (header := self._adopted(one)) is not None]
 
     def unadopted(self) -> list[NoteHeader]:
-        """Return the notes that wait for the principal to adopt them.
+        """Return the notes, and the pages, that nobody here wrote and that wait for the principal to adopt them.
 
         A private note that names another owner is not returned: it may belong to that person.
         """
-        return [one for one in self.journal.unadopted() if one.audience == "shared" or self._may_own(one)]
+        notes = [one for one in self.journal.unadopted() if one.audience == "shared" or self._may_own(one)]
+        return [*notes, *self._brought_pages()]
+
+    def unconfirmed(self) -> list[NoteHeader]:
+        """Return the notes of the principal that an agent wrote and that may repeat text from elsewhere."""
+        headers = self.view.headers(NoteFilter(statuses=("active",)))
+        return [one for one in headers if one.trust == "external" and not one.external and one.owner == self.owner]
+
+    def _brought_pages(self) -> Iterator[NoteHeader]:
+        if not self.is_alone():
+            return
+        for audience in AUDIENCES:
+            path = page_path(audience, self.owner)
+            data = self.files.read(path) if self.journal.is_brought(path) else None
+            if data is not None and persons_text(as_text(data)):
+                standing = Standing(self.scope, external=True, id=id_of_path(path))
+                yield replace(read_note(data, path, standing).header, title=f"the text beside the list in {path}")
 
     def _may_own(self, header: NoteHeader) -> bool:
         data = self.files.read(header.path)
@@ -280,12 +314,16 @@ class Notebook:
         stamp, data = self.files.stamp(header.path), self.files.read(header.path)
         if stamp is None or data is None:
             return None
+        if is_page(header.path):
+            self.journal.adopt_file(header.path)
+            return header
+        if header.owner == self.owner and not header.external:
+            return self._update(header.id, None, _confirmed, "", "adopt").note.header
         holder = self._holder(header.id)
         if holder != self.owner and header.audience == "private":
             return None
-        taken = read_note(data, header.path, Standing(self.scope, holder, id=header.id))
-        change = self._change(header.id, "adopt", header.path, data, before=header.rev)
-        self._record([(change, taken.header, stamp)])
+        taken = read_note(data, header.path, Standing(self.scope, holder, id=header.id, trust="person"))
+        self._record([(self._change(taken.header, "adopt", data, before=header.rev), taken.header, stamp)])
         return taken.header
 
     # The steps of a write
@@ -315,7 +353,7 @@ class Notebook:
         self,
         key: str,
         if_rev: str | None,
-        change: Callable[[Note, Writer], tuple[str, bytes]],
+        change: Callable[[Note, Writer], _Changed],
         reason: str,
         kind: ChangeKind | None,
     ) -> Written:
@@ -323,15 +361,17 @@ class Notebook:
             note = self._current(key)
             if if_rev is not None and note.header.rev != if_rev:
                 raise NoteConflictError(f"the note {key} was changed meanwhile; read it again, then write", note)
-            path, data = change(note, self._writer())
+            path, data, trust = change(note, self._writer())
             if data == as_bytes(note.text) and path == note.header.path:
-                return Written(note, changed=False)
+                if trust in (None, note.header.trust):
+                    return Written(note, changed=False)
+                kind = "adopt"
             with self._telling(data, path, note.header.path):
                 if self._put(note, path, data):
                     if not self.journal.is_recorded(note.header.id, note.header.rev):
                         self._keep(note)
                     holder = note.header.owner or self.owner
-                    written = read_note(data, path, Standing(self.scope, holder, id=note.header.id))
+                    written = read_note(data, path, Standing(self.scope, holder, id=note.header.id, trust=trust))
                     named = kind or _kind_of(note.header, written.header)
                     return Written(self._recorded(written, named, reason=reason, before=note.header.rev))
             self._recorded_by_hand([note.header.path])
@@ -367,7 +407,11 @@ class Notebook:
         changes = self.view.changes(note.header.id)
         last = changes[-1].rev if changes else ""
         header = note.header
-        kept = NoteChange(header.id, "edit", self._clock(), HAND, rev_of(data), header.path, note.text, before=last)
+        kept = NoteChange(
+            *(header.id, "edit", self._clock(), HAND, rev_of(data), header.path, note.text),
+            before=last,
+            trust=header.trust,
+        )
         self.journal.record([(kept, None, None)])
 
     def _put(self, note: Note, path: str, data: bytes) -> bool:
@@ -413,17 +457,19 @@ class Notebook:
         stamp = self.files.stamp(header.path)
         if stamp is None or self.files.read(header.path) != data:
             stamp = _UNKNOWN
-        change = self._change(header.id, kind, header.path, data, reason=reason, before=before)
-        self._record([(change, header, stamp)])
+        self._record([(self._change(header, kind, data, reason=reason, before=before), header, stamp)])
         return written
 
     def _holder(self, note: str) -> Owner:
         return self.journal.owner_of(note) or self.owner
 
     def _change(
-        self, note: str, kind: ChangeKind, path: str, data: bytes, *, reason: str = "", before: str = ""
+        self, header: NoteHeader, kind: ChangeKind, data: bytes, *, reason: str = "", before: str = ""
     ) -> NoteChange:
-        return NoteChange(note, kind, self._clock(), self._actor, rev_of(data), path, as_text(data), reason, before)
+        return NoteChange(
+            *(header.id, kind, self._clock(), self._actor, rev_of(data), header.path, as_text(data), reason, before),
+            trust=header.trust,
+        )
 
     def _record(self, changes: Sequence[tuple[NoteChange, NoteHeader | None, NoteStamp | None]]) -> None:
         self.journal.record(changes)
@@ -448,10 +494,16 @@ class Notebook:
             yield
 
 
-def _change(note: Note, draft: NoteDraft, writer: Writer) -> tuple[str, bytes]:
+def _change(note: Note, draft: NoteDraft, writer: Writer) -> _Changed:
     if note.header.status == "frozen" and draft.source != "manual":
         raise PromptuaryError(f"the note {note.header.id} is frozen: only the person may change it")
-    return moved_path(note, draft), changed_file(note, draft, writer)
+    return moved_path(note, draft), changed_file(note, draft, writer), trust_after(note, draft)
+
+
+def _confirmed(note: Note, _: Writer) -> _Changed:
+    """Return a note of an agent that the person confirms."""
+    text = note.text
+    return note.header.path, as_bytes(text) if parse(text).problem else rewrite(text, {"trust": "person"}), "person"
 
 
 def _kind_of(before: NoteHeader, after: NoteHeader) -> ChangeKind:

@@ -12,7 +12,7 @@ from promptuary.core.errors import NoteFileError
 from promptuary.core.notes import AUDIENCES, Audience
 from promptuary.core.ports.notes import NoteFilter
 from promptuary.core.principals import Owner
-from promptuary.memory.files.index_page import MAX_ENTRIES, STANDARD_TEXTS, human_text, page_path, updated_page
+from promptuary.memory.files.index_page import MAX_ENTRIES, page_path, persons_text, updated_page
 from promptuary.memory.files.note_file import as_bytes, as_text
 from promptuary.memory.notebook.by_hand import Tracked
 from promptuary.memory.notebook.notebook import Notebook
@@ -39,14 +39,17 @@ class MemoryPages:
             self._on_shared()
 
     def read(self) -> list[MemoryPage]:
-        """Return what the person wrote on the pages. Private ones in git are skipped: anybody may have written them."""
+        """Return what the person wrote on the pages.
+
+        Private ones that are in git, or were here before the journal, are skipped: anybody may have written them.
+        """
         found: list[MemoryPage] = []
         for audience in AUDIENCES:
             path = page_path(audience, self._owner)
             with suppress(NoteFileError):
                 data = self._notebook.files.read(path) if self._is_used(path) else None
-                text = human_text(as_text(data)) if data is not None else ""
-                if not text or text in STANDARD_TEXTS:
+                text = persons_text(as_text(data)) if data is not None else ""
+                if not text:
                     continue
                 external = self._is_external(path)
                 if audience == "shared" or not external:
@@ -54,6 +57,8 @@ class MemoryPages:
         return found
 
     def _is_external(self, path: str) -> bool:
+        if self._notebook.journal.is_brought(path):
+            return True
         tracked = self._tracked()
         return tracked is None or path in tracked or not self._notebook.files.is_own(path)
 

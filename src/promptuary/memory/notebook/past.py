@@ -42,7 +42,7 @@ def text_before(changes: Sequence[NoteChange]) -> str | None:
 def notes_at(view: NoteView, scope: NoteScope, at: str) -> list[Note]:
     """Return the notes that were active and valid at a time, as they were then, the most recently changed first."""
     found = [
-        read_note(as_bytes(change.text), change.path, Standing(scope, id=change.note))
+        read_note(as_bytes(change.text), change.path, Standing(scope, id=change.note, trust=change.trust))
         for change in sorted(view.changed_until(at), key=lambda one: one.at, reverse=True)
         if change.text is not None
     ]

@@ -1,14 +1,15 @@
 """Decides the owner and the trust of a file on disk, given what the journal knows. Pure.
 
-The front matter of a file is only a claim. A note belongs to the owner that the journal recorded; a file that the
-journal does not know is unadopted, unless it can only be the person's own.
+The front matter of a file is only a claim: the journal says who owns a note and whose words it holds. A file that the
+journal does not know is unadopted, unless it can only be the person's own: it appeared after the journal, git does not
+track it, and nobody else writes here.
 """
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from promptuary.core.notes import Note, NoteScope
+from promptuary.core.notes import Note, NoteScope, NoteTrust
 from promptuary.core.ports.notes import KnownFile
 from promptuary.core.principals import Owner
 from promptuary.memory.files.note_file import (
@@ -19,6 +20,7 @@ from promptuary.memory.files.note_file import (
     id_of_path,
     owner_label,
     read_note,
+    rev_of,
 )
 
 SAME_ID: Final = "another note has its id"
@@ -43,16 +45,19 @@ class FileFacts:
 
     ``last_rev`` returns the last recorded revision of an id. ``elsewhere`` returns the known file with an id, and
     whether it still exists. ``forgotten``: the note with this id was forgotten. ``tracked``: git tracks this file, so a
-    pull may have changed it. ``own``: it belongs to the local user. ``alone``: the local user is the only principal
-    that ever wrote here.
+    pull may have changed it. ``brought``: it was here before the journal. ``own``: it belongs to the local user.
+    ``alone``: the local user is the only principal that ever wrote here. ``trust_of`` returns whose words a revision of
+    a note holds, or the last recorded one if that one is not recorded.
     """
 
     owner_of: Callable[[str], Owner | None]
     is_recorded: Callable[[str, str], bool]
     last_rev: Callable[[str], str]
+    trust_of: Callable[[str, str], NoteTrust | None]
     elsewhere: Callable[[str], tuple[KnownFile, bool] | None]
     forgotten: Callable[[str], bool]
     tracked: Callable[[str], bool]
+    brought: Callable[[str], bool]
     own: Callable[[str], bool]
     alone: Callable[[], bool]
 
@@ -73,8 +78,9 @@ def judged(seen: SeenFile, scope: NoteScope, owner: Owner, facts: FileFacts, *, 
     claimed = claimed_id(seen.data, seen.path)
     home, holder = facts.elsewhere(claimed), facts.owner_of(claimed)
     is_free = (home is None or not home[1]) and claimed not in taken
-    if holder is not None and is_free and not facts.forgotten(claimed):
-        return _moved(seen, Standing(scope, holder, id=claimed), home[0].rev if home else "", facts)
+    if holder is not None and is_free and not facts.forgotten(claimed) and not facts.brought(seen.path):
+        standing = Standing(scope, holder, id=claimed, trust=facts.trust_of(claimed, rev_of(seen.data)))
+        return _moved(seen, standing, home[0].rev if home else "", facts)
     is_double = holder is not None or claimed in taken or (home is not None and home[0].path != seen.path)
     note = read_note(seen.data, seen.path, Standing(scope, id=id_of_path(seen.path) if is_double else None))
     if is_double:
@@ -88,7 +94,10 @@ def judged(seen: SeenFile, scope: NoteScope, owner: Owner, facts: FileFacts, *, 
 
 def _changed(seen: SeenFile, scope: NoteScope, known: KnownFile, facts: FileFacts) -> Judged:
     """Decide what happened to a known note: nothing, an edit by hand, or a pull."""
-    standing = Standing(scope, facts.owner_of(known.note), id=known.note)
+    # Who edited the file is unknown, perhaps an agent: its words stay whose they were.
+    rev = rev_of(seen.data)
+    trust = facts.trust_of(known.note, rev) if facts.is_recorded(known.note, rev) else known.trust
+    standing = Standing(scope, facts.owner_of(known.note), id=known.note, trust=trust)
     note = read_note(seen.data, seen.path, standing)
     if note.header.rev == (known.rev if known.recorded else facts.last_rev(known.note)):
         return Judged("same", note, known.rev)
@@ -112,7 +121,7 @@ def _is_own(seen: SeenFile, owner: Owner, facts: FileFacts) -> bool:
     claimed = claimed_owner(as_text(seen.data))
     if claimed and claimed != owner_label(owner):
         return False
-    return facts.alone() and facts.own(seen.path) and not facts.tracked(seen.path)
+    return facts.alone() and facts.own(seen.path) and not facts.brought(seen.path) and not facts.tracked(seen.path)
 
 
 def _owned(note: Note, owner: Owner) -> Note:

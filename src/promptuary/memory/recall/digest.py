@@ -58,6 +58,12 @@ def remembered(notes: VisibleNotes) -> Remembered:
     return Remembered(headers, max(total, len(headers)), notes.pages())
 
 
+def they_wait(count: int) -> str:
+    """Return the sentence that tells the person how many notes wait, and what to do."""
+    said = "1 note was not written here and waits" if count == 1 else f"{count:,} notes were not written here and wait"
+    return f"{said}: `promptuary memory adopt` lists what you may take over"
+
+
 def digest(known: Remembered, budget: int, counter: TokenCounter) -> Recall | None:
     """Return the digest within ``budget`` tokens; empty if there are no notes or no room."""
     recall = Recall(heading=HEADING)

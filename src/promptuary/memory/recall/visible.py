@@ -44,12 +44,14 @@ class VisibleNotes:
     """The notes of one principal. ``views`` are those of its roots; ``read`` returns a note as it is on disk now.
 
     ``pages`` returns what the person wrote in the ``MEMORY.md`` files. ``clock`` returns the time, ISO 8601 in UTC.
+    ``waiting`` returns how many notes nobody here wrote and nobody has adopted.
     """
 
     views: Mapping[NoteScope, NoteView]
     read: Callable[[NoteKey], Note | None]
     pages: Callable[[], Sequence[MemoryPage]] = _no_pages
     clock: Callable[[], str] = lambda: datetime.now(UTC).isoformat(timespec="seconds")
+    waiting: Callable[[], int] = lambda: 0
 
     def header(self, key: NoteKey) -> NoteHeader | None:
         """Return the header of a note, ``None`` if it cannot be recalled: it is gone, archived, or not valid now."""

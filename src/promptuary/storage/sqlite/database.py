@@ -12,7 +12,7 @@ import sqlite3
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final, Literal, TypeVar
@@ -271,16 +271,32 @@ class BoundDatabase(Database):
 
     @property
     def binding(self) -> str | None:
-        """The owner; ``None`` for a database made before owners were recorded."""
+        """The owner; ``None`` if none is recorded."""
         row = self.read(lambda connection: connection.execute(_BINDING["binding"]).fetchone())
         try:
             return None if row is None else from_column(row[0])
         except ValueError as error:
             raise damaged(self.name, str(error)) from error
 
-    def bind(self, value: str) -> None:
-        """Record the owner."""
-        self.write(lambda connection: connection.execute(_BINDING["bind"], {"value": to_column(value)}))
+    @property
+    def is_unused(self) -> bool:
+        """Whether nothing was ever stored in it."""
+
+        def unused(connection: sqlite3.Connection) -> bool:
+            names = [str(name).replace('"', '""') for (name,) in connection.execute(_BINDING["tables"])]
+            return not any(connection.execute(f'SELECT 1 FROM "{name}" LIMIT 1').fetchone() for name in names)  # noqa: S608
+
+        return self.read(unused)
+
+    def bind(self, value: str, brought: Iterable[str] = ()) -> None:
+        """Record the owner; ``brought`` are the files of notes that were there before this database."""
+        paths = [{"path": to_column(path)} for path in brought]
+
+        def bound(connection: sqlite3.Connection) -> None:
+            connection.executemany(_BINDING["bring"], paths)
+            connection.execute(_BINDING["bind"], {"value": to_column(value)})
+
+        self.write(bound)
 
 
 def copy_database(source: Path, target: Path) -> None:

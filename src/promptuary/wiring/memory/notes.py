@@ -27,7 +27,7 @@ from promptuary.storage.sqlite.state import SqliteState
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
 from promptuary.wiring.search import notes_backend
 from promptuary.workspace.disk.own.closed_folders import FOLDER
-from promptuary.workspace.disk.own.notes_folders import person_notes, workspace_notes
+from promptuary.workspace.disk.own.notes_folders import notes_beside, person_notes, workspace_notes
 from promptuary.workspace.disk.own.own_place import own_place
 from promptuary.workspace.disk.own.private_folder import let_git_see
 from promptuary.workspace.user_folders import notes_folder
@@ -36,6 +36,8 @@ from promptuary.workspace.workspace import Workspace
 _MEMORY: Final = "memory"
 _STATE: Final = "state.db"
 _MAIN: Final = "main"
+_PERSONS: Final = "person"
+"""The owner of the database of a person's own notes, which is in their own data folder."""
 _THREAD: Final = "{thread}"
 _PLACEHOLDER: Final = re.compile(r"\{(thread|user)\}")
 
@@ -107,7 +109,7 @@ def open_memory(
         if not create and not of_person.exists():
             return None
         base = person_notes()
-        database = SqliteState(base / _STATE)
+        database = _persons_state(base / _STATE)
         opened.append(database)
         return notebook("user", base, database, frozenset)
 
@@ -127,6 +129,14 @@ def open_memory(
         pages=pages,
     )
     return memory
+
+
+def _persons_state(path: Path) -> SqliteState:
+    """Return the database of the person's own notes. Notes that are there before it may be anybody's."""
+    state = SqliteState(path)
+    if state.database.binding is None:
+        state.database.bind(_PERSONS, notes_beside(path) if state.database.is_unused else ())
+    return state
 
 
 def index_name(place: MemoryPlace, session: str = "") -> str:

@@ -49,7 +49,7 @@ def memory_layers(settings: Settings, memory: MemoryWithin) -> Sequence[Layer]:
 
     def digest(thread: str, sight: "Sight | None") -> Layer:
         own = memory(thread, sight)
-        return MemoryDigest(lambda: remembered(own.refreshed()))
+        return MemoryDigest(lambda: remembered(own.refreshed()), waiting=own.visible.waiting)
 
     def recall(thread: str, sight: "Sight | None") -> Layer:
         own = memory(thread, sight)

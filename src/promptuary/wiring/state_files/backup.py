@@ -150,7 +150,7 @@ class _Gathering:
             state = SqliteState(target)
             bound = state.database.binding
             state.close()
-            if bound not in {None, binding}:
+            if bound != binding:
                 self.notes.append(one_line(f"{path} is left out: it is somebody else's, or of another folder"))
                 return
         self.files[name] = target

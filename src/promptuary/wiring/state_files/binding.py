@@ -17,19 +17,20 @@ _OTHER_STATE: Final = (
 _ADOPT: Final = "promptuary adopt"
 
 
-def check_binding(database: BoundDatabase, file: StateFile) -> str:
-    """Bind ``database``, which was opened from ``file``, to this person if it is not bound yet.
+def check_binding(database: BoundDatabase, file: StateFile) -> None:
+    """Bind ``database``, which was opened from ``file``, to this person if it is new.
 
-    Returns a sentence for the person if it was made before databases were bound, else an empty text. Closes it and
-    raises ``ForeignStateError`` if it belongs to somebody else.
+    The files of notes that are there before it may have come with the folder, so they wait for the person. Closes it
+    and raises ``ForeignStateError`` if it belongs to somebody else.
     """
     bound = database.binding
-    if bound == file.binding:
-        return ""
-    if bound is None:
-        database.bind(file.binding)
-        made_before = f"{database.name} was made by an earlier version; from now on it belongs to you, in this folder"
-        return made_before if file.exists else ""
+    if bound is None and database.is_unused:
+        from promptuary.workspace.disk.own.notes_folders import notes_beside  # noqa: PLC0415  (once in a folder)
+
+        database.bind(file.binding, notes_beside(file.path))
+        return
+    if file.binding in (bound, database.binding):  # another process may have bound it just now
+        return
     database.close()
     if is_signed(file.path.parent.parent):  # so the folder was not moved
         raise ForeignStateError(

@@ -1,6 +1,5 @@
 """Opens ``state.db`` of a workspace, if it is this person's."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from promptuary.core.errors import ConfigError
@@ -14,16 +13,14 @@ if TYPE_CHECKING:
     from promptuary.storage.in_memory import InMemoryState
 
 
-def open_state(workspace: Workspace, on_note: Callable[[str], object]) -> SqliteState:
+def open_state(workspace: Workspace) -> SqliteState:
     """Return the database of ``workspace``, created and bound to this person if there is none.
 
-    Raises ``ForeignStateError`` if it belongs to somebody else. One that was made before databases were bound is bound
-    now, and ``on_note`` is called with a sentence for the person.
+    Raises ``ForeignStateError`` if it belongs to somebody else.
     """
     file = state_file(workspace)
     state = SqliteState(file.path)
-    if note := check_binding(state.database, file):
-        on_note(note)
+    check_binding(state.database, file)
     return state
 
 

@@ -51,6 +51,8 @@ def test_a_database_of_before_there_were_counts_is_brought_up_to_date(workspace:
         for trigger in TRIGGERS:
             database.execute(f"DROP TRIGGER {trigger}")
         database.execute("DROP TABLE note_count")
+        database.execute("DROP TABLE brought_note")
+        database.execute("ALTER TABLE note_change DROP COLUMN trust")
         database.execute("PRAGMA user_version = 12")
         database.commit()
     with closing(SqliteState(workspace / ".promptuary/state.db")):

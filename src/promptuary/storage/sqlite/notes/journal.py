@@ -81,6 +81,16 @@ class SqliteNoteJournal:
         """Return whether this exact content of a note was written here, or adopted."""
         return self.read(lambda connection, space: _is_recorded(connection, space, note, rev))
 
+    def is_brought(self, path: str) -> bool:
+        """Return whether a file was in the folder before this journal, and nobody adopted it."""
+        values: _Key = {"path": to_column(f"{self._space}/{path}")}
+        return self.read(lambda connection, _: bool(connection.execute(_QUERIES["is_brought"], values).fetchone()[0]))
+
+    def adopt_file(self, path: str) -> None:
+        """Record that a file that was here before this journal is the person's."""
+        values: _Key = {"path": to_column(f"{self._space}/{path}")}
+        self._database.write(lambda connection: connection.execute(_QUERIES["unbring"], values))
+
     def record(self, changes: Sequence[tuple[NoteChange, NoteHeader | None, NoteStamp | None]]) -> Sequence[int]:
         """Store changes with the current state of the notes, atomically, and return their numbers when on the disk."""
 
@@ -158,7 +168,7 @@ class SqliteNoteJournal:
             number = _space_number(connection, self._space)
         if number is None:
             raise AssertionError("a row that was just added is there")
-        return _Writing(connection, number)
+        return _Writing(connection, number, self._space)
 
 
 class SqliteNoteView:
@@ -246,10 +256,10 @@ class SqliteNoteView:
 class _Writing:
     """Writes changes of one space, within one transaction."""
 
-    __slots__ = ("_connection", "_space")
+    __slots__ = ("_connection", "_folder", "_space")
 
-    def __init__(self, connection: sqlite3.Connection, space: int) -> None:
-        self._connection, self._space = connection, space
+    def __init__(self, connection: sqlite3.Connection, space: int, folder: str) -> None:
+        self._connection, self._space, self._folder = connection, space, folder
 
     def record(self, change: NoteChange, header: NoteHeader | None, stamp: NoteStamp | None) -> int:
         holder = holder_of(self._connection, self._space, change.note)
@@ -263,6 +273,7 @@ class _Writing:
         if header is not None and stamp is not None:
             self._connection.execute(_QUERIES["drop_note_elsewhere"], key)
             self._put(header, stamp, number, is_visible=True, is_recorded=True)
+            self._connection.execute(_QUERIES["unbring"], {"path": to_column(f"{self._folder}/{change.path}")})
         else:
             self._connection.execute(_QUERIES["drop_note"], key)
         return self._add(change)

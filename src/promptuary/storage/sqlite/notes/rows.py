@@ -53,22 +53,22 @@ def to_header(row: Row) -> NoteHeader:
 
 def to_known_file(row: Row) -> KnownFile:
     """Return the file of a row."""
-    path, note, rev, size, modified, changed, inode, recorded = row
+    path, note, rev, size, modified, changed, inode, recorded, trust = row
     stamp = NoteStamp(size, modified, changed, inode)
-    return KnownFile(from_column(path), from_column(note), from_column(rev), stamp, bool(recorded))
+    return KnownFile(from_column(path), from_column(note), from_column(rev), stamp, bool(recorded), trust)
 
 
 def of_change(space: int, change: NoteChange, text: Packed | None) -> tuple[Any, ...]:
     """Return the row of ``change``, whose text is stored as ``text``."""
     texts = (change.note, change.kind, change.at, change.actor, change.rev, change.path, change.reason, change.before)
     row = (space, *map(to_column, texts), None if text is None else text.sha256)
-    return *row, row_checksum(*row)
+    return *row, change.trust, _checksum(row, change.trust)
 
 
 def to_change(space: int, row: Row) -> NoteChange:
     """Return the change of a row, or raise ``ValueError`` if it differs from what was written."""
-    number, note, kind, at, actor, rev, path, reason, before, checksum, text, *content = row
-    if checksum != row_checksum(space, note, kind, at, actor, rev, path, reason, before, text):
+    number, note, kind, at, actor, rev, path, reason, before, checksum, text, trust, *content = row
+    if checksum != _checksum((space, note, kind, at, actor, rev, path, reason, before, text), trust):
         raise ValueError("a change of a note is not what was written")
     return NoteChange(
         note=from_column(note),
@@ -81,7 +81,13 @@ def to_change(space: int, row: Row) -> NoteChange:
         reason=from_column(reason),
         before=from_column(before),
         number=int(number),
+        trust=trust,
     )
+
+
+def _checksum(row: tuple[Any, ...], trust: str | None) -> int:
+    """Return the checksum of a change; that of one of an earlier version, which has no trust, is what it was."""
+    return row_checksum(*row) if trust is None else row_checksum(*row, trust)
 
 
 def to_owner(space: int, number: int, checksum: int, *rest: Any) -> tuple[int, Owner]:

@@ -19,5 +19,6 @@ STEPS: Final = (
     "schema/11_sessions.sql",
     "schema/12_unforgotten.sql",
     "schema/13_note_counts.sql",
+    "schema/14_notes_from_elsewhere.sql",
 )
 """The migration scripts, in order. A change of the tables adds one at the end."""

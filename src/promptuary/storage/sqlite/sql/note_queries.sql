@@ -65,11 +65,11 @@ DELETE FROM note WHERE space = :space AND note = :note;
 
 -- name: known_files
 -- Every file, as it was last seen.
-SELECT path, note, rev, size, modified, changed, inode, recorded FROM note WHERE space = :space;
+SELECT path, note, rev, size, modified, changed, inode, recorded, trust FROM note WHERE space = :space;
 
 -- name: known_file
 -- The file with an id or at a path; of several that claim an id, the one that is visible.
-SELECT path, note, rev, size, modified, changed, inode, recorded
+SELECT path, note, rev, size, modified, changed, inode, recorded, trust
 FROM note
 WHERE number IN (
     SELECT number FROM note INDEXED BY note_by_id WHERE space = :space AND note = :key
@@ -151,6 +151,14 @@ LEFT JOIN owner ON owner.id = note.owner
 WHERE space = :space AND (reader IS NULL OR external = 1)
 ORDER BY path;
 
+-- name: is_brought
+-- Whether a file was in the folder before this database, and nobody adopted it.
+SELECT EXISTS (SELECT 1 FROM brought_note WHERE path IN ('', :path));
+
+-- name: unbring
+-- Record that a file is the person's.
+DELETE FROM brought_note WHERE path = :path;
+
 -- name: put_note_text
 -- Store the text of a note.
 INSERT INTO note_text (space, note, sha256, packed, body) VALUES (?, ?, ?, ?, ?)
@@ -158,12 +166,12 @@ ON CONFLICT (space, note, sha256) DO NOTHING;
 
 -- name: add_change
 -- Add a change to the journal.
-INSERT INTO note_change (space, note, kind, at, actor, rev, path, reason, before, text, checksum)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO note_change (space, note, kind, at, actor, rev, path, reason, before, text, trust, checksum)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: changes
 -- The changes of a note, the oldest first.
-SELECT number, note_change.note, kind, at, actor, rev, path, reason, before, checksum, text, sha256, packed, body
+SELECT number, note_change.note, kind, at, actor, rev, path, reason, before, checksum, text, trust, sha256, packed, body
 FROM note_change
 LEFT JOIN note_text ON note_text.space = note_change.space AND note_text.note = note_change.note AND sha256 = text
 WHERE note_change.space = :space AND note_change.note = :note
@@ -171,7 +179,7 @@ ORDER BY number;
 
 -- name: every_change
 -- The changes of every note, without their texts.
-SELECT number, note, kind, at, actor, rev, path, reason, before, checksum, text, NULL, 0, NULL
+SELECT number, note, kind, at, actor, rev, path, reason, before, checksum, text, trust, NULL, 0, NULL
 FROM note_change
 WHERE space = :space
 ORDER BY note, number;

@@ -4,13 +4,18 @@ Only the user can access them. Does not know what is in them: the store of notes
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from promptuary import durable
 from promptuary.core.errors import ConfigError
 from promptuary.workspace.disk.own.private_folder import private_folder
 from promptuary.workspace.disk.ownership import is_own
 from promptuary.workspace.user_folders import notes_folder
+
+_MOST: Final = 100_000
+"""The most files of notes that are listed."""
 
 
 def workspace_notes(root: Path) -> Path:
@@ -44,3 +49,18 @@ def person_notes() -> Path:
             "(chown, chmod 700)."
         )
     return folder
+
+
+def notes_beside(state: Path) -> Sequence[str]:
+    """Return the files of notes that are there before the database ``state`` is used, by their paths.
+
+    Returns one empty path, which stands for all of them, if they cannot be listed or are too many.
+    """
+    folder = notes_folder() if state.parent == notes_folder() else state.parent / notes_folder().name
+    found: list[str] = []
+    failed: list[OSError] = []
+    for here, _, names in os.walk(folder, onerror=failed.append):
+        found += [os.path.relpath(os.path.join(here, name), folder) for name in names if name.endswith(".md")]  # noqa: PTH118
+        if len(found) > _MOST:
+            return [""]
+    return [""] if any(not isinstance(one, FileNotFoundError) for one in failed) else found
