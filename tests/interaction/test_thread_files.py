@@ -12,8 +12,7 @@ from promptuary.core.errors import PromptuaryError
 from promptuary.core.messages import Item, Replacement
 from promptuary.core.ports.threads import ThreadChange
 from promptuary.core.principals import LOCAL
-from promptuary.experiences.learning.learner import held_foreign_text
-from promptuary.memory.writeback.snapshot import snapshot
+from promptuary.memory.writeback.snapshot import held_foreign_text, snapshot
 from promptuary.storage.sqlite.state import SqliteState
 from promptuary.threads.exchange import changes, from_text
 from tests.interaction.conftest import Run

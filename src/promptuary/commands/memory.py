@@ -51,6 +51,8 @@ async def run(p: "Promptuary", asked: Invocation, worded: Worded) -> CommandResu
             return NoteHistory(rest, await p.memory.history(rest))
         case "forget":
             return await _forget(p, asked)
+        case "adopt":
+            return NotesChanged("adopted", await p.memory.adopt(words))
         case _:
             return await _proposed(p, asked, worded)
 
@@ -80,7 +82,7 @@ async def _proposed(p: "Promptuary", asked: Invocation, worded: Worded) -> Comma
 
     waiting = [one.id for one in await p.memory.proposals()]
     if asked.action == "proposals":
-        return ProposalsListed(await p.memory.proposals())
+        return ProposalsListed(await p.memory.proposals(), await p.memory.unadopted())
     if asked.action == "accept":
         return await _each("written", asked.words, lambda word: p.memory.accept(named(word)), worded)
     done, refused = await one_by_one(asked.words, lambda word: p.memory.reject(named(word)), worded)

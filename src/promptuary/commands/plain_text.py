@@ -50,8 +50,8 @@ def plain_text(result: CommandResult, mark: str = MARK) -> str:  # noqa: C901, P
             return "\n".join(_history(result))
         case ForgetReport():
             return "\n".join(_forgotten(result, mark))
-        case results.ProposalsListed(proposals):
-            return "\n".join(_proposals(proposals, mark))
+        case results.ProposalsListed(proposals, unadopted):
+            return "\n".join(_proposals(proposals, unadopted, mark))
         case results.PassagesFound():
             return "\n".join(_passages(result))
         case results.Explained(replay):
@@ -199,15 +199,19 @@ def _forgotten(report: ForgetReport, mark: str) -> Iterator[str]:
         yield f"this cannot be undone; to confirm: {mark}memory forget {report.note} yes"
 
 
-def _proposals(proposals: Sequence[Proposal], mark: str) -> Iterator[str]:
+def _proposals(proposals: Sequence[Proposal], unadopted: Sequence[NoteHeader], mark: str) -> Iterator[str]:
     if not proposals:
         yield "no proposal waits for your decision"
-        return
     for one in proposals:
         draft = one.draft
         deed = f"archive {draft.id}" if one.action == "archive" else f"change {draft.id}" if draft.id else "write"
         yield f"{one.id}  {deed}: {_excerpt(draft.content or draft.title or one.evidence)}"
-    yield f"{mark}memory accept ID, or {mark}memory reject ID"
+    if proposals:
+        yield f"{mark}memory accept ID, or {mark}memory reject ID"
+    for header in unadopted:
+        yield f"{header.id}  not trusted yet: {_excerpt(header.title)}"
+    if unadopted:
+        yield f"{mark}memory adopt ID trusts a note"
 
 
 def _passages(found: results.PassagesFound) -> Iterator[str]:

@@ -81,6 +81,7 @@ COMMANDS: Final = (
             Action("proposals", "list the proposals that wait for your decision"),
             Action("accept", "apply proposals to the notes", "ID…", needed=True),
             Action("reject", "reject proposals", "ID…", needed=True),
+            Action("adopt", "trust notes that agents wrote, or that came with the folder", "ID…", needed=True),
         ),
         fallback="search",
     ),

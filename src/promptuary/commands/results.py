@@ -81,9 +81,10 @@ class NoteHistory:
 
 @dataclass(frozen=True, slots=True)
 class ProposalsListed:
-    """The proposals that wait for the person's decision."""
+    """The proposals that wait for the person's decision, and the notes that wait for ``adopt``."""
 
     proposals: Sequence[Proposal]
+    unadopted: Sequence[NoteHeader] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -367,6 +367,17 @@ def visible_to(header: NoteHeader, owner: Owner) -> bool:
     return header.owner is not None and header.owner == owner
 
 
+def is_by_agent(header: NoteHeader) -> bool:
+    """Return whether an agent wrote a note here."""
+    return not header.external and header.source in {"tool", "writeback"}
+
+
+def they_wait(count: int) -> str:
+    """Return the sentence that tells the person how many notes wait, and what to do."""
+    said = "1 note was not written here and waits" if count == 1 else f"{count:,} notes were not written here and wait"
+    return f"{said}: `promptuary memory adopt` lists what you may take over"
+
+
 def valid_at(header: NoteHeader, at: str) -> bool:
     """Return whether what a note says was true at a time, ISO 8601 in UTC. A bound without a time is the whole day."""
     until = header.valid_until

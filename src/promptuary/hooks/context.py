@@ -9,7 +9,7 @@ from typing import Final
 from promptuary.blocking import Promptuary
 from promptuary.core.blocks import Block
 from promptuary.core.expansion import Expansion, Outcome
-from promptuary.core.notes import NoteHeader
+from promptuary.core.notes import NoteHeader, they_wait
 from promptuary.core.text import one_line
 from promptuary.hooks.agents import Agent
 from promptuary.hooks.room import ContextPart, ContextSection, Shown, whole_part
@@ -58,9 +58,8 @@ def start_context(workspace: Promptuary, agent: Agent, shown: Shown | None = Non
     if new and more:
         new.append(whole_part("", f"- and {more:,} more, which the tool search_recall_memories finds"))
     sections = [ContextSection(_ABOUT_NOTES, new)]
-    if waiting := len(workspace.memory.proposals()):
-        said = _waiting(waiting)
-        sections.append(ContextSection("For the person:", [whole_part("", said, content=said)]))
+    if told := [whole_part("", one, content=one) for one in _for_person(workspace)]:
+        sections.append(ContextSection("For the person:", told))
     return shown.filled(sections, most)
 
 
@@ -84,6 +83,12 @@ def _short(header: NoteHeader, text: str) -> ContextPart:
     title = one_line(header.title)
     line = f"- {text}" if text.startswith(title.rstrip("….")) else f"- {title}: {text}"
     return whole_part(title, line, content=text)
+
+
+def _for_person(workspace: Promptuary) -> list[str]:
+    proposed = len(workspace.memory.proposals())
+    brought = sum(one.owner is None for one in workspace.memory.unadopted())
+    return [*([_waiting(proposed)] if proposed else []), *([they_wait(brought)] if brought else [])]
 
 
 def _waiting(count: int) -> str:

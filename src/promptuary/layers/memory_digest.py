@@ -6,7 +6,8 @@ from typing import ClassVar
 
 from promptuary import concurrency
 from promptuary.core.layers import Between, Layer, LayerContext, Recall, RecallRequest, Slot
-from promptuary.memory.recall.digest import Remembered, digest, they_wait
+from promptuary.core.notes import they_wait
+from promptuary.memory.recall.digest import Remembered, digest
 
 
 class MemoryDigest(Layer):

@@ -220,7 +220,8 @@ class Core:
         with self._opening:
             experiences = self.experiences()
             if self._learner is None:
-                self._learner = open_learner(experiences, self.settings)
+                threads = lambda: self.state().threads(self.principal)  # noqa: E731
+                self._learner = open_learner(experiences, self.settings, threads, self._workspace)
             return self._learner
 
     def record(self, messages: Sequence[Message], turn: Turn | None) -> Sequence[Experience]:

@@ -20,6 +20,7 @@ from promptuary.core.messages import Item, Message
 from promptuary.core.ports.models import ChatModel
 from promptuary.core.ports.threads import StateDatabase, ThreadStore
 from promptuary.core.principals import Principal
+from promptuary.core.receipts import Receipt
 from promptuary.core.search import Search
 from promptuary.experiences.experiences import Experiences
 from promptuary.experiences.learning.learner import ExperienceLearner
@@ -28,6 +29,8 @@ from promptuary.layers.experience import ExperienceRecall
 from promptuary.layers.recall import SearchWithin, SemanticRecall
 from promptuary.layers.tracked.layer import TrackedFiles
 from promptuary.memory.memory import Memory
+from promptuary.memory.writeback.runner import foreign_turns
+from promptuary.memory.writeback.snapshot import held_foreign_text
 from promptuary.plugins import installed_layers
 from promptuary.references.kinds.image import images_again
 from promptuary.storage.in_memory import InMemoryState
@@ -38,6 +41,7 @@ from promptuary.threads.threads import Past, Threads
 from promptuary.wiring.answering.models import chat_model, run_model
 from promptuary.wiring.layers import OnNote, instructions, standing_files, tracked_files
 from promptuary.wiring.memory.sources import lookups, note_address
+from promptuary.wiring.memory.writeback import own_file
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.workspace import Workspace
 
@@ -173,9 +177,17 @@ def _experience(experiences: Callable[[], Experiences], settings: Settings) -> L
     )
 
 
-def open_learner(experiences: Experiences, settings: Settings) -> ExperienceLearner:
-    """Return the learner for ``experiences``."""
-    return ExperienceLearner(experiences, reads_words=not settings.experience_model)
+def open_learner(
+    experiences: Experiences, settings: Settings, threads: Callable[[], ThreadStore], workspace: Workspace
+) -> ExperienceLearner:
+    """Return the learner for ``experiences``; ``threads`` records which of their turns held foreign text."""
+    own = own_file(workspace)
+
+    def foreign(thread: str, history: Sequence[Item], receipt: Receipt | None) -> bool:
+        earlier = foreign_turns(threads(), thread) if thread else ()
+        return held_foreign_text(history, receipt, foreign_turns=earlier, own_file=own)
+
+    return ExperienceLearner(experiences, held_foreign_text=foreign, reads_words=not settings.experience_model)
 
 
 def recorded_turn(

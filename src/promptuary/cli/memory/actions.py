@@ -179,7 +179,7 @@ _SUMMARY: Final = {
     "forget": "remove notes permanently",
     "proposals": "list proposed notes that wait for your decision",
     "accept, reject": "accept or reject proposals",
-    "adopt": "trust notes that were written by hand or cloned",
+    "adopt": "trust notes that agents wrote, or that came with a folder",
     "import, export": "import notes of another tool, export all notes",
 }
 
@@ -276,10 +276,10 @@ ACTIONS: Final = (
     Command(
         "adopt",
         "[options] [ID ...]",
-        "trust notes that were written by hand or cloned",
-        "Without ids, list the unadopted notes: files that Promptuary did not write on this machine, such as files "
-        "written by hand or cloned, or whose database was lost. With ids or --all, adopt them: models see their "
-        "content as your words.",
+        "trust notes that agents wrote, or that came with a folder",
+        "Without ids, list the notes that nobody confirmed: those that agents wrote, and files that Promptuary did not "
+        "write on this machine, such as those of a clone or an archive, or whose database was lost. With ids or --all, "
+        "adopt them: models see their content as your words.",
         ("promptuary memory adopt", "promptuary memory adopt shared/project/deploy-4f1c09a2b3d4.md"),
         (_add_ids, _add_all),
     ),
@@ -297,8 +297,8 @@ ACTIONS: Final = (
         "proposals",
         "[options]",
         "list proposed notes that wait for your decision",
-        "List the proposed changes to notes with their reasons. A proposal has no effect until you accept it. Exit "
-        "code 1 if there are none.",
+        "List the proposed changes to notes with their reasons, and the notes of agents that you have not confirmed. A "
+        "proposal has no effect until you accept it. Exit code 1 if there are none.",
         ("promptuary memory proposals",),
         (),
     ),

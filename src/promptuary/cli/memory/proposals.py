@@ -11,7 +11,8 @@ from promptuary.cli.memory.words import each, names, one_name
 from promptuary.cli.memory.writing import edit as edit_note
 from promptuary.cli.memory.writing import is_terminal, print_written
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.json import proposal_json
+from promptuary.core.json import note_header_json, proposal_json
+from promptuary.core.notes import is_by_agent
 from promptuary.core.ports.writeback import Proposal, ProposalFields
 from promptuary.core.text import one_line
 
@@ -21,16 +22,27 @@ _HEAD = ("id", "would", "why", "note")
 
 
 def proposals(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Print the pending proposals."""
+    """Print the pending proposals, and the notes of agents that nobody confirmed."""
     waiting = promptuary.memory.proposals()
+    unconfirmed = [one for one in promptuary.memory.unadopted() if is_by_agent(one)]
     if options.json:
-        print_json([proposal_json(one) for one in waiting])
-    elif waiting:
-        print(cut_table(_HEAD, list(map(_row, waiting))))
-        say("use promptuary memory accept ID or reject ID; --json prints the full text", quiet=options.quiet)
+        print_json(
+            {
+                "proposals": [proposal_json(one) for one in waiting],
+                "unconfirmed": [note_header_json(one) for one in unconfirmed],
+            }
+        )
+        return DONE if waiting or unconfirmed else NOTHING
+    if waiting or unconfirmed:
+        notes = [(one.id, "be trusted", "written by an agent", one_line(one.title)) for one in unconfirmed]
+        print(cut_table(_HEAD, [*map(_row, waiting), *notes]))
     else:
         say(_NONE, quiet=options.quiet)
-    return DONE if waiting else NOTHING
+    if waiting:
+        say("use promptuary memory accept ID or reject ID; --json prints the full text", quiet=options.quiet)
+    if unconfirmed:
+        say("promptuary memory adopt ID confirms a note of an agent, archive ID drops it", quiet=options.quiet)
+    return DONE if waiting or unconfirmed else NOTHING
 
 
 def _row(proposal: Proposal) -> tuple[str, str, str, str]:
@@ -115,7 +127,17 @@ def _chosen(promptuary: Promptuary, options: argparse.Namespace) -> Sequence[str
         if not waiting:
             say(_NONE, quiet=options.quiet)
         return waiting
-    return [_named(name, waiting) or name for name in names(options, what="proposal, or --all")]
+    return [_named(name, waiting) or _no_note(promptuary, name) for name in names(options, what="proposal, or --all")]
+
+
+def _no_note(promptuary: Promptuary, name: str) -> str:
+    """Return a name that no proposal has; raise an error that says what to do if it is that of a note."""
+    if any(one.id.startswith(name) for one in promptuary.memory.unadopted() if len(name) >= _SHORTEST):
+        raise PromptuaryError(
+            f"{name} is a note that an agent wrote, or that came with this folder, and no proposal; promptuary memory "
+            f"adopt {name} confirms it, archive {name} drops it"
+        )
+    return name
 
 
 def _named(name: str, waiting: Sequence[str]) -> str | None:

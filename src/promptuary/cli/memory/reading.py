@@ -29,10 +29,9 @@ from promptuary.core.json import (
     note_change_json,
     note_diff_json,
 )
-from promptuary.core.notes import STATUSES, MemoryResult, Note, NoteHit
+from promptuary.core.notes import STATUSES, MemoryResult, Note, NoteHit, they_wait
 from promptuary.core.search import note_text
 from promptuary.core.text import one_line
-from promptuary.memory.recall.digest import they_wait
 
 _INDENT = "   "
 

@@ -11,7 +11,7 @@ from promptuary.cli.memory.printing import DONE, NOTHING, cut_table, say
 from promptuary.cli.memory.words import each, fields, names, one_name
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.json import memory_note_json, note_header_json
-from promptuary.core.notes import STATUSES, Note, NoteHeader
+from promptuary.core.notes import STATUSES, Note, NoteHeader, is_by_agent
 from promptuary.core.text import one_line
 
 _SHORTEST_REV = 8
@@ -154,6 +154,8 @@ def _why_unadopted(header: NoteHeader) -> str:
     """Return why a note is not adopted."""
     if header.problem:
         return one_line(header.problem)
+    if is_by_agent(header):
+        return "written by an agent; models see it as external text"
     if header.audience == "shared":
         return "not written here; models see it as external text"
     return "not written here; not used"

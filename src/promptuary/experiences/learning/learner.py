@@ -4,10 +4,9 @@
 a turn foreign: its lessons are stored with a mark, and not shown before somebody confirms them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from promptuary.core.blocks import Trust
 from promptuary.core.experiences import Experience, ExperienceFields
 from promptuary.core.messages import Item
 from promptuary.core.receipts import Receipt
@@ -20,18 +19,23 @@ from promptuary.experiences.learning.stated import stated
 LAYER: Final = "experience"
 """The layer that shows experiences."""
 _SCHEME: Final = "experience:"
-_WEB: Final = "url:"
-_MOST_ITEMS: Final = 200
-"""How many of the last messages of a history are checked for text from outside."""
+
+HeldForeignText = Callable[[str, Sequence[Item], Receipt | None], bool]
+"""Returns whether a turn held text that is neither the person's nor the model's: by its thread, history and receipt."""
 
 
 class ExperienceLearner:
-    """Learns for one principal: from tool calls and, if ``reads_words``, from what the person states."""
+    """Learns for one principal: from tool calls and, if ``reads_words``, from what the person states.
+
+    ``held_foreign_text`` is the rule of writeback, since lessons come back into prompts like notes.
+    """
 
     name = "experiences"
 
-    def __init__(self, experiences: Experiences, *, reads_words: bool = True) -> None:
-        self._experiences, self._reads_words = experiences, reads_words
+    def __init__(
+        self, experiences: Experiences, *, held_foreign_text: HeldForeignText, reads_words: bool = True
+    ) -> None:
+        self._experiences, self._held_foreign_text, self._reads_words = experiences, held_foreign_text, reads_words
         self._recorded: set[str] = set()
 
     def record(self, finished: FinishedTurn) -> None:
@@ -41,17 +45,14 @@ class ExperienceLearner:
         """
         again: set[str] = set()
         if finished.turn not in self._recorded:
-            foreign = held_foreign_text(finished.history, finished.receipt)
-            taught = self._lessons(finished.items, foreign=foreign)
+            taught = self._lessons(finished.turn, finished.thread, finished.history, finished.receipt)
             again = {one.id for one in self.store(taught, finished.thread, finished.turn)}
         self._experiences.mark_all_used([one for one in shown_for(finished.receipt) if one not in again])
 
     def record_now(self, turn: str, thread: str, history: Sequence[Item], receipt: Receipt | None) -> list[Experience]:
         """Store and return the lessons of a turn that is not finished yet; when it finishes, nothing is added."""
-        foreign = held_foreign_text(history, receipt)
         self._recorded.add(turn)
-        own = [item for item in history if item.turn == turn]
-        return self.store(self._lessons(own, foreign=foreign), thread, turn)
+        return self.store(self._lessons(turn, thread, history, receipt), thread, turn)
 
     async def settle(self) -> None:
         """Do nothing: recorded experiences are indexed in the background."""
@@ -69,14 +70,20 @@ class ExperienceLearner:
             stored.append(made)
         return stored
 
-    def _lessons(self, items: Sequence[Item], *, foreign: bool) -> list[Lesson]:
-        return lessons(items, foreign=foreign) if self._reads_words else learnt(items, foreign=foreign)
+    def _lessons(self, turn: str, thread: str, history: Sequence[Item], receipt: Receipt | None) -> list[Lesson]:
+        own, earlier = [one for one in history if one.turn == turn], [one for one in history if one.turn != turn]
+        # What a call repeats of a result is not stored; so results alone make a turn foreign only if anybody may have
+        # written them.
+        said = [item for item in history if item.role != "tool"]
+        reached_out = any(reaches_out(call) for item in history for call in item.tool_calls)
+        foreign = reached_out or self._held_foreign_text(thread, said, receipt)
+        return (lessons if self._reads_words else learnt)(own, foreign=foreign, earlier=earlier)
 
 
-def lessons(items: Sequence[Item], *, foreign: bool) -> list[Lesson]:
+def lessons(items: Sequence[Item], *, foreign: bool, earlier: Sequence[Item] = ()) -> list[Lesson]:
     """Return the lessons in the messages of a turn."""
     asked = next((item for item in items if item.role == "user" and item.kind == "message"), None)
-    return [*learnt(items, foreign=foreign), *(stated(asked.words) if asked is not None else ())]
+    return [*learnt(items, foreign=foreign, earlier=earlier), *(stated(asked.words) if asked is not None else ())]
 
 
 def shown_for(receipt: Receipt) -> list[str]:
@@ -86,19 +93,3 @@ def shown_for(receipt: Receipt) -> list[str]:
         for entry in receipt.entries
         if entry.layer == LAYER and entry.status != "out" and entry.score is not None
     ]
-
-
-def held_foreign_text(history: Sequence[Item], receipt: Receipt | None) -> bool:
-    """Return whether a turn saw text from outside: in its prompt, or in recent attachments or tool results.
-
-    Experiences themselves do not count: what is shown of them was confirmed.
-    """
-    entries = receipt.entries if receipt is not None else ()
-    if any(one.status != "out" and one.trust is Trust.EXTERNAL and one.layer != LAYER for one in entries):
-        return True
-    return any(
-        item.imported
-        or any(one.source.startswith(_WEB) for one in item.attachments)
-        or any(map(reaches_out, item.tool_calls))
-        for item in history[-_MOST_ITEMS:]
-    )

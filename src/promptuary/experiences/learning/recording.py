@@ -39,6 +39,8 @@ _COPIED: Final = 12
 """The fewest letters of a text that counts as copied; half as many in scripts with short words."""
 _MOST_READ: Final = 20_000
 """How many characters of each attachment and result are searched for copied texts."""
+_MOST_EARLIER: Final = 200
+"""How many earlier messages of a thread are searched for them."""
 _ALIKE: Final = 0.4
 """The similarity from which two calls of one tool have the same purpose; calls of two tools need more."""
 _ALIKE_ACROSS: Final = 0.5
@@ -46,8 +48,21 @@ _COMPARED: Final = 400
 _SHORT: Final = 40
 _NEAR: Final = 3
 """How many of the next calls may have the same purpose, if they use another tool."""
-_OWN_TOOLS: Final = frozenset({"write_memory", "search_recall_memories"})
-"""Promptuary's own tools: reading or writing notes teaches nothing."""
+_OWN_TOOLS: Final = (
+    "promptuary",
+    "write_memory",
+    "search_recall_memories",
+    "find_experiences",
+    "record_experience",
+    "expand_references",
+    "explain_turn",
+)
+"""Parts of the names of Promptuary's own tools, which agents prefix (``mcp__promptuary__search_files``).
+
+Reading or writing notes teaches nothing, and their arguments would repeat what a note is withheld for.
+"""
+_MEMORY_TOOL: Final = "memory"
+"""The tool of a provider with which a model keeps notes."""
 _WORD: Final = re.compile("[a-z]+")
 _SPACE: Final = re.compile(r"\s")
 _NO_LETTERS: Final = {code: None for code in range(128) if not chr(code).isalnum()}
@@ -98,32 +113,42 @@ class Call:
     away: bool
 
 
-def answered_calls(items: Sequence[Item]) -> list[Call]:
-    """Return the answered calls in the messages of a turn, in order, without those of Promptuary's own tools."""
+def answered_calls(items: Sequence[Item], earlier: Sequence[Item] = ()) -> list[Call]:
+    """Return the answered calls in the messages of a turn, in order, without those of Promptuary's own tools.
+
+    What they repeat of results in ``earlier`` messages is not stored either.
+    """
     answers: dict[str, list[Item]] = {}
     for item in items:
         if item.role == "tool":
             answers.setdefault(item.tool_call_id, []).append(item)
     texts = (item.content if item.role == "tool" else item.content[: item.words_start] for item in items)
     parts = [_letters(text[:_MOST_READ]) for text in texts]
-    ends = [*accumulate(map(len, parts), initial=0)]
-    letters = "".join(parts)
+    before = "".join(_letters(item.content[:_MOST_READ]) for item in earlier[-_MOST_EARLIER:] if item.role == "tool")
+    ends = [*accumulate(map(len, parts), initial=len(before))]
+    letters = "".join([before, *parts])
     found = [
         (call, waiting.pop(0), Read(letters, end))
         for item, end in zip(items, ends, strict=False)
         for call in item.tool_calls
         if (waiting := answers.get(call.id))
     ]
-    return [_call(*one) for one in found[-_MOST_CALLS:] if one[0].name not in _OWN_TOOLS]
+    return [_call(*one) for one in found[-_MOST_CALLS:] if not _is_own(one[0].name)]
 
 
-def learnt(items: Sequence[Item], *, foreign: bool = False) -> list[Lesson]:
+def _is_own(tool: str) -> bool:
+    name = tool.casefold()
+    return name == _MEMORY_TOOL or any(part in name for part in _OWN_TOOLS)
+
+
+def learnt(items: Sequence[Item], *, foreign: bool = False, earlier: Sequence[Item] = ()) -> list[Lesson]:
     """Return the lessons in the messages of a finished turn; ``items`` begin with the person's.
 
-    ``foreign`` says that the prompt held text from outside the workspace.
+    ``foreign`` says that the turn held text that is neither the person's nor the model's; ``earlier`` are the messages
+    before it.
     """
     intent = intent_of(items)
-    calls = answered_calls(items)
+    calls = answered_calls(items, earlier)
     if not intent or not calls:
         return []
     trust: NoteTrust = "external" if foreign or any(call.away for call in calls) else "agent"

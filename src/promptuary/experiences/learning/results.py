@@ -24,11 +24,17 @@ _EDGE: Final = 4_000
 _EDGE_LINES: Final = 6
 _LONGEST_EXIT: Final = 100
 
-_FLAGS: Final = {"iserror": True, "failed": True, "timedout": True, "ok": False, "success": False, "succeeded": False}
+_FLAGS: Final = {
+    **dict.fromkeys(("iserror", "failed", "timedout", "denied", "rejected", "cancelled"), True),
+    **dict.fromkeys(("ok", "success", "succeeded", "written", "approved", "allowed"), False),
+}
 """Boolean fields, and which value means that a call failed."""
 _EXITS: Final = frozenset({"exitcode", "exitstatus", "returncode", "rc"})
 _STATES: Final = frozenset({"status", "statuscode", "httpstatus", "httpcode"})
-_FAILED: Final = frozenset({"error", "failed", "failure", "fail", "exception", "timeout"})
+_FAILED: Final = frozenset(
+    {"error", "failed", "failure", "fail", "exception", "timeout", "refused", "denied", "rejected", "declined"}
+    | {"cancelled", "canceled"}
+)
 _WORKED: Final = frozenset({"ok", "success", "succeeded", "successful", "completed", "done", "passed"})
 _ERRORS: Final = ("error", "errors", "exception")
 _MESSAGES: Final = (*_ERRORS, "message", "detail", "reason", "stderr", "output", "stdout")
@@ -55,6 +61,15 @@ _WORDS: Final = (
     r"\s?[:：](?!\s?0\b)"
 )
 """Words that mean a failure if nothing else does, only at the beginning of the first line."""
+_REFUSED: Final = (
+    r"(?:refused|denied|rejected|declined|cancell?ed)\s?[:：]",
+    r"\[?(?:request|operation) (?:interrupted|cancell?ed)",
+    r"(?:the )?user (?:doesn['’]t want|does not want|denied|rejected|declined|refused|cancell?ed)",
+    r"(?:[\w-]+ ){0,5}(?:rejected|denied|declined|refused|cancell?ed) by (?:the )?user\b",
+    r"permission to use [^\n]{1,120} has been denied",
+    r"(?:[\w-]+ ){1,3}requested permissions? to [^\n]{1,200} but you haven['’]t granted",
+)
+"""How agents report at the beginning of the first line that the person refused a call: nothing was done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +143,7 @@ def _looks_failed(text: str) -> bool:
     for line in (*last, *first):
         if code := _exit_code(line):
             return int(code[1]) != 0
-    begins = bool(first) and bool(_shape().match(first[0]) or _word().match(first[0]))
+    begins = bool(first) and any(one.match(first[0]) for one in (_shape(), _word(), _refused()))
     return begins or _ends_in_stack(last)
 
 
@@ -189,6 +204,11 @@ def _shape() -> re.Pattern[str]:
 @cache
 def _word() -> re.Pattern[str]:
     return re.compile(_WORDS, re.IGNORECASE)
+
+
+@cache
+def _refused() -> re.Pattern[str]:
+    return re.compile("|".join(_REFUSED), re.IGNORECASE)
 
 
 @cache

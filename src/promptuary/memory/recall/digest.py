@@ -13,7 +13,7 @@ from typing import Final
 from promptuary.core.blocks import Block, Source, Trust, content_hash
 from promptuary.core.budget import TokenCounter
 from promptuary.core.layers import Omitted, Recall
-from promptuary.core.notes import KINDS, NoteHeader, NoteKind
+from promptuary.core.notes import KINDS, NoteHeader, NoteKind, is_by_agent
 from promptuary.core.render import without_gap
 from promptuary.core.text import one_line
 from promptuary.core.texts.excerpt import largest
@@ -30,6 +30,9 @@ _PAGE_SHARE: Final = 0.5
 """The share of the budget that one ``MEMORY.md`` may take."""
 _LONGEST_TITLE: Final = 120
 _LONGEST_SUMMARY: Final = 160
+_BY_AGENTS: Final = "by-agents"
+BY_AGENTS: Final = f"memory:{_BY_AGENTS}"
+"""The list of notes that agents wrote here and nobody confirmed: their titles alone are not text from elsewhere."""
 _PINNED: Final = "Pinned"
 _GROUPS: Final[Mapping[NoteKind, str]] = {
     "user": "About the person",
@@ -56,12 +59,6 @@ def remembered(notes: VisibleNotes) -> Remembered:
     """Return the input of a digest. Reads the journals and the ``MEMORY.md`` files."""
     headers, total = notes.listed(MOST_NOTES)
     return Remembered(headers, max(total, len(headers)), notes.pages())
-
-
-def they_wait(count: int) -> str:
-    """Return the sentence that tells the person how many notes wait, and what to do."""
-    said = "1 note was not written here and waits" if count == 1 else f"{count:,} notes were not written here and wait"
-    return f"{said}: `promptuary memory adopt` lists what you may take over"
 
 
 def digest(known: Remembered, budget: int, counter: TokenCounter) -> Recall | None:
@@ -99,16 +96,18 @@ def _page(page: MemoryPage, room: int, counter: TokenCounter) -> Block | None:
 
 
 def _lists(lines: Sequence[_Line], unlisted: int, counter: TokenCounter) -> Iterator[Block]:
-    """Yield the list of notes written here, then the list of notes from elsewhere."""
+    """Yield the list of notes written here, then those of agents that nobody confirmed and those from elsewhere."""
     own = [line for line in lines if not is_external(line[0])]
-    others = [line for line in lines if is_external(line[0])]
+    agents = [line for line in lines if is_external(line[0]) and is_by_agent(line[0])]
+    others = [line for line in lines if is_external(line[0]) and not is_by_agent(line[0])]
     last = [f"… and {unlisted:,} more, which are recalled when a message is about them"] if unlisted else []
     if own or last:
         text = "\n".join([*_grouped(own), *last])
         yield without_gap(whole(_source("digest", "Notes", text), counter), counter)
-    if others:
-        text = "\n".join(_grouped(others))
-        yield without_gap(whole(_source("elsewhere", "Notes from elsewhere", text, external=True), counter), counter)
+    for name, label, some in ((_BY_AGENTS, "Notes by agents", agents), ("elsewhere", "Notes from elsewhere", others)):
+        if some:
+            text = "\n".join(_grouped(some))
+            yield without_gap(whole(_source(name, label, text, external=True), counter), counter)
 
 
 def is_external(header: NoteHeader) -> bool:

@@ -217,7 +217,7 @@ def _is_spoken(draft: NoteDraft, snapshot: TurnSnapshot) -> bool:
 
 def is_persons(note: NoteHeader) -> bool:
     """Return whether a model must not touch a note: a person wrote, imported, shared, pinned or adopted it."""
-    written_by_model = note.trust == "agent" and note.source in {"writeback", "tool"}
+    written_by_model = note.trust != "person" and note.source in {"writeback", "tool"}
     return not written_by_model or note.audience == "shared" or note.pinned or note.external
 
 

@@ -48,8 +48,8 @@ from promptuary.memory.writeback.snapshot import (
     OwnFile,
     TurnSnapshot,
     from_text,
-    held_foreign_text,
     nobodys,
+    prompt_held_foreign_text,
     snapshot,
     to_text,
     wrote_a_note,
@@ -154,7 +154,7 @@ class Writeback:
         before = foreign_turns(self._threads, thread)
         standing = {item.turn for item in history}
         found = [one for one in before if one in standing] + (
-            [turn] if held_foreign_text(receipt, self._own_file) else []
+            [turn] if prompt_held_foreign_text(receipt, self._own_file) else []
         )
         if found != before:
             self._threads.apply(ThreadChange(thread, states=[LayerState(_foreign_key(thread), 1, found)]))

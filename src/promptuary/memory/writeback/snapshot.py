@@ -13,6 +13,7 @@ from promptuary.core.blocks import Trust
 from promptuary.core.errors import StorageError
 from promptuary.core.messages import Item
 from promptuary.core.receipts import Receipt, ReceiptEntry
+from promptuary.memory.recall.digest import BY_AGENTS
 from promptuary.memory.secret_texts import without_secrets
 from promptuary.memory.writeback.own_words import own_words
 
@@ -26,7 +27,9 @@ _LONGEST: Final = 12_000
 _SPEAKERS: Final[dict[str, Speaker]] = {"user": "person", "assistant": "assistant", "tool": "tool"}
 WRITE_TOOL: Final = "write_memory"
 """The tool with which an agent writes a note itself."""
-OWN_PARTS: Final = frozenset({"message", "history", "instructions", "memory_digest", "memory_recall", "tools"})
+OWN_PARTS: Final = frozenset(
+    {"message", "history", "instructions", "memory_digest", "memory_recall", "experience", "tools"}
+)
 """Parts of a prompt that come from the person or the program, unless a block in them is labelled as external."""
 INSTRUCTIONS: Final = "instructions"
 """The part with ``AGENTS.md`` and similar files. Those of a clone are obeyed, but are not the person's words."""
@@ -87,17 +90,34 @@ def snapshot(
 
     ``foreign_turns`` are earlier turns whose prompts held foreign text: what the model replied may repeat it.
     """
-    repeated = any(item.turn in foreign_turns for item in history)
-    external = repeated or any(map(_is_foreign, history)) or held_foreign_text(receipt, own_file)
+    external = held_foreign_text(history, receipt, foreign_turns=foreign_turns, own_file=own_file)
     return TurnSnapshot(turn, thread, at, _bounded(history), external)
 
 
-def held_foreign_text(receipt: Receipt, own_file: OwnFile = nobodys) -> bool:
+def held_foreign_text(
+    history: Sequence[Item],
+    receipt: Receipt | None,
+    *,
+    foreign_turns: Collection[str] = (),
+    own_file: OwnFile = nobodys,
+) -> bool:
+    """Return whether a turn held text that is neither the person's nor the model's: the one rule, for all that learns.
+
+    Such text was in its prompt, in an earlier prompt, or is in the history.
+    """
+    repeated = any(item.turn in foreign_turns for item in history)
+    return repeated or any(map(_is_foreign, history)) or prompt_held_foreign_text(receipt, own_file)
+
+
+def prompt_held_foreign_text(receipt: Receipt | None, own_file: OwnFile = nobodys) -> bool:
     """Return whether a prompt held text that is neither the person's nor the model's."""
-    return any(entry.status != "out" and _is_foreign_entry(entry, own_file) for entry in receipt.entries)
+    entries = receipt.entries if receipt is not None else ()
+    return any(entry.status != "out" and _is_foreign_entry(entry, own_file) for entry in entries)
 
 
 def _is_foreign_entry(entry: ReceiptEntry, own_file: OwnFile) -> bool:
+    if entry.source == BY_AGENTS:
+        return False
     if entry.trust is Trust.EXTERNAL or entry.layer not in OWN_PARTS:
         return True
     return entry.layer == INSTRUCTIONS and not own_file(entry.source)

@@ -8,6 +8,7 @@ from typing import Final
 from promptuary.core.errors import ForeignStateError
 from promptuary.storage.sqlite.database import BoundDatabase
 from promptuary.workspace.disk.own.moved import is_signed
+from promptuary.workspace.disk.own.notes_folders import notes_beside
 from promptuary.workspace.state_file import StateFile
 
 _OTHER_STATE: Final = (
@@ -25,8 +26,6 @@ def check_binding(database: BoundDatabase, file: StateFile) -> None:
     """
     bound = database.binding
     if bound is None and database.is_unused:
-        from promptuary.workspace.disk.own.notes_folders import notes_beside  # noqa: PLC0415  (once in a folder)
-
         database.bind(file.binding, notes_beside(file.path))
         return
     if file.binding in (bound, database.binding):  # another process may have bound it just now

@@ -90,6 +90,14 @@ def test_what_is_about_the_person_must_be_in_their_words() -> None:
     assert isinstance(outcome(decision(kind="user", content="The user dislikes Python.")), Propose)
 
 
+def test_an_agent_changes_its_own_note_also_one_that_may_repeat_text_from_elsewhere() -> None:
+    own = replace(MODELS, trust="external")
+    made = outcome(decision(id=own.id), known=Known(target=note(own)))
+
+    assert isinstance(made, Write)
+    assert (made.draft.id, made.draft.trust) == (own.id, "agent")
+
+
 @pytest.mark.parametrize(
     "protected",
     [
@@ -100,7 +108,8 @@ def test_what_is_about_the_person_must_be_in_their_words() -> None:
         replace(MODELS, audience="shared"),
         replace(MODELS, pinned=True),
         replace(MODELS, external=True),
-        replace(MODELS, trust="external"),
+        replace(MODELS, trust="external", external=True),
+        replace(MODELS, trust="external", source="manual"),
     ],
 )
 @pytest.mark.parametrize("action", ["upsert", "archive"])
