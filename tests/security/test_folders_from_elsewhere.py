@@ -16,7 +16,7 @@ import pytest
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.main import main
-from promptuary.core.errors import ForeignStateError
+from promptuary.core.errors import ForeignStateError, PromptuaryError
 from promptuary.core.principals import Principal
 from promptuary.hooks.agents import AGENTS
 from promptuary.hooks.context import prompt_context, start_context
@@ -312,17 +312,51 @@ def test_without_its_database_nothing_of_another_machine_is_the_persons(foreign_
     assert len(waiting(folder)) == 1
 
 
-def test_a_moved_folder_is_the_persons_once_they_adopt_its_database(tmp_path: Path) -> None:
-    made = tmp_path / "made"
+def make_own(folder: Path, piece: str, scope: str = "project") -> None:
+    """Write a note, or a text in a list, as the person."""
+    audience = "shared" if "shared" in piece else "private"
+    with Promptuary.open(folder, exact=True, embedder="none") as p:
+        if "list" not in piece:
+            p.memory.write(FORGED, kind="project", audience=audience, scope=scope)  # type: ignore[arg-type]
+            return
+        p.memory.write("The person deploys on Mondays.", kind="project", audience=audience, scope=scope)  # type: ignore[arg-type]
+        p.examine(fix=True)
+    base = folder / ".promptuary" if scope == "project" else Path(os.environ["XDG_DATA_HOME"]) / "promptuary"
+    page = base / "memory/agents/default" / audience / "MEMORY.md"
+    page.write_text(f"{FORGED}\n\n{page.read_text()}")
+
+
+OWN: Final = ["private note", "shared note", "private list", "shared list"]
+
+
+@pytest.mark.parametrize("piece", OWN)
+@pytest.mark.parametrize("move", ["moved", "copied"])
+def test_a_moved_folder_is_the_persons_once_they_adopt_its_database(piece: str, move: str, tmp_path: Path) -> None:
+    made, folder = tmp_path / "made", tmp_path / "project"
     made.mkdir()
-    with Promptuary.open(made, exact=True) as p:
-        p.memory.write(FORGED, kind="project")
-    moved = made.rename(tmp_path / "project")
-    with Promptuary.open(moved, exact=True) as p:
+    make_own(made, piece)
+    _ = made.rename(folder) if move == "moved" else shutil.copytree(made, folder)
+    with pytest.raises(ForeignStateError, match="promptuary adopt"):
+        seen(folder)
+    with Promptuary.open(folder, exact=True) as p:
         p.adopt()
 
-    assert FORGED in outside_of_boundaries(seen(moved))
-    assert waiting(moved) == []
+    assert FORGED in outside_of_boundaries(seen(folder))
+    assert waiting(folder) == []
+
+
+@pytest.mark.parametrize("piece", OWN)
+def test_what_was_the_persons_is_theirs_after_a_restore(piece: str, tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    make_own(folder, piece)
+    assert main(["backup", str(tmp_path / "kept.zip"), "--workspace", str(folder)]) == 0
+    shutil.rmtree(folder)
+    folder.mkdir()
+    assert main(["restore", str(tmp_path / "kept.zip"), "--workspace", str(folder)]) == 0
+
+    assert FORGED in outside_of_boundaries(seen(folder))
+    assert waiting(folder) == []
 
 
 @pytest.mark.parametrize("lost", ["nothing", "the folder"])
@@ -346,23 +380,138 @@ def test_a_restored_backup_is_the_persons_and_what_waited_before_still_waits(los
 # The person's own notes, in a home that was copied
 
 
+@pytest.mark.parametrize("piece", ["private note", "private list"])
 def test_notes_in_a_copied_home_are_the_persons_with_their_database_and_wait_without_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    piece: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "one"))
-    (tmp_path / "project").mkdir()
-    with Promptuary.open(tmp_path / "project", exact=True) as p:
-        p.memory.write(FORGED, kind="feedback", scope="user")
+    folder = tmp_path / "project"
+    folder.mkdir()
+    make_own(folder, piece, "user")
     shutil.copytree(tmp_path / "one", tmp_path / "two")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "two"))
-    assert FORGED in outside_of_boundaries(seen(tmp_path / "project"))
+    assert FORGED in outside_of_boundaries(seen(folder))
 
     shutil.copytree(tmp_path / "one", tmp_path / "three")
     for one in (tmp_path / "three").rglob("state.db*"):
         one.unlink()
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "three"))
-    assert FORGED not in seen(tmp_path / "project")
-    assert len(waiting(tmp_path / "project")) == 1
-    with Promptuary.open(tmp_path / "project", exact=True) as p:
+    assert FORGED not in seen(folder)
+    assert len(waiting(folder)) == (1 if piece == "private note" else 2)
+    with Promptuary.open(folder, exact=True) as p:
         p.memory.adopt()
-    assert FORGED in outside_of_boundaries(seen(tmp_path / "project"))
+    assert FORGED in outside_of_boundaries(seen(folder))
+
+
+# The index, the configuration and the prompts
+
+
+def another_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / name / "state"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / name / "data"))
+
+
+def newest(folder: Path) -> list[Path]:
+    """Return the catalogue of each index."""
+    every = {path.parent.parent: path for path in sorted(folder.rglob("catalog.db"))}
+    return list(every.values())
+
+
+def planted(folder: Path) -> list[Path]:
+    """Return the catalogues of indexes in which something stands that was planted."""
+    found = []
+    for path in newest(folder):
+        with closing(sqlite3.connect(path)) as raw:
+            if raw.execute("SELECT 1 FROM meta WHERE name = 'planted'").fetchone():
+                found.append(path)
+    return found
+
+
+def with_its_index(tmp_path: Path, made: Path) -> Path:
+    folder = copied(tmp_path, made)
+    for one in folder.glob(".promptuary/state.db*"):
+        one.unlink()
+    return folder
+
+
+def with_its_index_by_git(tmp_path: Path, made: Path) -> Path:
+    for one in made.glob(".promptuary/state.db*"):
+        one.unlink()
+    return copied_by_git(tmp_path, made)
+
+
+@pytest.mark.parametrize("come", [with_its_index, with_its_index_by_git])
+def test_an_index_of_another_machine_is_made_anew(
+    come: Callable[[Path, Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may say anything of the files and notes that it came with."""
+    another_machine(tmp_path, monkeypatch, "theirs")
+    made = tmp_path / "made"
+    made.mkdir()
+    (made / "a.md").write_text("The harbour opens at nine.\n")
+    with Promptuary.open(made, exact=True, embedder="none") as p:
+        p.search.index(["."])
+        p.memory.write("The harbour is small.", kind="project", audience="shared")
+        p.memory.find("How large is the harbour?")
+    for path in made.rglob("catalog.db"):
+        with closing(sqlite3.connect(path)) as raw:
+            raw.execute("INSERT INTO meta (name, value) VALUES ('planted', 'x')")
+            raw.commit()
+    assert len(planted(made)) == 2
+    another_machine(tmp_path, monkeypatch, "mine")
+    folder = come(tmp_path, made)
+    with Promptuary.open(folder, exact=True, embedder="none") as p:
+        with pytest.raises(PromptuaryError, match="nothing is indexed yet"):
+            p.search.find("When does the harbour open?")
+        p.search.index(["."])
+        assert [hit.path for hit in p.search.find("When does the harbour open?").hits] == ["a.md"]
+        assert p.memory.find("How large is the harbour?").hits
+
+    assert planted(folder) == []
+
+
+def test_an_index_of_this_machine_is_kept_where_a_folder_was_moved(tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    made.mkdir()
+    (made / "a.md").write_text("The harbour opens at nine.\n")
+    with Promptuary.open(made, exact=True, embedder="none") as p:
+        p.search.index(["."])
+    (path,) = made.rglob("catalog.db")
+    with closing(sqlite3.connect(path)) as raw:
+        raw.execute("INSERT INTO meta (name, value) VALUES ('planted', 'x')")
+        raw.commit()
+    moved = made.rename(tmp_path / "project")
+    with Promptuary.open(moved, exact=True, embedder="none") as p:
+        p.search.index(["."])
+
+    assert len(planted(moved)) == 1
+
+
+FOREIGN_SETTINGS: Final = {
+    "allow_sensitive": '["*"]',
+    "allow_hosts": '["evil.example"]',
+    "embed_url": '"https://evil.example"',
+    "recall_model": '"evil"',
+    "recall_prompt": f'"{FORGED}"',
+    "writeback_model": '"evil"',
+    "writeback_qa_prompt": f'"{FORGED}"',
+    "writeback_profile_prompt": f'"{FORGED}"',
+    "experience_model": '"evil"',
+    "answer_model": '"evil"',
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN_SETTINGS)
+@pytest.mark.parametrize("come", FOLDERS)
+def test_the_configuration_of_a_folder_widens_nothing_and_brings_no_prompt(
+    come: Callable[[Path, Fill], Path], name: str, tmp_path: Path
+) -> None:
+    def fill(folder: Path) -> None:
+        write(folder / ".promptuary/config.toml", f"{name} = {FOREIGN_SETTINGS[name]}\n")
+
+    folder = come(tmp_path, fill)
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    with Promptuary.open(folder, exact=True) as p, Promptuary.open(plain, exact=True) as other:
+        assert getattr(p.settings, name) == getattr(other.settings, name)
+        assert [note for note in p.notes if f"{name} in .promptuary/config.toml is ignored" in note]

@@ -21,6 +21,7 @@ from promptuary.storage.index.index import DiskIndex
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
 from promptuary.wiring.vectors import StoredVectors
 from promptuary.wiring.workspace import open_door
+from promptuary.workspace.disk.own.moved import proof
 from promptuary.workspace.disk.own.own_place import own_place
 from promptuary.workspace.disk.own.private_folder import private_folder
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
@@ -83,7 +84,8 @@ def _backend(workspace: Workspace, settings: Settings, folder: Path, recipe: str
             f'{how_to_install("embeddings", only=_VECTOR_PACKAGES)}, or set embedder = "none"'
         )
     store = StoredVectors(workspace) if embedder else None
-    index = DiskIndex(folder, recipe, store=store, embedder=embedder)
+    made_here = proof(Path("/"), _INDEX)[:16]  # the same wherever this person moves the folder
+    index = DiskIndex(folder, recipe, store=store, embedder=embedder, maker=made_here)
     return SearchBackend(index, store, embedder, _reranking(settings))
 
 

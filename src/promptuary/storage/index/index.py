@@ -35,14 +35,23 @@ _TRUSTED: Final = 300.0
 class DiskIndex:
     """The ``SearchIndex`` in ``folder``, which must exist. An index with another ``recipe`` is rebuilt.
 
-    Without a ``store`` or an ``embedder`` there are no vectors.
+    Without a ``store`` or an ``embedder`` there are no vectors. An index of another ``maker`` is not even read: it may
+    say anything of the files that it came with.
     """
 
     def __init__(
-        self, folder: Path, recipe: str, *, store: VectorStore | None = None, embedder: Embedder | None = None
+        self,
+        folder: Path,
+        recipe: str,
+        *,
+        store: VectorStore | None = None,
+        embedder: Embedder | None = None,
+        maker: str = "",
     ) -> None:
         self._generations = Generations(folder)
-        self._recipe = f"{_VERSION} {recipe}"
+        self._maker = f", {maker}" if maker else ""
+        self._recipe = f"{_VERSION} {recipe}{self._maker}"
+        self._foreign: Path | None = None
         self._store, self._embedder = store, embedder
         self._opening = threading.Lock()
         self._opened: Generation | None = None
@@ -295,8 +304,13 @@ class DiskIndex:
             if self._opened is not None and self._opened.path != current:
                 self._opened.close()
                 self._opened = None
-            if self._opened is None and current is not None:
-                self._opened = self._generation(current, writing=False)
+            if self._opened is None and current not in (None, self._foreign):
+                opened = self._generation(current, writing=False)
+                if not (opened.catalog.meta(_RECIPE) or "").endswith(self._maker):
+                    opened.close()
+                    self._foreign = current
+                    return None
+                self._opened = opened
             return self._opened
 
 
