@@ -454,7 +454,7 @@ def propose(workspace: Path, *said: str) -> None:
 def test_what_was_stated_in_a_thread_waits_to_be_accepted_or_rejected(run: Run, workspace: Path) -> None:
     propose(workspace, "Always use tabs here.", "We decided to deploy on Fridays.", "Never use wildcard imports.")
     table = run("memory", "proposals")
-    first, second, third = run("memory", "proposals", "--json").json
+    first, second, third = run("memory", "proposals", "--json").json["proposals"]
 
     assert table.out.splitlines()[0].split() == ["id", "would", "why", "note"]
     assert "write a feedback note" in table.out.splitlines()[1]
@@ -470,7 +470,7 @@ def test_what_was_stated_in_a_thread_waits_to_be_accepted_or_rejected(run: Run, 
 
 def test_a_proposal_is_edited_before_it_is_accepted(run: Run, workspace: Path, tmp_path: Path) -> None:
     propose(workspace, "Always use tabs here.")
-    (waiting,) = run("memory", "proposals", "--json").json
+    (waiting,) = run("memory", "proposals", "--json").json["proposals"]
     editor = tmp_path / "editor"
     editor.write_text('#!/bin/sh\nsed -i s/tabs/spaces/ "$1"\n')
     editor.chmod(0o755)

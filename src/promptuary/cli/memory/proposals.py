@@ -11,7 +11,7 @@ from promptuary.cli.memory.words import each, names, one_name
 from promptuary.cli.memory.writing import edit as edit_note
 from promptuary.cli.memory.writing import is_terminal, print_written
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.json import note_header_json, proposal_json
+from promptuary.core.json import proposal_json, proposals_json
 from promptuary.core.notes import is_by_agent
 from promptuary.core.ports.writeback import Proposal, ProposalFields
 from promptuary.core.text import one_line
@@ -26,12 +26,7 @@ def proposals(promptuary: Promptuary, options: argparse.Namespace) -> int:
     waiting = promptuary.memory.proposals()
     unconfirmed = [one for one in promptuary.memory.unadopted() if is_by_agent(one)]
     if options.json:
-        print_json(
-            {
-                "proposals": [proposal_json(one) for one in waiting],
-                "unconfirmed": [note_header_json(one) for one in unconfirmed],
-            }
-        )
+        print_json(proposals_json(waiting, unconfirmed))
         return DONE if waiting or unconfirmed else NOTHING
     if waiting or unconfirmed:
         notes = [(one.id, "be trusted", "written by an agent", one_line(one.title)) for one in unconfirmed]

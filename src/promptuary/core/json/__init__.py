@@ -318,6 +318,14 @@ def note_change_json(change: NoteChange) -> dict[str, Any]:
     return fields_json(change)
 
 
+def proposals_json(proposals: Sequence[Proposal], unconfirmed: Sequence[NoteHeader]) -> dict[str, Any]:
+    """Return what ``memory proposals --json`` prints; ``unconfirmed`` are the notes of agents."""
+    return {
+        "proposals": [proposal_json(one) for one in proposals],
+        "unconfirmed": [note_header_json(one) for one in unconfirmed],
+    }
+
+
 def note_diff_json(note: str, patch: str) -> dict[str, Any]:
     """Return what ``memory diff --json`` prints."""
     return {"note": note, "patch": patch}

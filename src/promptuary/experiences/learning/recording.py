@@ -57,7 +57,7 @@ _OWN_TOOLS: Final = (
     "expand_references",
     "explain_turn",
 )
-"""Parts of the names of Promptuary's own tools, which agents prefix (``mcp__promptuary__search_files``).
+"""Parts of the names of Promptuary's own tools: agents put the name of the server before them.
 
 Reading or writing notes teaches nothing, and their arguments would repeat what a note is withheld for.
 """
