@@ -123,7 +123,7 @@ def seen(folder: Path) -> str:
     with Promptuary.open(folder, exact=True, embedder="none") as p:
         turn = p.threads.prepare(QUESTION)
         hooks = [prompt_context(p, QUESTION, agent, lexical_only=True) for agent in AGENTS.values()]
-        hooks += [start_context(p, agent, proposals=True) for agent in AGENTS.values()]
+        hooks += [start_context(p, agent) for agent in AGENTS.values()]
         return "\n".join([*(str(one["content"]) for one in turn.messages), *hooks])
 
 

@@ -97,7 +97,10 @@ def poisoned(project: Path, way: Callable[[str], tuple[str, list[Message]]]) -> 
             message, reply = way(payload)
             p.threads.finish(p.threads.prepare(message, thread=f"t{number}"), reply)
         stored = list(p.experiences.list().experiences)
-        prompts = [shown(p.threads.prepare(one, thread=f"new {one}")) for one in (ASKED, f"What about {NONCE}?")]
+        prompts = [
+            shown(p.threads.prepare(one, thread=f"new {number}"))
+            for number, one in enumerate((ASKED, f"What about {NONCE}?"))
+        ]
     return stored, prompts
 
 

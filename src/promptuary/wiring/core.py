@@ -220,7 +220,7 @@ class Core:
         with self._opening:
             experiences = self.experiences()
             if self._learner is None:
-                threads = lambda: self.state().threads(self.principal)  # noqa: E731
+                threads = self.state().threads(self.principal)
                 self._learner = open_learner(experiences, self.settings, threads, self._workspace)
             return self._learner
 

@@ -178,13 +178,13 @@ def _experience(experiences: Callable[[], Experiences], settings: Settings) -> L
 
 
 def open_learner(
-    experiences: Experiences, settings: Settings, threads: Callable[[], ThreadStore], workspace: Workspace
+    experiences: Experiences, settings: Settings, threads: ThreadStore, workspace: Workspace
 ) -> ExperienceLearner:
     """Return the learner for ``experiences``; ``threads`` records which of their turns held foreign text."""
     own = own_file(workspace)
 
     def foreign(thread: str, history: Sequence[Item], receipt: Receipt | None) -> bool:
-        earlier = foreign_turns(threads(), thread) if thread else ()
+        earlier = foreign_turns(threads, thread) if thread else ()
         return held_foreign_text(history, receipt, foreign_turns=earlier, own_file=own)
 
     return ExperienceLearner(experiences, held_foreign_text=foreign, reads_words=not settings.experience_model)
