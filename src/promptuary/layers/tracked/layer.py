@@ -127,7 +127,7 @@ class TrackedFiles(Layer):
     band: Band = "stable"
     scope: Scope = "thread"
     budget: Budget = "auto"
-    timeouts: ClassVar[Mapping[Hook, float]] = {"on_message": 30.0, "refresh": 30.0}
+    timeouts: ClassVar[Mapping[Hook, float]] = {"on_message": 30.0, "refresh": 30.0, "recall": 30.0}
     state_version = 1
 
     def __init__(

@@ -99,7 +99,7 @@ def test_the_layer_stands_where_it_says(talk: Talk) -> None:
         "auto",
         "stable",
     )
-    assert layer.timeouts == {"on_message": 30.0, "refresh": 30.0}
+    assert layer.timeouts == {"on_message": 30.0, "refresh": 30.0, "recall": 30.0}
     assert talk(slot=12).layer.slot == 12
 
 
