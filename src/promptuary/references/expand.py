@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _BRING_ALONG = frozenset({"glob", "folder"})
 _DETAILS = tuple(Detail)
+_NOT_THERE = frozenset({Code.NOT_FOUND, Code.NO_MATCH, Code.BAD_REVISION})
 _UNREAD_MARKS = ("@/", "@~/", "@*", "@'", "#/", "#~/", "#'")
 """What no reference begins with, but people write: ``slips`` looks at it."""
 _ABSENT_TOKENS = 400
@@ -115,7 +116,7 @@ def _examined(
     scanned: Scanned, resolutions: list[Resolution], unread: Sequence[Reference], workspace: Workspace
 ) -> tuple[list[Resolution], list[Slip]]:
     """Return the resolutions, with suggestions for those that failed, and the slips of the message."""
-    missing = {n for n, one in enumerate(resolutions) if one.error and one.error.code is Code.NOT_FOUND}
+    missing = {n for n, one in enumerate(resolutions) if one.error and one.error.code in _NOT_THERE}
     if not (missing or unread or scanned.valueless or any(mark in scanned.text for mark in _UNREAD_MARKS)):
         return resolutions, []
     from promptuary.references.slips import KnownPaths, slips, with_blanks  # noqa: PLC0415  (most messages have none)
@@ -129,7 +130,7 @@ def _examined(
         if meant:
             name = typed[one.reference.start].value
             reason = f'There is no "{name}" in the workspace; a path with blanks needs quotes: {meant}'
-            resolutions[n] = replace(one, error=SourceError(Code.NOT_FOUND, reason))
+            resolutions[n] = replace(one, error=SourceError(one.error.code if one.error else Code.NOT_FOUND, reason))
     bare = [one for one in unread if one.start >= 0]
     return resolutions, slips(scanned.text, scanned.valueless, bare, paths)
 

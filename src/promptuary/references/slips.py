@@ -82,7 +82,7 @@ _VALUE = re.compile(rf"(\"[^\"\n]{{1,{_AHEAD}}}\"|'[^'\n]{{1,{_AHEAD}}}'|[^{ENDS
 _ADDRESS = re.compile(r"https?://[^\s/]", re.IGNORECASE)
 _PATH = re.compile(r"(?!/)[^\s:*?<>|\"@=(){}$]+(?: [^\s:*?<>|\"@=(){}$]+)*")
 _NAMED_FILE = re.compile(r"[^\s*?<>|\"]*\.[A-Za-z][A-Za-z0-9]{0,7}(?::[0-9][0-9,\-]{0,40})?\Z")
-_LINES = re.compile(r":[0-9][0-9,\-]{0,40}\Z")
+_LINES = re.compile(r"(?::[0-9][0-9,\-]{0,40}|#[\w.]{1,100})\Z")
 _BLANK = re.compile(r"\\? ")
 _NOTE_NAME = re.compile(r"[^\W\d_][\w '\-]{2,80}(?:\.md)?")
 # What the scanner does not read: paths from a root, a home or a pattern, and plain quotes of another kind.
@@ -223,7 +223,7 @@ def with_blanks(text: str, reference: Reference, paths: KnownPaths) -> tuple[str
     before = reference.raw[: len(reference.raw) - len(reference.value)]
     written = text[reference.end - len(reference.value) : reference.end + _AHEAD].partition("\n")[0]
     rest = written.replace("\\ ", " ")
-    path = _existing_start(rest, paths, folder=reference.kind == "folder")
+    path = _existing_start(rest, paths, reference.kind)
     if not path or len(path) <= len(reference.value):
         return "", 0
     found = _LINES.search(rest[len(path) :].partition(" ")[0].rstrip(_ENDING))
@@ -234,19 +234,20 @@ def with_blanks(text: str, reference: Reference, paths: KnownPaths) -> tuple[str
     return f"{before}{quote(path)}{lines}", reference.end - len(reference.value) + length
 
 
-def _existing_start(rest: str, paths: KnownPaths, *, folder: bool = False) -> str:
-    """Return the existing path with blanks at the beginning of ``rest``; empty if there is none."""
+def _existing_start(rest: str, paths: KnownPaths, kind: str = "path") -> str:
+    """Return the existing path, or the pattern of some, with blanks at the beginning of ``rest``; empty if none."""
     end = rest.find(" ")
     for _ in range(_MAX_WORDS):
         if end < 0:
             break
         after = rest.find(" ", end + 1)
-        candidate = rest[: after if after >= 0 else len(rest)].rstrip(_ENDING)
+        candidate = _LINES.sub("", rest[: after if after >= 0 else len(rest)].rstrip(_ENDING))
         last = candidate[end + 1 :]
-        if last and (folder or "/" in last or _NAMED_FILE.match(last)):
-            candidate = _LINES.sub("", candidate)
-            if paths.there(candidate):
+        if kind == "glob":
+            if "*" in candidate and paths.matches(candidate):
                 return candidate
+        elif last and (kind == "folder" or "/" in last or _NAMED_FILE.match(last)) and paths.there(candidate):
+            return candidate
         end = after
     return ""
 
