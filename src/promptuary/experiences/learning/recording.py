@@ -153,7 +153,9 @@ def learnt(items: Sequence[Item], *, foreign: bool = False, earlier: Sequence[It
         return []
     trust: NoteTrust = "external" if foreign or any(call.away for call in calls) else "agent"
     recovered = [_recovery(intent, calls, *pair, trust) for pair in _recoveries(calls)]
-    return [_chain(intent, calls, trust), *recovered]
+    # Where no call worked, there is nothing to do again.
+    chain = [] if all(call.result.failed for call in calls) else [_chain(intent, calls, trust)]
+    return [*chain, *recovered]
 
 
 def intent_of(items: Sequence[Item]) -> str:

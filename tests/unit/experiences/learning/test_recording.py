@@ -120,10 +120,16 @@ def test_b9_a_chain_that_ends_in_a_failure_is_a_negative_experience_with_what_we
     )
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_turn_in_which_no_call_worked_teaches_nothing(count: int) -> None:
+    assert learnt(turn("Deploy it.", *[("deploy", {"to": "prod"}, "error: no rights")] * count)) == []
+
+
 def test_b9_no_secret_is_recorded_wherever_it_stands() -> None:
     steps = [
         ("bash", {"command": f"curl -H 'token: {KEY}' x", "password": f"password = {KEY}"}, f"error: {KEY} is refused"),
-        ("bash", {"command": f"curl -H 'token: {KEY}' y"}, f"error: {KEY} is refused"),
+        ("bash", {"command": f"curl -H 'token: {KEY}' y"}, f"{KEY} is fine"),
+        ("bash", {"command": f"curl -H 'token: {KEY}' z"}, f"error: {KEY} is refused"),
     ]
     taught = learnt(turn(f"Use {KEY} for it. My password is hunter2!.", *steps))
     found = [draft(one.type, one.intent, one.solution, one.fields, now="2026-01-01T00:00:00Z") for one in taught]
