@@ -40,8 +40,8 @@ _DIGITS: Final = digits.encode()
 _DIGEST: Final = rb"sha[0-9]{1,3}[:=-][A-Za-z0-9+/_-]{32,128}={0,2}"
 _IN_DIGEST: Final = r"sha[0-9]{1,3}[:=-][A-Za-z0-9+/_-]{0,88}\Z"
 _LONGEST_DIGEST: Final = 100
-_NAME_BEFORE: Final = 60
-_NAMES: Final = (b"key", b"token", b"secret", b"passw", b"auth")
+_NAME_NEAR: Final = 120
+_MANY: Final = 100
 _SECRET_NAME: Final = rb"(?:key|token|secret|passw|auth)[a-z0-9_]{0,12}\\?[\"']?[ \t]{0,9}(?:[:=]|%3d|\\u003d)"
 _MARKS: Final = "_-.:~"
 _STEM: Final = 4
@@ -107,25 +107,28 @@ def _telling_words(data: bytes, kinds: bytes) -> list[tuple[int, int]]:
         end = kinds.find(b"\0", start)
         stop = end if end >= 0 else len(data)
         word = data[start:stop]
-        if len(word.translate(None, _TELLING)) < len(word) and not _digest().fullmatch(word):
+        is_digest = word.startswith(b"sha") and _digest().fullmatch(word)
+        if not is_digest and len(word.translate(None, _TELLING)) < len(word):
             words.append((start, stop))
         start = kinds.find(_LONG_WORD, end) if end >= 0 else -1
     return words
 
 
 def _mask_named(text: str, data: bytes, random: list[tuple[int, int]]) -> str:
+    # The name is near its value; where there are many values, it takes less time to search everything.
+    places = ((max(start - _NAME_NEAR, 0), end + _NAME_NEAR) for start, end in random[:_MANY])
+    near = data if len(random) >= _MANY else b"\n".join([data[start:end] for start, end in places])
+    names = near.decode("utf-8", "replace")
     for form in NAMED_FORMS:
-        if any(literal in text for literal in form.literals):
+        if any(literal in names for literal in form.literals):
             text = _masked(form, text)
-    lower = data.lower()
-    near = ((max(start - _NAME_BEFORE, 0), start + _NAME_BEFORE) for start, _ in random)
-    if any(lower.find(name, *where) >= 0 and _secret_name().search(lower, *where) for where in near for name in _NAMES):
+    if _secret_name().search(near.lower()) and _compiled(SERVICE_SECRET.pattern, re.IGNORECASE).search(names):
         text = _masked(SERVICE_SECRET, text, re.IGNORECASE)
-    if "LS0tL" in text:
+    if "LS0tL" in names:
         text = _compiled(_ENCODED_KEY).sub(_masked_encoded, text)
-    if "Private-Lines: " in text:
+    if "Private-Lines: " in names:
         text = _compiled(_PUTTY).sub(lambda match: _masked_lines(match.group()), text)
-    return _mask_keys(text) if "PRIVATE KEY" in text or "Static key" in text else text
+    return _mask_keys(text) if "PRIVATE KEY" in names or "Static key" in names else text
 
 
 def _is_secret(form: Form, match: re.Match[str], start: int, end: int) -> bool:
