@@ -179,7 +179,7 @@ _SUMMARY: Final = {
     "forget": "remove notes permanently",
     "proposals": "list proposed notes that wait for your decision",
     "accept, reject": "accept or reject proposals",
-    "adopt": "trust notes that agents wrote, or that came with a folder",
+    "adopt": "trust notes of agents, or from elsewhere",
     "import, export": "import notes of another tool, export all notes",
 }
 
