@@ -71,7 +71,8 @@ def test_in_a_pasted_report_the_names_of_other_things_put_nothing_first(files: F
         "through iterators, adapters and sessions; expected is our own exception for broken decoding of payloads"
     )
     adapter = f"def stream(chunks):\n    # {report}\n    return list(chunks)\n"
-    project = files({"src/socket.py": "class error:\n    raises = 'chunks'\n", "src/adapter.py": adapter} | CALLERS)
+    fake = "class socket:\n    class error(Exception):\n        pass\n"
+    project = files({"src/fake.py": fake, "src/adapter.py": adapter} | CALLERS)
     with search_with(project) as search:
         search.index([project])
         hits = search.find(report).hits
