@@ -76,7 +76,7 @@ def test_a_call_that_was_refused_is_no_success(text: str, tmp_path: Path) -> Non
     assert result_of(Item("i", "tool", text, tool_call_id="c0")).failed
     with Promptuary.open(tmp_path, exact=True, embedder="none") as p:
         p.threads.finish(p.threads.prepare("Remove the folder."), called(("bash", {"command": "rm -rf x"}, text)))
-        assert {one.outcome for one in p.experiences.list().experiences} == {"failure"}
+        assert "success" not in {one.outcome for one in p.experiences.list().experiences}
 
 
 @pytest.mark.parametrize("text", ["The user table has 3 rows.", "denied.log\nx.txt", "Users may cancel.", "1 rejected"])
