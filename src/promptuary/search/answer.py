@@ -244,7 +244,8 @@ def _is_named(hit: Hit, text: str, words: Words) -> bool:
     """Return whether a hit has the name that a query consists of, or a name with every word of a question."""
     names = (*hit.heading[-1:], note_name(hit.path))
     if language.is_question(text):
-        return len(language.matched(words, " ".join(names))) >= len(words)
+        # Another spelling of a word is a guess.
+        return len(language.matched(replace(words, respelled=()), " ".join(names))) >= len(words)
     return text.strip().casefold() in map(str.casefold, names)
 
 

@@ -426,6 +426,7 @@ def manual(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SearchService]:
         chapters = [f"# {thing.title()} {deed}\n\nA {thing} is {deed} by its owner at noon.\n" for deed in deeds]
         (workspace / f"{thing}.md").write_text("\n".join(chapters))
     (workspace / "template.md").write_text("# Report\n\nThanks! Tell us what did not work, and what you use.\n")
+    (workspace / "data.md").write_text("# Data\n\nA row of data is kept for a year.\n")
     (workspace / "redirects.md").write_text("# Redirects\n\nA redirect is followed at most twenty times.\n")
     with search_with(workspace, None) as opened:
         opened.index([workspace])
