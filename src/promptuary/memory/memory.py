@@ -43,10 +43,12 @@ from promptuary.memory.notebook.drafting import Writer
 from promptuary.memory.notebook.notebook import Notebook, Written
 from promptuary.memory.notebook.pages import MemoryPages
 from promptuary.memory.notebook.past import found_at, moment, notes_at, text_before
+from promptuary.memory.recall.digest import is_external
 from promptuary.memory.recall.search import NoteQuery
 from promptuary.memory.recall.service import NoteSearch
 from promptuary.memory.recall.visible import MemoryPage, NoteKey, VisibleNotes
 from promptuary.memory.roots import Roots
+from promptuary.memory.writeback.wording import are_about_the_same
 from promptuary.records.service import LONG_PATIENCE
 
 if TYPE_CHECKING:
@@ -251,9 +253,6 @@ class Memory:
 
     def _similar_to(self, new: NoteHeader) -> Sequence[NoteHeader]:
         """Return older notes that a new one may contradict, by their titles, the newest first."""
-        from promptuary.memory.recall.digest import is_external  # noqa: PLC0415  (reading needs none)
-        from promptuary.memory.writeback.wording import are_about_the_same  # noqa: PLC0415
-
         older = (one for one in self.visible.newest(_MOST_SIMILAR) if one.id != new.id and not is_external(one))
         return [one for one in older if are_about_the_same(one.title, new.title)][:_MOST_NAMED]
 

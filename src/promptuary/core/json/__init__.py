@@ -292,6 +292,11 @@ def memory_note_json(note: Note) -> dict[str, Any]:
     return {**note_header_json(note.header), "body": note.body, "text": note.text, **hint}
 
 
+def learning_json(learnt: int, waiting: int) -> dict[str, Any]:
+    """Return what ``memory learn --json`` prints: from how many turns it learnt, and how many still wait."""
+    return {"learnt": learnt, "waiting": waiting}
+
+
 def memory_list_json(listed: NoteList) -> dict[str, Any]:
     """Return what ``memory list --json`` prints."""
     headers = [note_header_json(header) for header in listed.headers]
