@@ -46,7 +46,10 @@ def test_it_may_be_used_from_several_threads(project: Path) -> None:
     found: list[str] = []
     with Promptuary.open(project) as promptuary:
         threads = [
-            threading.Thread(target=lambda: found.append(turn_of(promptuary).messages[-1]["content"])) for _ in range(8)
+            threading.Thread(
+                target=lambda: found.append(turn_of(promptuary).messages[-1]["content"]), name=f"T{number}"
+            )
+            for number in range(8)
         ]
         for thread in threads:
             thread.start()
@@ -94,6 +97,7 @@ def test_an_expansion_runs_in_the_thread_of_its_caller(project: Path, monkeypatc
     assert threads == [threading.current_thread()]
 
 
+@pytest.mark.filterwarnings("ignore:unclosed database:ResourceWarning")  # it is forgotten on purpose
 def test_one_that_is_forgotten_ends_its_thread(project: Path) -> None:
     promptuary = Promptuary.open(project)
     promptuary.threads.prepare("x")
