@@ -45,6 +45,13 @@ def own_streams() -> tuple[BinaryIO, BinaryIO]:
     return sockets.own_streams()
 
 
+def discard_output(stream: BinaryIO) -> None:
+    """Discard what was not written to ``stream``, without waiting for its reader."""
+    from promptuary.workspace.programs.agents import sockets  # noqa: PLC0415
+
+    sockets.discard_output(stream)
+
+
 def peer_is_own(one: Any) -> bool:
     """Return whether the process at the other end of a local socket runs as the same user."""
     from promptuary.workspace.programs.agents import sockets  # noqa: PLC0415

@@ -14,7 +14,7 @@ from typing import Any
 from promptuary.config.settings import SETTINGS, SettingsOptions, find_workspace, load
 from promptuary.core.errors import ConfigError, PromptuaryError, how_to_install
 from promptuary.core.text import one_line
-from promptuary.machine import listening_port, own_streams, own_token, token_file
+from promptuary.machine import discard_output, listening_port, own_streams, own_token, token_file
 from promptuary.mcp.transports.early import EarlyAnswers
 from promptuary.mcp.transports.standard_streams import StandardStreams
 
@@ -42,13 +42,17 @@ def main(options: argparse.Namespace) -> int:
             raise PromptuaryError(_NOBODY)
         if sys.stdin.isatty():
             print(f"promptuary: {_NOBODY}", file=sys.stderr)
+        given_in, given_out = own_streams()
         streams = StandardStreams(
-            *own_streams(), None if options.resources else EarlyAnswers(with_hooks=options.with_hooks)
+            given_in, given_out, None if options.resources else EarlyAnswers(with_hooks=options.with_hooks)
         )
         from promptuary.mcp.transports import stdio  # noqa: PLC0415  (the package of the protocol is an extra, and heavy)
 
         _collect_again()
-        stdio.run(streams, folders, settings, chosen=_is_chosen(options), **_offered(options))
+        try:
+            stdio.run(streams, folders, settings, chosen=_is_chosen(options), **_offered(options))
+        finally:
+            discard_output(given_out)
         return DONE
     return _over_http(options, folders, settings)
 

@@ -57,6 +57,13 @@ def own_streams() -> tuple[BinaryIO, BinaryIO]:
     return source, os.fdopen(_taken(sys.stdout.fileno(), instead), "wb")
 
 
+def discard_output(stream: BinaryIO) -> None:
+    """Discard what was not written to ``stream``: closing it would wait for its reader, or fail as the write did."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, stream.fileno())
+    os.close(null)
+
+
 def _taken(descriptor: int, instead: int) -> int:
     """Return a duplicate of a descriptor, after replacing the descriptor by ``instead``."""
     own = os.dup(descriptor)
