@@ -75,7 +75,7 @@ def sent(request: dict[str, Any]) -> str:
 def history(run: Run, thread: str) -> list[dict[str, Any]]:
     code, out, err = run("thread", "history", "--json", "-t", thread)
     assert code == 0, err
-    found: list[dict[str, Any]] = json.loads(out)
+    found: list[dict[str, Any]] = json.loads(out)["messages"]
     return found
 
 

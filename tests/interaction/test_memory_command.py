@@ -65,13 +65,15 @@ def test_the_choices_are_those_of_the_core() -> None:
     ],
 )
 def test_what_is_remembered_gets_the_kind_that_it_says_plainly(run: Run, text: str, kind: str, scope: str) -> None:
-    (note,) = run("remember", "--json", *text.split()).json
+    (note,) = run("remember", "--json", *text.split()).json["notes"]
 
     assert (note["kind"], note["scope"], note["audience"], note["title"]) == (kind, scope, "private", text)
 
 
 def test_a_flag_is_believed_over_a_guess(run: Run) -> None:
-    (note,) = run("remember", "--json", "--kind", "reference", "--shared", "--tag", "style", "always use tabs").json
+    (note,) = run("remember", "--json", "--kind", "reference", "--shared", "--tag", "style", "always use tabs").json[
+        "notes"
+    ]
 
     assert (note["kind"], note["audience"], note["tags"]) == ("reference", "shared", ["style"])
 
@@ -89,7 +91,7 @@ def test_remember_prints_where_the_note_is_and_how_to_undo_it(run: Run) -> None:
 def test_what_is_remembered_may_come_from_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     piped(monkeypatch, "never push on Fridays\n")
 
-    assert run("remember", "--json", "-").json[0]["kind"] == "feedback"
+    assert run("remember", "--json", "-").json["notes"][0]["kind"] == "feedback"
 
 
 @pytest.mark.parametrize("action", [("remember", "-"), ("memory", "write", "-")])
@@ -119,7 +121,7 @@ def test_a_note_is_written_shown_listed_and_changed(run: Run) -> None:
     assert shown.startswith(f"We deploy on Fridays.\nid: {note} (project, private, in this project, active, pinned)\n")
     assert shown.endswith("\n\nWe deploy on Fridays.\n")
 
-    changed = run("memory", "write", "--id", note[:5], "--title", "Deploy window", "--unpin", "--json").json[0]
+    changed = run("memory", "write", "--id", note[:5], "--title", "Deploy window", "--unpin", "--json").json["notes"][0]
     assert (changed["id"], changed["title"], changed["pinned"]) == (note, "Deploy window", False)
     assert changed["body"].strip() == "We deploy on Fridays."
 
@@ -142,9 +144,9 @@ def test_a_text_comes_from_standard_input_and_without_one_a_note_keeps_its_text(
     piped(monkeypatch, "Piped text.\n")
     note = written(run, "--title", "Piped", "-")
     piped(monkeypatch, "")
-    changed = run("memory", "write", "--id", note, "--tag", "a", "--json").json[0]
+    changed = run("memory", "write", "--id", note, "--tag", "a", "--json").json["notes"][0]
     piped(monkeypatch, "Other text.\n")
-    again = run("memory", "write", "--id", note, "--json", "-").json[0]
+    again = run("memory", "write", "--id", note, "--json", "-").json["notes"][0]
 
     assert (changed["body"].strip(), changed["tags"]) == ("Piped text.", ["a"])
     assert again["body"].strip() == "Other text."
@@ -152,7 +154,7 @@ def test_a_text_comes_from_standard_input_and_without_one_a_note_keeps_its_text(
 
 def test_a_note_that_changed_meanwhile_is_printed_and_not_overwritten(run: Run) -> None:
     note = written(run, "First.")
-    (before,) = run("memory", "show", note, "--json").json
+    (before,) = run("memory", "show", note, "--json").json["notes"]
     run("memory", "write", "--id", note, "Second.")
 
     late = run("memory", "write", "--id", note, "--if-rev", before["rev"], "Third.")
@@ -241,7 +243,7 @@ def test_a_slip_is_told_with_exit_code_2(run: Run, arguments: list[str], told: s
 
 def test_flags_may_stand_before_the_action(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["memory", "--workspace", str(workspace), "--json", "write", "A note."]) == 0
-    assert json.loads(capsys.readouterr().out)[0]["title"] == "A note."
+    assert json.loads(capsys.readouterr().out)["notes"][0]["title"] == "A note."
     assert main(["memory", "-w", str(workspace), "list", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["total"] == 1
 
@@ -271,7 +273,7 @@ def test_every_change_is_in_the_history_and_can_be_undone(run: Run) -> None:
     note = written(run, "First.")
     run("memory", "write", "--id", note, "Second.", "--reason", "I changed my mind")
     history = run("memory", "history", note)
-    first, second = run("memory", "history", note, "--json").json
+    first, second = run("memory", "history", note, "--json").json["changes"]
 
     assert history.out.splitlines()[0].split() == ["change", "when", "what", "by", "why"]
     assert history.out.splitlines()[2].endswith("I changed my mind")
@@ -279,9 +281,9 @@ def test_every_change_is_in_the_history_and_can_be_undone(run: Run) -> None:
     assert "+First.\n" in run("memory", "diff", note, "--change", str(first["number"])).out
     assert "+Second." in run("memory", "diff", note, "--json").json["patch"]
     run("memory", "undo", note)
-    assert run("memory", "show", note, "--json").json[0]["body"].strip() == "First."
+    assert run("memory", "show", note, "--json").json["notes"][0]["body"].strip() == "First."
     run("memory", "undo", note, "--change", str(second["number"]))
-    assert run("memory", "show", note, "--json").json[0]["body"].strip() == "Second."
+    assert run("memory", "show", note, "--json").json["notes"][0]["body"].strip() == "Second."
     assert run("memory", "undo", note, "--change", "999").code == 2
 
 
@@ -310,7 +312,10 @@ def test_the_notes_of_a_thread_are_reached_where_each_has_its_own(run: Run) -> N
     (note,) = listed["notes"]
     assert note["title"] == "the table lies in drawer nine"
     assert run("memory", "write", "--id", note["id"], "in drawer ten", *apart, "-t", "Tides").code == 0
-    assert run("memory", "show", note["id"], *apart, "-t", "Tides", "--json").json[0]["body"].strip() == "in drawer ten"
+    assert (
+        run("memory", "show", note["id"], *apart, "-t", "Tides", "--json").json["notes"][0]["body"].strip()
+        == "in drawer ten"
+    )
     assert run("memory", "show", note["id"], *apart).code == 1
     assert "undoes it" in run("remember", "the boat is red", *apart, "-t", "Tides").err
     assert len(run("memory", "list", *apart, "-t", "Tides", "--json").json["notes"]) == 2
@@ -321,19 +326,19 @@ def test_the_notes_of_a_thread_are_reached_where_each_has_its_own(run: Run) -> N
 
 def test_undo_goes_back_change_by_change_and_says_how_to_return(run: Run) -> None:
     def body() -> str:
-        return str(run("memory", "show", note, "--json").json[0]["body"]).strip()
+        return str(run("memory", "show", note, "--json").json["notes"][0]["body"]).strip()
 
     note = written(run, "First.")
     run("memory", "write", "--id", note, "Second.")
     run("memory", "write", "--id", note, "Third.")
-    last = run("memory", "history", note, "--json").json[-1]["number"]
+    last = run("memory", "history", note, "--json").json["changes"][-1]["number"]
 
     assert f"undo {note} --change {last} redoes it" in run("memory", "undo", note).err
     assert body() == "Second."
     run("memory", "undo", note)
     assert body() == "First."
     run("memory", "undo", note)
-    assert run("memory", "show", note, "--json").json[0]["status"] == "archived"
+    assert run("memory", "show", note, "--json").json["notes"][0]["status"] == "archived"
     run("memory", "undo", note, "--change", str(last))
     assert body() == "Third."
     run("memory", "write", "--id", note, "Fourth.")
@@ -371,7 +376,7 @@ def test_a_note_whose_file_is_gone_can_be_had_back(run: Run, workspace: Path) ->
         assert gone.code == 1
         assert f"promptuary memory undo {note} restores it" in gone.err
     assert run("memory", "undo", note[:4]).code == 0
-    assert run("memory", "show", note, "--json").json[0]["body"].strip() == "Precious."
+    assert run("memory", "show", note, "--json").json["notes"][0]["body"].strip() == "Precious."
 
 
 def test_several_notes_are_archived_and_one_that_is_not_there_stops_none(
@@ -384,7 +389,7 @@ def test_several_notes_are_archived_and_one_that_is_not_there_stops_none(
 
     assert (answer.code, [line.split()[0] for line in answer.out.splitlines()]) == (1, [one, two])
     assert "there is no note 'zzzz'" in answer.err
-    assert [note["status"] for note in restored.json] == ["active", "active"]
+    assert [note["status"] for note in restored.json["notes"]] == ["active", "active"]
 
 
 # adopt
@@ -399,10 +404,10 @@ def test_what_came_with_a_clone_is_listed_with_the_reason_and_adopted(run: Run, 
 
     assert listed.code == 0
     assert "cafe0123beef  shared/project/deploy.md  not written here; models see it as external text" in listed.out
-    assert run("memory", "show", "cafe0123beef", "--json").json[0]["external"] is True
+    assert run("memory", "show", "cafe0123beef", "--json").json["notes"][0]["external"] is True
     assert run("memory", "adopt", "nothing").code == 2
     assert run("memory", "adopt", "cafe").out == "cafe0123beef  shared/project/deploy.md\n"
-    assert run("memory", "show", "cafe0123beef", "--json").json[0]["external"] is False
+    assert run("memory", "show", "cafe0123beef", "--json").json["notes"][0]["external"] is False
     assert run("memory", "adopt") == (0, "", "nothing to adopt\n")
 
 
@@ -422,7 +427,7 @@ def test_a_note_is_forgotten_after_the_places_were_shown(run: Run, workspace: Pa
     assert "--everywhere removes them too" in dry.err
     assert (refused.code, "--yes" in refused.err) == (2, True)
     assert run("memory", "show", note).code == 0
-    (report,) = run("memory", "forget", note, "--yes", "--everywhere", "--json").json
+    (report,) = run("memory", "forget", note, "--yes", "--everywhere", "--json").json["notes"]
     assert (report["note"], report["done"], report["redacted"]) == (note, True, True)
     assert run("memory", "show", note).code == 1
     stored = [file.read_bytes() for file in (workspace / ".promptuary").rglob("*") if file.is_file()]
@@ -459,7 +464,7 @@ def test_what_was_stated_in_a_thread_waits_to_be_accepted_or_rejected(run: Run, 
     assert table.out.splitlines()[0].split() == ["id", "would", "why", "note"]
     assert "write a feedback note" in table.out.splitlines()[1]
     assert table.out.splitlines()[1].endswith("Always use tabs here.")
-    accepted = run("memory", "accept", first["id"][:6], "--title", "Tabs", "--json").json[0]
+    accepted = run("memory", "accept", first["id"][:6], "--title", "Tabs", "--json").json["notes"][0]
     assert (accepted["title"], accepted["body"].strip()) == ("Tabs", "Always use tabs here.")
     assert run("memory", "reject", second["id"]).err == "rejected 1 proposal\n"
     assert run("memory", "accept", second["id"]).code == 2
@@ -484,7 +489,7 @@ def test_a_proposal_is_edited_before_it_is_accepted(run: Run, workspace: Path, t
     assert (no_terminal.code, "--content TEXT" in no_terminal.err) == (2, True)
     assert (edited["id"], edited["note"]["title"]) == (waiting["id"], "Indentation")
     assert not run("memory", "list", "--json").json["notes"]
-    accepted = run("memory", "accept", waiting["id"], "--json").json[0]
+    accepted = run("memory", "accept", waiting["id"], "--json").json["notes"][0]
     assert (accepted["kind"], accepted["title"], accepted["body"].strip()) == (
         "project",
         "Indentation",
@@ -594,8 +599,8 @@ def test_a_note_is_edited_in_the_persons_editor(run: Run, workspace: Path, tmp_p
 
     assert f"{note}  private/reference/first-{note}.md" in shown
     assert "nothing was changed" in again
-    assert run("memory", "show", note, "--json").json[0]["body"].strip() == "Second."
-    assert run("memory", "history", note, "--json").json[-1]["reason"] == "a slip"
+    assert run("memory", "show", note, "--json").json["notes"][0]["body"].strip() == "Second."
+    assert run("memory", "history", note, "--json").json["changes"][-1]["reason"] == "a slip"
 
 
 def test_what_was_written_in_an_editor_is_kept_if_the_note_changed_meanwhile(
@@ -612,7 +617,7 @@ def test_what_was_written_in_an_editor_is_kept_if_the_note_changed_meanwhile(
     assert "changed meanwhile" in shown
     assert "Mine." in kept.read_text()
     shutil.rmtree(kept.parent)
-    assert run("memory", "show", note, "--json").json[0]["body"].strip() == "Meanwhile."
+    assert run("memory", "show", note, "--json").json["notes"][0]["body"].strip() == "Meanwhile."
 
 
 def test_without_a_terminal_or_an_editor_that_works_nothing_is_edited(run: Run, workspace: Path) -> None:
@@ -624,7 +629,7 @@ def test_without_a_terminal_or_an_editor_that_works_nothing_is_edited(run: Run, 
     assert (told.code, f"use promptuary memory write --id {note} TEXT" in told.err) == (2, True)
     assert "ended with the code 1" in failed
     assert "could not be started" in missing
-    assert len(run("memory", "history", note, "--json").json) == 1
+    assert len(run("memory", "history", note, "--json").json["changes"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -632,7 +637,7 @@ def test_without_a_terminal_or_an_editor_that_works_nothing_is_edited(run: Run, 
 )
 def test_a_note_is_shown_by_its_file_or_its_title(run: Run, typed: str) -> None:
     note = written(run, "We never deploy on Fridays")
-    path = run("memory", "show", note, "--json").json[0]["path"]
+    path = run("memory", "show", note, "--json").json["notes"][0]["path"]
     file = path.rsplit("/", 1)[-1]
     found = run("memory", "show", typed.format(path=path, file=file, stem=file.removesuffix(".md")))
 
@@ -641,7 +646,7 @@ def test_a_note_is_shown_by_its_file_or_its_title(run: Run, typed: str) -> None:
 
 def test_of_two_notes_with_one_title_the_ids_are_named(run: Run) -> None:
     ids = [
-        run("memory", "write", "--title", "Deploying", text, "--json").json[0]["id"]
+        run("memory", "write", "--title", "Deploying", text, "--json").json["notes"][0]["id"]
         for text in ("Never.", "On Mondays.")
     ]
     told = run("memory", "show", "Deploying")

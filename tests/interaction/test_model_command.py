@@ -58,7 +58,9 @@ def test_a_model_is_fetched_shown_used_and_removed(files: Files, environment: di
     shown = run(workspace, environment, "model", "show", NAME)
     assert shown.returncode == 0
     assert f"revision: {COMMIT}" in shown.stdout
-    listed = {one["name"]: one for one in json.loads(run(workspace, environment, "model", "list", "--json").stdout)}
+    listed = {
+        one["name"]: one for one in json.loads(run(workspace, environment, "model", "list", "--json").stdout)["models"]
+    }
     assert (listed[NAME]["installed"], listed[NAME]["kind"], listed["gte-small"]["installed"]) == (
         True,
         "embedder",

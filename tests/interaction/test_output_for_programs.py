@@ -145,3 +145,52 @@ def test_what_ctrl_c_interrupts_while_it_is_printed_is_printed_once(folder: Path
     ended = subprocess.run(program, cwd=folder, capture_output=True, text=True, check=False)
 
     assert (ended.returncode, ended.stdout) == (130, "notes/deploy.md\n"), ended.stderr
+
+
+@pytest.mark.usefixtures("folder")
+def test_every_answer_as_json_is_an_object(capsys: pytest.CaptureFixture[str]) -> None:
+    def answered(*words: str) -> dict[str, list[dict[str, str]]]:
+        main([*words, "--json"])
+        out, err = capsys.readouterr()
+        assert out.startswith("{"), (words, err)
+        shown: dict[str, list[dict[str, str]]] = json.loads(out)
+        return shown
+
+    (note,) = answered("remember", "I prefer tabs.")["notes"]
+    (learnt,) = answered("experience", "add", "run the tests", "make test")["experiences"]
+    answered("expand", "Look at @file:app.py")
+    answered("expand", "Look at @file:app.py", "--thread", "t")
+    answered("reply", "Hi.", "--thread", "t")
+    answered("session", "create", "narrow")
+    for family, actions in {
+        "memory": ("list", "search tabs", "show {}", "history {}", "diff {}", "adopt", "proposals", "export out"),
+        "thread": ("list", "history -t t", "show -t t", "replay -t t", "rename t u"),
+        "context": ("list", "find app", "tokens", "add app.py"),
+        "session": ("list", "show narrow", "audit app.py", "audit --turn 1 -t u", "refresh narrow", "archive narrow"),
+        "experience": ("list", "find tests", "decay", "prune --dry-run"),
+        "model": ("list",),
+    }.items():
+        for action in actions:
+            answered(family, *action.format(note["id"]).split())
+    for action in ("show", "feedback helped", "forget --yes"):
+        answered("experience", *action.split(), learnt["id"])
+    for action in ("archive", "restore", "undo", "forget"):
+        answered("memory", action, note["id"], *(["--yes"] if action == "forget" else []))
+    answered("index", "--no-embed")
+    for command in (
+        "complete @file:a",
+        "config",
+        "doctor",
+        "adopt",
+        "index --list",
+        "search deploy",
+        "purge --dry-run",
+    ):
+        answered(*command.split())
+    for command in (
+        "backup all.zip",
+        "restore all.zip --dry-run",
+        "install codex --dry-run",
+        "session prune --older-than 1d --dry-run",
+    ):
+        answered(*command.split())

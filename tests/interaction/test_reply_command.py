@@ -150,7 +150,7 @@ def test_a_thread_is_removed_for_good_and_the_others_stay(run: Run, tmp_path: Pa
     code, out, _ = run("thread", "rm", "-t", "t", "--yes")
 
     assert (code, out) == (0, "removed thread t: 1 turn, 2 messages\n")
-    assert [one["id"] for one in json.loads(run("thread", "list", "--json")[1])] == ["other"]
+    assert [one["id"] for one in json.loads(run("thread", "list", "--json")[1])["threads"]] == ["other"]
     stored = b"".join(one.read_bytes() for one in (tmp_path / ".promptuary").glob("state.db*"))
     assert b"xyzzy-t" not in stored
     assert [one["content"] for one in messages(run, "-t", "t", "Again")] == ["Again"]

@@ -27,7 +27,8 @@ def test_where_there_is_no_session_the_way_to_make_one_is_told(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(capsys, "session", "list") == (1, "", "no sessions yet: promptuary session create NAME creates one\n")
-    assert run(capsys, "session", "list", "--json")[:2] == (1, "[]\n")
+    code, out, _ = run(capsys, "session", "list", "--json")
+    assert (code, json.loads(out)) == (1, {"sessions": []})
     code, _, err = run(capsys, "session", "show", "release")
     assert (code, "there are none yet" in err) == (1, True)
 
@@ -88,7 +89,7 @@ def test_programs_get_json(project: Path, capsys: pytest.CaptureFixture[str]) ->
     assert (shown["window"]["turn"], shown["totals"]["turns"]) == (1, 1)
     assert shown["window"]["layers"]["instructions"] > 0
     assert json.loads(run(capsys, "session", "refresh", "s", "--json")[1])["session"]["version"] == 2
-    (listed,) = json.loads(run(capsys, "session", "list", "--json")[1])
+    (listed,) = json.loads(run(capsys, "session", "list", "--json")[1])["sessions"]
     assert (listed["version"], listed["totals"]["recent"]) == (2, [shown["window"]["tokens"]])
 
 

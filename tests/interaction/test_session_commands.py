@@ -49,7 +49,7 @@ def test_an_audit_prints_the_turns_of_a_file_and_the_files_of_a_turn(
 
     found = run_json(capsys, "session", "audit", "src/app.py", "--limit", "1")
     assert (found["sources"], found["more"], len(found["turns"])) == (["file:src/app.py"], True, 1)
-    rows = run_json(capsys, "session", "audit", "--turn", "1", "-t", "review")
+    rows = run_json(capsys, "session", "audit", "--turn", "1", "-t", "review")["sources"]
     assert [(row["source"], row["how"], row["current"]) for row in rows] == [("file:src/app.py", "direct", True)]
 
 

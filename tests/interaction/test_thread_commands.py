@@ -87,7 +87,7 @@ def test_the_prompt_can_be_had_in_the_words_of_a_provider(run: Run, form: str) -
 
 def test_a_note_that_a_message_names_is_attached_and_one_that_nobody_has_is_told(run: Run) -> None:
     written = run("remember", "The release goes out on Mondays.", "--json")
-    note = json.loads(written.out)[0]["id"]
+    note = json.loads(written.out)["notes"][0]["id"]
     by_words = run("expand", "--thread", "t", 'When? @memory:"release"')
     by_id = run("expand", "--json", "--thread", "u", f"See @memory:{note}")
     missing = run("expand", "--thread", "t", "See @memory:0123456789ab")
@@ -166,11 +166,11 @@ def test_a_file_that_is_in_view_is_in_the_prompt(run: Run) -> None:
 
 def test_files_are_found_by_a_part_of_their_names(run: Run) -> None:
     assert run("context", "find", "app").out == "src/app.py\n"
-    assert run("context", "find", "style", "--json").json == ["docs/style.md"]
+    assert run("context", "find", "style", "--json").json["files"] == ["docs/style.md"]
     nothing = run("context", "find", "zzzzzz")
     assert (nothing.code, nothing.out) == (1, "")
     assert "no file of this workspace matches zzzzzz" in nothing.err
-    assert run("context", "find", "zzzzzz", "--json").json == []
+    assert run("context", "find", "zzzzzz", "--json").json["files"] == []
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_what_another_version_kept_is_told_and_can_be_cleared(run: Run, project:
 def test_threads_are_listed(run: Run, project: Path) -> None:
     empty = run("thread", "list")
     assert (empty.code, empty.out) == (1, "")
-    assert run("thread", "list", "--json").json == []
+    assert run("thread", "list", "--json").json["threads"] == []
     talk(project, ("Hello", "Hi."), thread="a")
     talk(project, ("Hello", "Hi."), ("Bye", "Bye."), thread="b")
     listed = run("thread", "list")
@@ -230,7 +230,7 @@ def test_threads_are_listed(run: Run, project: Path) -> None:
         ["b", "2", "4"],
         ["a", "1", "2"],
     ]
-    assert [one["id"] for one in run("thread", "list", "--json").json] == ["b", "a"]
+    assert [one["id"] for one in run("thread", "list", "--json").json["threads"]] == ["b", "a"]
 
 
 def test_a_turn_is_shown_with_its_account(run: Run, project: Path) -> None:

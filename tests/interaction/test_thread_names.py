@@ -44,7 +44,7 @@ def test_a_thread_keeps_its_history_turns_attachments_and_waiting_turn_under_ano
 
     assert run("thread", "rename", "old", "new") == (0, "renamed thread old to new\n", "")
     assert run("thread", "history", "-t", "new")[1] == history
-    assert [one["id"] for one in json.loads(run("thread", "list", "--json")[1])] == ["new"]
+    assert [one["id"] for one in json.loads(run("thread", "list", "--json")[1])["threads"]] == ["new"]
     attached = json.loads(run("context", "list", "-t", "new", "--json")[1])
     assert [one["path"] for one in attached["tracked"]] == ["a.py"]
     assert attached["queued"] == ["@status"]
@@ -71,7 +71,7 @@ def test_a_name_that_is_taken_or_missing_or_empty_is_refused_in_words(run: Run) 
         code, _, err = run("thread", "rename", *words)
         assert (code, "thread rename OLD NEW" in err) == (2, True)
     assert run("thread", "rename", "one", "")[0] == 2
-    assert len(json.loads(run("thread", "list", "--json")[1])) == 2
+    assert len(json.loads(run("thread", "list", "--json")[1])["threads"]) == 2
 
 
 def test_a_word_that_is_no_number_of_a_turn_is_not_taken_for_one(run: Run) -> None:
@@ -93,7 +93,7 @@ def test_a_session_goes_with_its_thread(run: Run, tmp_path: Path) -> None:
     assert "outside of the session" in run("expand", "-t", "wide", "@file:b.py")[2]
     code, _, err = run("thread", "rename", "wide", "other")
     assert (code, "A session has a thread 'other'" in err) == (1, True)
-    assert [one["id"] for one in json.loads(run("thread", "list", "--json")[1])] == ["wide"]
+    assert [one["id"] for one in json.loads(run("thread", "list", "--json")[1])["threads"]] == ["wide"]
 
 
 def test_notes_that_are_kept_by_thread_keep_a_thread_from_being_renamed(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_no_command_makes_a_thread_whose_name_a_shell_would_read(run: Run, name:
     ):
         code, _, err = run(*words)
         assert (code != 0, "because shells give a meaning to" in err) == (True, True), (words, err)
-    assert [one["id"] for one in json.loads(run("thread", "list", "--json")[1])] == ["main"]
+    assert [one["id"] for one in json.loads(run("thread", "list", "--json")[1])["threads"]] == ["main"]
 
 
 def test_neither_chat_nor_mcp_nor_gateway_makes_such_a_thread(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -150,8 +150,13 @@ def confirmed(question: str, options: argparse.Namespace) -> bool:
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
-def print_json(value: object) -> None:
-    """Print ``value`` as JSON. On a terminal, non-ASCII characters are escaped."""
+def print_json(value: Mapping[str, object]) -> None:
+    """Print an object as JSON, so that every answer may get more fields. On a terminal, only ASCII is printed."""
+    print_rendered(value)
+
+
+def print_rendered(value: object) -> None:
+    """Print what a provider takes, which may be a list. On a terminal, non-ASCII characters are escaped."""
     import json  # noqa: PLC0415  (most output is text)
 
     json.dump(value, sys.stdout, ensure_ascii=sys.stdout.isatty(), indent=2)

@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from promptuary.cli.common import copied, message, opened, print_json
+from promptuary.cli.common import copied, message, opened, print_json, print_rendered
 from promptuary.core.expansion import Expansion
 from promptuary.core.text import one_line, visible
 
@@ -26,7 +26,7 @@ def main(options: argparse.Namespace) -> int:
     elif done:
         pass
     elif rendered is not None:
-        print_json(rendered)
+        print_rendered(rendered)
     else:
         _print_message(expansion)
     sys.stdout.flush()

@@ -125,8 +125,9 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     if unknown and options.command is None and unknown[0].partition("=")[0] in flags_of(parser):
         parser.error(f"{unknown[0]} needs a command; run promptuary --help for a list of commands")
     if unknown or (words and takes is None):
-        advice = did_you_mean(unknown[0].partition("=")[0], flags_of(parser)) if unknown else ""
-        chosen_parser(parser, options).error(f"unrecognized arguments: {' '.join(unknown or words)}{advice}")
+        chosen = chosen_parser(parser, options)
+        advice = did_you_mean(unknown[0].partition("=")[0], flags_of(chosen)) if unknown else ""
+        chosen.error(f"unrecognized arguments: {' '.join(unknown or words)}{advice}")
     if takes is not None:
         setattr(options, takes, [*getattr(options, takes), *words])
     return options

@@ -5,12 +5,13 @@ Values are validated and scrubbed before they reach the store. Every method may 
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final, Unpack
 
 from promptuary.core.blocks import Block
 from promptuary.core.budget import TokenCounter
-from promptuary.core.errors import ConfigError, UnknownExperienceError
+from promptuary.core.errors import ConfigError, PromptuaryError, UnknownExperienceError
 from promptuary.core.experiences import (
     Experience,
     ExperienceFields,
@@ -117,16 +118,24 @@ class Experiences:
         type: str | None = None,  # noqa: A002  (what it is called everywhere else)
         tags: Sequence[str] = (),
         outcome: ExperienceOutcome | None = None,
+        min_weight: float = 0.0,
+        offset: int = 0,
         limit: int | None = None,
     ) -> ExperienceList:
         """Return experiences that have all of ``tags``, the most recently used first."""
+        if offset < 0:
+            raise PromptuaryError(f"offset is how many to leave out, 0 or more, not {offset!r}")
         wanted = ExperienceFilter(
             [checked_type(type)] if type else (),
             [checked_outcome(outcome)] if outcome else (),
             checked_tags(tags),
             limit,
         )
-        return ExperienceList(self._store.list(wanted), self._store.count(wanted))
+        least, now = checked_share("min_weight", min_weight), self._clock()
+        if not offset and not least:
+            return ExperienceList(self._store.list(wanted), self._store.count(wanted))
+        every = [one for one in self._store.list(replace(wanted, limit=None)) if strength(one, now) >= least]
+        return ExperienceList(every[offset:][: None if limit is None else max(0, limit)], len(every))
 
     def find_similar(
         self,

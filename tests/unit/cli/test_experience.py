@@ -41,7 +41,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 def stored(run: Run, *words: str, stdin: str = "") -> dict[str, object]:
     code, out, _ = run("add", "--json", *words, stdin=stdin)
     assert code == 0
-    (one,) = json.loads(out)
+    (one,) = json.loads(out)["experiences"]
     assert isinstance(one, dict)
     return one
 
@@ -81,7 +81,7 @@ def test_ids_come_from_standard_input(run: Run) -> None:
     ids = [str(stored(run, f"build part {number}")["id"]) for number in range(2)]
     code, out, _ = run("show", "--json", "-", stdin="\n".join(ids))
 
-    assert (code, [one["id"] for one in json.loads(out)]) == (0, ids)
+    assert (code, [one["id"] for one in json.loads(out)["experiences"]]) == (0, ids)
 
 
 def test_a_failure_and_a_preference_are_said_in_one_go(run: Run) -> None:
@@ -116,7 +116,8 @@ def test_feedback_changes_what_is_printed(run: Run) -> None:
     one = stored(run, "build the docs")
     code, out, _ = run("feedback", "wrong", str(one["id"]), "--json")
 
-    assert (code, json.loads(out)[0]["success_score"], json.loads(out)[0]["base_weight"]) == (0, 0.5, 0.5)
+    (rated,) = json.loads(out)["experiences"]
+    assert (code, rated["success_score"], rated["base_weight"]) == (0, 0.5, 0.5)
 
 
 def test_decay_and_pruning_say_what_they_did(run: Run) -> None:
@@ -184,3 +185,8 @@ def test_a_curve_falls_by_half_in_a_half_life_and_fits_its_line() -> None:
     assert second.endswith("  0.04  " + "." * 65)
     assert axis.split() == ["today", "130", "days"]
     assert max(map(len, (first, second, axis))) <= 120
+
+
+def test_a_flag_of_another_action_is_not_suggested_in_its_own_place(run: Run) -> None:
+    code, _, err = run("add", "--outcome", "failure", "a text")
+    assert (code, "unrecognized arguments: --outcome" in err, "did you mean --outcome" in err) == (2, True, False)

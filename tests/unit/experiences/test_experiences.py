@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from promptuary.core.errors import ConfigError, UnknownExperienceError
+from promptuary.blocking import Promptuary
+from promptuary.core.errors import ConfigError, PromptuaryError, UnknownExperienceError
 from promptuary.core.fading import PRUNE_BELOW
 from promptuary.core.ports.threads import ThreadChange
 from promptuary.core.principals import LOCAL, Principal
@@ -416,3 +417,21 @@ def test_whatever_others_do_an_owner_has_only_what_is_theirs(
             assert {one.id for one in own.list().experiences} == ids
             assert {hit.experience.id for hit in own.find_similar("build indentation", limit=50).hits} <= ids
             assert own.stats().total == len(ids)
+
+
+def test_a_list_begins_after_an_offset_and_leaves_out_what_has_faded(tmp_path: Path) -> None:
+    with Promptuary.open(tmp_path, embedder="none") as p:
+        for name in ("first", "second", "third"):
+            p.experiences.add("task_solution", f"the {name} task", f"make {name}")
+        every = p.experiences.list()
+        weakest = min(p.experiences.list().experiences, key=lambda one: one.base_weight)
+        for _ in range(5):
+            p.experiences.feedback(weakest.id, "wrong")
+
+        assert every.total == 3
+        assert p.experiences.list(offset=1, limit=1).experiences == p.experiences.list().experiences[1:2]
+        assert (p.experiences.list(offset=5).experiences, p.experiences.list(offset=5).total) == ([], 3)
+        strong = p.experiences.list(min_weight=0.3)
+        assert (weakest.id not in {one.id for one in strong.experiences}, strong.total) == (True, 2)
+        with pytest.raises(PromptuaryError, match="offset is how many"):
+            p.experiences.list(offset=-1)

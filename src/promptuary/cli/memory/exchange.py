@@ -49,7 +49,7 @@ def export(promptuary: Promptuary, options: argparse.Namespace) -> int:
         raise PromptuaryError("memory export writes a folder, not standard output; name a folder")
     headers = promptuary.memory.export(place)
     if options.json:
-        print_json([note_header_json(header) for header in headers])
+        print_json({"notes": [note_header_json(header) for header in headers]})
     private = sum(header.audience == "private" for header in headers)
     warning = f"; {private:,} of them private, so limit who may read the folder" if private else ""
     say(f"exported {_counted(len(headers))} to {place}{warning}", quiet=options.quiet)

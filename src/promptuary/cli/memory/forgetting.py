@@ -33,7 +33,7 @@ def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
     reports, all_done = each(given, forgotten)
     if options.json:
-        print_json([forget_json(report) for report in reports])
+        print_json({"notes": [forget_json(report) for report in reports]})
     for report in () if options.json else reports:
         _print(report, options)
     kept = any(not report.done for report in reports) and not options.dry_run

@@ -107,7 +107,7 @@ def reject(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
     dropped, all_done = each(_chosen(promptuary, options), drop)
     if options.json:
-        print_json(dropped)
+        print_json({"rejected": dropped})
     else:
         say(f"rejected {len(dropped):,} proposal{'s' * (len(dropped) != 1)}", quiet=options.quiet)
     return DONE if all_done and dropped else NOTHING

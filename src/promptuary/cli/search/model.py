@@ -38,7 +38,7 @@ def main(options: argparse.Namespace) -> int:
 def _list(promptuary: Promptuary, options: argparse.Namespace) -> int:
     models = promptuary.models.list()
     if options.json:
-        print_json([model_json(model) for model in models])
+        print_json({"models": [model_json(model) for model in models]})
         return DONE
     rows = [
         (

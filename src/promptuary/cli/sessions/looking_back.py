@@ -71,7 +71,7 @@ def _thread(promptuary: Promptuary, name: str) -> str:
 def _turn(promptuary: Promptuary, options: argparse.Namespace) -> int:
     rows = promptuary.threads.sources(thread=options.thread or "main", number=options.turn)
     if options.json:
-        print_json(audit_rows_json(rows))
+        print_json({"sources": audit_rows_json(rows)})
     elif rows:
         listed = [(one_line(row.source), *_told(row)) for row in rows]
         print(headed_table((Column("source"), *_COLUMNS), listed, sys.stdout))

@@ -27,7 +27,7 @@ def list_sessions(promptuary: Promptuary, options: argparse.Namespace) -> int:
     """Print the sessions."""
     sessions = [(one, promptuary.threads.totals(thread=one.thread)) for one in promptuary.sessions.list()]
     if options.json:
-        print_json(sessions_json(sessions))
+        print_json({"sessions": sessions_json(sessions)})
     elif sessions:
         print(_table([_row(*one) for one in sessions], [totals.recent for _, totals in sessions]))
     else:

@@ -15,7 +15,7 @@ def main(options: argparse.Namespace) -> int:
         promptuary.adopt()
         threads = promptuary.threads.list()
     if options.json:
-        print_json(threads_json(threads))
+        print_json({"threads": threads_json(threads)})
     else:
         print(
             f"adopted the database of this folder: {len(threads):,} thread{'' if len(threads) == 1 else 's'}",

@@ -56,7 +56,7 @@ def _changed(promptuary: Promptuary, action: str, word: str, thread: str) -> Sou
 def _find(promptuary: Promptuary, words: str, *, as_json: bool) -> int:
     found = promptuary.find_files(words)
     if as_json:
-        print_json(list(found))
+        print_json({"files": list(found)})
     elif found:
         print("\n".join(one_line(path) for path in found))
     else:

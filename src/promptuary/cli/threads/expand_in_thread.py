@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from promptuary.cli.common import copied, message, opened, print_json, print_new_notes
+from promptuary.cli.common import copied, message, opened, print_json, print_new_notes, print_rendered
 from promptuary.cli.threads.waiting import named
 from promptuary.core.json import turn_json
 from promptuary.core.text import visible
@@ -33,7 +33,7 @@ def main(options: argparse.Namespace) -> int:
         prompt = turn.render("text")
         print(visible(prompt)[0] if sys.stdout.isatty() else prompt, end="")
     else:
-        print_json(turn.render(options.form))
+        print_rendered(turn.render(options.form))
     if not options.quiet:
         print(turn.receipt.explain(), file=sys.stderr)
     return NOT_ALL if failed else DONE

@@ -64,7 +64,7 @@ def _thread(options: argparse.Namespace) -> str:
 def _threads(promptuary: Promptuary, options: argparse.Namespace) -> int:
     threads = promptuary.threads.list()
     if options.json:
-        print_json(threads_json(threads))
+        print_json({"threads": threads_json(threads)})
     elif threads and options.quiet:  # for shells, which complete names
         print("\n".join(one_line(one.id) for one in threads))
     elif threads:
@@ -79,7 +79,7 @@ def _threads(promptuary: Promptuary, options: argparse.Namespace) -> int:
 def _history(promptuary: Promptuary, options: argparse.Namespace) -> int:
     items = promptuary.threads.history(thread=_thread(options), everything=options.all)
     if options.json:
-        print_json(history_json(items))
+        print_json({"messages": history_json(items)})
     for one in items if not options.json else ():
         said = f"[{one.role}]\n{one.content}\n"
         print(visible(said)[0] if sys.stdout.isatty() else said)

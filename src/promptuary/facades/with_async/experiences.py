@@ -75,10 +75,19 @@ class AsyncExperiences:
         type: str | None = None,  # noqa: A002  (what it is called everywhere else)
         tags: Sequence[str] = (),
         outcome: ExperienceOutcome | None = None,
+        min_weight: float = 0.0,
+        offset: int = 0,
         limit: int | None = None,
     ) -> ExperienceList:
-        """Return experiences that have all of ``tags``, the most recently used first."""
-        return await self._run(lambda one: one.list(type=type, tags=tags, outcome=outcome, limit=limit))
+        """Return experiences that have all of ``tags``, the most recently used first.
+
+        ``min_weight`` is the least strength, between 0 and 1; ``offset`` leaves out the first.
+        """
+        return await self._run(
+            lambda one: one.list(
+                type=type, tags=tags, outcome=outcome, min_weight=min_weight, offset=offset, limit=limit
+            )
+        )
 
     async def find_similar(
         self,
