@@ -45,7 +45,7 @@ def test_every_door_tells_of_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("PROMPTUARY_EMBEDDER", "none")
     old = run("memory", "write", OLD)[1].split()[0]
     assert f"--supersedes {old}" in run("memory", "write", NEW)[2]
-    (written,) = json.loads(run("memory", "write", "--json", "The port of the api is 3333")[1])
+    (written,) = json.loads(run("memory", "write", "--json", "The port of the api is 3333")[1])["notes"]
     assert "--supersedes" in written["hint"]
     assert "--supersedes" in run("remember", "The port of the api is 4444")[2]
     assert "--supersedes" in run("expand", "-t", "t", '@remember:"The port of the api is 5555"')[2]

@@ -19,6 +19,7 @@ from promptuary.core.json import (
     experience_list_json,
     experience_search_json,
     experiences_changed_json,
+    listed_json,
     prune_json,
 )
 from promptuary.core.search import note_text
@@ -162,7 +163,7 @@ def show(promptuary: Promptuary, options: argparse.Namespace) -> int:
     """Print experiences in full."""
     shown, all_there = each(_names(options), lambda name: _there(promptuary, name))
     if options.json:
-        print_json({"experiences": [experience_json(one, now()) for one in shown]})
+        print_json(listed_json("experiences", [experience_json(one, now()) for one in shown]))
     elif shown:
         print("\n\n".join(whole(one, now()) for one in shown))
     return DONE if all_there else NOTHING
@@ -216,7 +217,7 @@ def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
     done, all_there = each(given, forgotten)
     gone = [one for one in done if one not in kept]
     if options.json:
-        print_json({"experiences": [experience_json(one, now()) for one in gone]})
+        print_json(listed_json("experiences", [experience_json(one, now()) for one in gone]))
     for one in () if options.json else gone:
         print(f"{one.id}  {one_line(one.intent)}")
     return DONE if all_there and not kept else NOTHING
@@ -240,7 +241,7 @@ def _names(options: argparse.Namespace) -> Sequence[str]:
 
 def _print_changed(changed: Sequence[Experience], options: argparse.Namespace) -> None:
     if options.json:
-        print_json({"experiences": [experience_json(one, now()) for one in changed]})
+        print_json(listed_json("experiences", [experience_json(one, now()) for one in changed]))
     elif changed:
         print(listed(changed, now()))
 

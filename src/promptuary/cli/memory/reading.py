@@ -23,6 +23,7 @@ from promptuary.cli.search.explain import query_words, reasons
 from promptuary.cli.terminal import columns, cut
 from promptuary.core.errors import PromptuaryError, UnknownNoteError
 from promptuary.core.json import (
+    listed_json,
     memory_list_json,
     memory_note_json,
     memory_search_json,
@@ -40,7 +41,7 @@ def show(promptuary: Promptuary, options: argparse.Namespace) -> int:
     """Print notes."""
     notes, all_there = each(names(options), lambda name: _there(promptuary, name))
     if options.json:
-        print_json({"notes": [memory_note_json(note) for note in notes]})
+        print_json(listed_json("notes", [memory_note_json(note) for note in notes]))
     elif options.raw:
         for note in notes:
             print_raw(note.text)
@@ -140,7 +141,7 @@ def history(promptuary: Promptuary, options: argparse.Namespace) -> int:
     """Print the changes of a note."""
     changes = promptuary.memory.history(one_name(options))
     if options.json:
-        print_json({"changes": [note_change_json(change) for change in changes]})
+        print_json(listed_json("changes", [note_change_json(change) for change in changes]))
         return DONE
     rows = [
         (

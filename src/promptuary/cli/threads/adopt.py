@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from promptuary.cli.common import opened, print_json
-from promptuary.core.json import threads_json
+from promptuary.core.json import listed_json, threads_json
 
 DONE = 0
 
@@ -15,7 +15,7 @@ def main(options: argparse.Namespace) -> int:
         promptuary.adopt()
         threads = promptuary.threads.list()
     if options.json:
-        print_json({"threads": threads_json(threads)})
+        print_json(listed_json("threads", threads_json(threads)))
     else:
         print(
             f"adopted the database of this folder: {len(threads):,} thread{'' if len(threads) == 1 else 's'}",

@@ -119,6 +119,11 @@ def threads_json(threads: Sequence[ThreadInfo]) -> list[dict[str, Any]]:
     return [fields_json(thread) for thread in threads]
 
 
+def listed_json(name: str, values: Sequence[object]) -> dict[str, Any]:
+    """Return the JSON object of a list: every answer is an object, so that it may get more fields."""
+    return {name: list(values)}
+
+
 def totals_json(totals: Totals) -> dict[str, Any]:
     """Return the JSON object of the figures of a thread."""
     return fields_json(totals)
