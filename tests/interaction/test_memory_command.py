@@ -73,7 +73,7 @@ def test_what_is_remembered_gets_the_kind_that_it_says_plainly(run: Run, text: s
 def test_a_flag_is_believed_over_a_guess(run: Run) -> None:
     (note,) = run("remember", "--json", "--kind", "reference", "--shared", "--tag", "style", "always use tabs").json[
         "notes"
-    ]["notes"]
+    ]
 
     assert (note["kind"], note["audience"], note["tags"]) == ("reference", "shared", ["style"])
 
