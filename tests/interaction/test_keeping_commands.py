@@ -311,7 +311,10 @@ def test_what_a_killed_backup_left_is_removed_by_the_next(
     assert left() == []
 
 
-def test_the_name_of_a_backup_is_not_spoken_to_the_terminal(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_name_of_a_backup_is_not_spoken_to_the_terminal(
+    used: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     name = "\x1b]0;owned\x07\x1b[2J.zip"
     for words in (("backup", name), ("backup", name), ("restore", name), ("restore", f"{name}.not")):
         _, out, err = run(capsys, *words, "--workspace", str(used))

@@ -180,6 +180,7 @@ _SUMMARY: Final = {
     "proposals": "list proposed notes that wait for your decision",
     "accept, reject": "accept or reject proposals",
     "adopt": "trust notes of agents, or from elsewhere",
+    "learn": "learn now from the turns that wait for it",
     "import, export": "import notes of another tool, export all notes",
 }
 
