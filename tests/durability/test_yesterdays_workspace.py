@@ -65,6 +65,8 @@ def yesterday(tmp_path: Path) -> Path:
     name = hashlib.sha256(os.fsencode(root)).hexdigest()[:32]
     text = (FIXTURE / "folders.json").read_text(encoding="utf-8")
     (remembered / f"{name}.json").write_text(text.replace(before, now), encoding="utf-8")
+    with opened(root) as promptuary:
+        promptuary.adopt()  # it has no owner yet: an archive could hold such a database
     return root
 
 

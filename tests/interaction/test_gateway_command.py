@@ -185,7 +185,10 @@ def test_an_extra_that_is_missing_is_named(platform: str, tmp_path: Path, monkey
     code, _, err = run("gateway", platform)
 
     assert code == 2
-    assert err.startswith(f"promptuary: {platform.title()} needs the extra {platform}: pip install")
+    assert err.startswith(
+        f"promptuary: {platform.title()} needs the extra {platform}: {sys.executable} -m pip install '"
+    )
+    assert "promptuary[" not in err
 
 
 def test_a_platform_out_of_reach_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -643,7 +643,7 @@ def test_a_workspace_that_is_gone_is_told_neutrally_and_its_cause_logged(
 
     said = asyncio.run(run())
     assert said[1:] == [UNUSABLE, UNUSABLE]
-    assert [one for one in caplog.messages if "could not be" in one and ".promptuary cannot be created" in one]
+    assert [one for one in caplog.messages if "could not be" in one and "cannot be created in the workspace" in one]
 
 
 def test_a_workspace_that_cannot_be_opened_is_told_neutrally(model: Script, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import os
 import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 import mcp_types as types
@@ -15,6 +15,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from promptuary.blocking import Promptuary
+from promptuary.cli.main import main
 from promptuary.mcp.description import TOOLS
 from promptuary.mcp.server import PromptuaryServer
 from promptuary.mcp.workspaces import Workspaces
@@ -378,3 +379,21 @@ def test_what_is_no_message_gets_the_same_answer_over_both_transports(project: P
     assert (too_large["id"], too_large["error"]["code"]) == (None, types.INVALID_REQUEST)
     assert "at most 4,194,304 bytes are allowed" in too_large["error"]["message"]
     assert [one["id"] for one in answers if "result" in one] == [0, "end"]
+
+
+def test_legacy_kinds_and_names_of_arguments_are_taken_by_every_door(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    legacy = {"kind": "qa", "title": "Tea", "content": "The tea is in the kitchen."}
+
+    written = called(project, "write_memory", **legacy)
+    assert not written[0], written
+    note = json.loads(written[1])["memory_id"]
+    assert "The tea is in the kitchen." in called(project, "search_recall_memories", memoryId=note)[1]
+    assert main(["memory", "write", "--kind", "qa", "--json", "Ask at the desk.", "--workspace", str(project)]) == 0
+    (asked_there,) = json.loads(capsys.readouterr().out)["notes"]
+    assert asked_there["kind"] == "reference"
+    with Promptuary.open(project, exact=True, embedder="none") as p:
+        assert p.memory.write("They like coffee.", kind=cast("Any", "profile")).header.kind == "user"
+        again = p.memory.call_tool("write_memory", legacy | {"title": "Milk", "content": "The milk is in the fridge."})
+        assert again["written"], again

@@ -47,6 +47,7 @@ def written(run: Run, *arguments: str) -> str:
 
 
 def test_the_choices_are_those_of_the_core() -> None:
+    assert actions.LEGACY_KINDS == notes.LEGACY_KINDS
     assert (actions.KINDS, actions.SCOPES, actions.STATUSES) == (notes.KINDS, notes.SCOPES, notes.STATUSES)
     assert actions.AUDIENCES == notes.AUDIENCES
     assert get_args(notes.ForeignForm) == actions.FORMS

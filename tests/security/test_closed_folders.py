@@ -229,6 +229,8 @@ def test_the_memory_shows_the_notes_of_its_own_folders_and_of_no_other(
     pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def remembered(root: Path) -> object:
+        with opened(root) as promptuary:
+            promptuary.memory.adopt()  # they were there before this machine met the folder
         return [expanded(root, text) for text in MESSAGES["memory"]]
 
     without, with_notes = (seen_through(remembered, root, monkeypatch) for root in pair)

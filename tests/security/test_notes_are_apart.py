@@ -361,6 +361,7 @@ def test_the_check_sees_what_one_may_see(world: World) -> None:
 
     silent = {"counts", "files", "git", "find_files", "complete", "examine"}
     silent |= {"unadopted", "proposals", "adopt", "accept", "reject", "edit_proposal", "forget", "edit", "import_notes"}
+    silent |= {"catch_up"}
     assert {path.split(" ")[0] for path, text in seen.items() if word(LOCAL) not in text} <= silent
 
 

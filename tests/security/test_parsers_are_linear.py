@@ -26,6 +26,11 @@ JSON = "JSON of our own, or of a service that the person chose, by the standard 
 SHORT = "the value of a reference, which is short"
 ONE_MESSAGE = "one message of a chat, of at most 4,096 characters; Markdown is measured with the answer in a chat"
 NOT_MEASURED = {
+    "chat/prompt/completer.py": "the line that a person types",
+    "gateways/discord.py": ONE_MESSAGE,
+    "hooks/install/installing.py": "the person's own settings of another program, to show what changes",
+    "mcp/transports/http.py": "the head of a request, which the server bounds",
+    "workspace/disk/token_forms.py": "a table; secret_values.py, which uses it, is measured",
     "config/gateways.py": "names in a setting of the person",
     "storage/sqlite/threads/inbox.py": JSON,
     "testing/platforms/discord.py": "for tests",

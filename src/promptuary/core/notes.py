@@ -11,7 +11,7 @@ import secrets
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypedDict
 
 from promptuary.core.principals import Owner
 from promptuary.core.search import RecordResult, Why
@@ -43,6 +43,7 @@ SCOPES: Final[tuple[NoteScope, ...]] = ("project", "user")
 STATUSES: Final[tuple[NoteStatus, ...]] = ("active", "archived", "frozen")
 
 LEGACY_KINDS: Final[Mapping[str, NoteKind]] = {"profile": "user", "qa": "reference"}
+_LEGACY_ARGUMENTS: Final = {"memoryId": "memory_id", "relativePath": "relative_path", "kind": "type"}
 """Kinds of older memories, and what they are now. Their folders are still read."""
 
 HAND: Final = "hand"
@@ -131,7 +132,7 @@ class NoteDraft:
     """The fields of a note to write. ``None`` keeps the value of an existing note, or uses the default of a new one.
 
     ``id`` names the note to update. ``title`` defaults to the first words of ``content``. ``created_at`` and
-    ``updated_at`` are for what was written elsewhere; for all else they are now.
+    ``updated_at`` are for what was written elsewhere; for all else they are now. A legacy ``kind`` is taken, too.
     """
 
     content: str | None = None
@@ -153,6 +154,11 @@ class NoteDraft:
     trust: NoteTrust = "person"
     created_at: str | None = None
     updated_at: str | None = None
+
+    def __post_init__(self) -> None:
+        """Replace a legacy kind: here every door passes."""
+        if self.kind in LEGACY_KINDS:
+            object.__setattr__(self, "kind", LEGACY_KINDS[self.kind])
 
 
 class NoteFields(TypedDict, total=False):
@@ -412,3 +418,11 @@ def folder_name(name: str) -> str:
 def note_path(audience: Audience, kind: NoteKind, title: str, note: str) -> str:
     """Return the path of a new note in its agent's folder. An update keeps the path that a note has."""
     return f"{audience}/{kind}/{slug(title)}-{note}.md"
+
+
+def plain_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a tool for notes without null values, legacy names and legacy kinds."""
+    named = {_LEGACY_ARGUMENTS.get(str(key), str(key)): value for key, value in given.items() if value is not None}
+    if isinstance(kind := named.get("type"), str):
+        named["type"] = LEGACY_KINDS.get(kind, kind)
+    return named

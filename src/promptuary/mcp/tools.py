@@ -13,6 +13,7 @@ from promptuary.core.errors import PromptuaryError
 from promptuary.core.expansion import Expansion
 from promptuary.core.json import attachments_json, experience_answer_json, experience_json
 from promptuary.core.json.index import passages_json
+from promptuary.core.notes import plain_arguments
 from promptuary.core.ports.json_answers import wrong_arguments
 from promptuary.core.search import Filters, SearchQuery, note_text
 from promptuary.core.text import one_line
@@ -22,6 +23,7 @@ from promptuary.mcp.indexing import Report, indexed
 
 _LONGEST_TEXT: Final = 200_000
 _LONGEST_NAME: Final = 1_000
+_NOTE_TOOLS: Final = frozenset({"search_recall_memories", "write_memory"})
 _LONG_FIELDS: Final = frozenset({"text", "reply", "content", "solution", "context", "intent", "problem"})
 
 
@@ -44,6 +46,8 @@ class ToolAnswer(NamedTuple):
 def checked(tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the arguments of a call without null values. Raises ``PromptuaryError`` if they are not valid."""
     given = {str(name): value for name, value in arguments.items() if value is not None}
+    if tool in _NOTE_TOOLS:
+        given = plain_arguments(given)
     if problem := wrong_arguments(tool, given, TOOLS[tool].schema):
         raise PromptuaryError(problem)
     for name, one in given.items():

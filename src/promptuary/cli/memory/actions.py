@@ -9,6 +9,7 @@ from promptuary.cli.parsing import Command, add_actions, add_flags, add_text, br
 SCOPES: Final = ("project", "user")
 AUDIENCES: Final = ("private", "shared")
 KINDS: Final = ("user", "feedback", "project", "reference")
+LEGACY_KINDS: Final = {"profile": "user", "qa": "reference"}
 STATUSES: Final = ("active", "archived", "frozen")
 FORMS: Final = ("promptuary", "xpert", "claude-code", "codex", "basic-memory", "markdown")
 """Copies of the values in ``core.notes``, because importing that takes longer than parsing the arguments."""
@@ -35,11 +36,15 @@ def _add_models(parser: argparse.ArgumentParser) -> None:
     add_flags(parser, "models", {name: MEMORY_FLAGS[name] for name in ("writeback_model", "experience_model")})
 
 
+def _kind(name: str) -> str:
+    return LEGACY_KINDS.get(name, name)
+
+
 def _add_about(parser: argparse.ArgumentParser, *, default_kind: str = "reference") -> None:
     about = section(parser, "the note")
     about.add_argument("--title", metavar="TEXT", help="title (default: the first words of the text)")
     kinds = f"%(choices)s (default: {default_kind})"
-    about.add_argument("--kind", choices=KINDS, metavar="KIND", help=kinds)
+    about.add_argument("--kind", type=_kind, choices=KINDS, metavar="KIND", help=kinds)
     about.add_argument(
         "--scope", choices=SCOPES, help=seldom(parser, "user or project (default: user for kind user, else project)")
     )
@@ -102,7 +107,7 @@ def _add_changes_of_a_proposal(parser: argparse.ArgumentParser) -> None:
     about = section(parser, "changes to the proposal")
     about.add_argument("--content", metavar="TEXT", help="text of the note; - reads it from stdin")
     about.add_argument("--title", metavar="TEXT", help="title of the note")
-    about.add_argument("--kind", choices=KINDS, metavar="KIND", help="%(choices)s")
+    about.add_argument("--kind", type=_kind, choices=KINDS, metavar="KIND", help="%(choices)s")
     _add_audience(about, seldom(parser, "who may read it"))
     about.add_argument("--tag", action="append", metavar="TAG", help="tag of the note; repeatable")
 
@@ -110,7 +115,12 @@ def _add_changes_of_a_proposal(parser: argparse.ArgumentParser) -> None:
 def _add_filters(parser: argparse.ArgumentParser) -> None:
     only = section(parser, "filters")
     only.add_argument(
-        "--kind", action="append", choices=KINDS, metavar="KIND", help="only this kind: %(choices)s; repeatable"
+        "--kind",
+        action="append",
+        type=_kind,
+        choices=KINDS,
+        metavar="KIND",
+        help="only this kind: %(choices)s; repeatable",
     )
     only.add_argument("--scope", choices=SCOPES, metavar="SCOPE", help="only this scope: %(choices)s")
     _add_audience(only, seldom(parser, "only private or only shared notes"))

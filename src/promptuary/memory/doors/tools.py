@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, assert_never
 
 from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.notes import LEGACY_KINDS, Note, NoteDraft, NoteHeader, NoteHit, new_note_id
+from promptuary.core.notes import KINDS, Note, NoteDraft, NoteHeader, NoteHit, new_note_id, plain_arguments
 from promptuary.core.ports.json_answers import wrong_arguments
 from promptuary.core.search import note_text
 from promptuary.memory.doors.turn_memory import TurnMemory
@@ -48,7 +48,7 @@ _WRITE: Final = {
     "properties": {
         "type": {
             "type": "string",
-            "enum": ["user", "feedback", "project", "reference", "profile", "qa"],
+            "enum": list(KINDS),
             "description": "user: about the person; feedback: how to work; project; reference: where things are.",
         },
         "title": _TEXT,
@@ -73,7 +73,6 @@ _TOOLS: Final[Sequence[tuple[str, str, Mapping[str, Any]]]] = (
     (SEARCH_TOOL, _SEARCH_HELP, _SEARCH),
     (WRITE_TOOL, _WRITE_HELP, _WRITE),
 )
-_SEED_NAMES: Final = {"memoryId": "memory_id", "relativePath": "relative_path", "kind": "type"}
 
 
 def tool_schemas(form: ToolForm) -> list[dict[str, Any]]:
@@ -142,14 +141,13 @@ class MemoryTools:
         return whole(note_source(note, self._memory.visible.clock()), self._counter).text
 
     def _write(self, given: Mapping[str, Any], said: TurnSnapshot | None) -> dict[str, object]:
-        kind = given["type"]
         context = (given.get("context") or "").strip()
         draft = NoteDraft(
             content=f"{given['content'].strip()}\n\nContext: {context.strip()}"
             if context.strip()
             else given["content"].strip(),
             title=" ".join(given["title"].split()),
-            kind=LEGACY_KINDS.get(kind, kind),
+            kind=given["type"],
             audience=given.get("audience"),
             tags=given.get("tags"),
             source="tool",
@@ -190,7 +188,7 @@ def _arguments(name: str, arguments: Mapping[str, object] | str) -> Mapping[str,
         raise PromptuaryError("the arguments are not JSON") from error
     if not isinstance(given, Mapping):
         raise PromptuaryError("the arguments are not an object")
-    named = {_SEED_NAMES.get(str(key), str(key)): value for key, value in given.items() if value is not None}
+    named = plain_arguments(given)
     if problem := wrong_arguments(name, named, schema):
         raise PromptuaryError(problem)
     return named

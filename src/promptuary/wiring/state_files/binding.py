@@ -33,7 +33,8 @@ def check_binding(database: BoundDatabase, file: StateFile) -> None:
     database.close()
     if is_signed(file.path.parent.parent):  # so the folder was not moved
         raise ForeignStateError(
-            f"{database.name} is not used: it was made {_OTHER_STATE} If your home is new, run `{_ADOPT}`."
+            f"{database.name} is not used: it was made by somebody else, or {_OTHER_STATE} If your home is new, run "
+            f"`{_ADOPT}`."
         )
     raise ForeignStateError(
         f"{database.name} is not used: it was made by somebody else, in another folder, or {_OTHER_STATE} If it is "

@@ -178,7 +178,7 @@ def test_a_workspace_that_cannot_be_written_is_said(workspace: Path, monkeypatch
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(ConfigError, match="No space left on device"):
+    with pytest.raises(ConfigError, match="the disk is full"):
         private_folder(workspace)
     with pytest.raises(ConfigError, match="No such file"):
         private_folder(workspace / "missing")
