@@ -157,7 +157,7 @@ class NoteDraft:
 
     def __post_init__(self) -> None:
         """Replace a legacy kind: here every door passes."""
-        if self.kind in LEGACY_KINDS:
+        if self.kind is not None and self.kind in LEGACY_KINDS:
             object.__setattr__(self, "kind", LEGACY_KINDS[self.kind])
 
 
