@@ -27,6 +27,15 @@ def test_the_newer_of_two_notes_comes_first_with_its_date_and_each_says_it_once(
         assert f"{note.header.address}; written {note.header.updated_at[:16].replace('T', ' ')}" in recalled
 
 
+@pytest.mark.parametrize("window", [2_000, 128_000])
+def test_a_sentence_that_is_remembered_stands_once_in_the_prompt(workspace: Path, window: int) -> None:
+    with Promptuary.open(workspace, exact=True, embedder="none", window=window, reply_reserve=200) as p:
+        p.memory.write(OLD, kind="project")
+        prompt = "\n".join(str(one["content"]) for one in p.threads.prepare("which port does the api use?").messages)
+
+    assert prompt.count(OLD) == 1
+
+
 def test_whoever_writes_the_second_is_told_of_the_first_and_how_to_replace_it(workspace: Path) -> None:
     with Promptuary.open(workspace, exact=True, embedder="none") as p:
         old = p.memory.write(OLD, kind="project")

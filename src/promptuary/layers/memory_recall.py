@@ -31,6 +31,7 @@ from promptuary.core.notes import Note, NoteHeader, NoteHit
 from promptuary.core.query import unquoted
 from promptuary.layers.recall import asked
 from promptuary.memory.recall import shown
+from promptuary.memory.recall.digest import OWN_NOTES
 from promptuary.memory.recall.freshness import changed_at
 from promptuary.memory.recall.note_blocks import first_line, note_block, note_label
 from promptuary.memory.recall.prefetch import Prefetch, Selected
@@ -89,6 +90,9 @@ class MemoryRecall(Layer):
             wanted = await concurrency.run(lambda: [*self._standing(standing), *self._new(selected.hits, standing)])
         there = _in_view(request)
         unseen = [one for one in wanted if (one.note.header.address, one.note.header.rev) not in there]
+        listed = next((block for block in request.in_view if block.source.key == OWN_NOTES), None)
+        if listed is not None and listed.tokens <= request.budget // 4:  # a longer list may still be cut
+            unseen = [one for one in unseen if not _is_said(one, unseen, listed.text)]
         chosen, recall = fitted(unseen, request.budget, context.counter, self._policy, self._notes.clock())
         context.state = shown.prepared(context.state, chosen)
         recall = replace(recall, notes=selected.remarks)
@@ -178,6 +182,16 @@ def _is_newer(header: NoteHeader, other: NoteHeader) -> bool:
 
 def _recall(wanted: Sequence[WantedNote], blocks: Mapping[int, Block]) -> Recall:
     return Recall([blocks[id(one)] for one in wanted if id(one) in blocks], HEADING)
+
+
+def _is_said(wanted: WantedNote, others: Sequence[WantedNote], listed: str) -> bool:
+    """Return whether the list of notes says all of a note already. The newer of two that differ is shown with dates."""
+    header = wanted.note.header
+    if header.title != wanted.note.body.strip() or f"- {header.title} ({header.address}" not in listed:
+        return False
+    return not any(
+        other is not wanted and are_about_the_same(header.title, other.note.header.title) for other in others
+    )
 
 
 def _in_view(request: RecallRequest) -> set[tuple[str, str]]:

@@ -30,6 +30,9 @@ _PAGE_SHARE: Final = 0.5
 """The share of the budget that one ``MEMORY.md`` may take."""
 _LONGEST_TITLE: Final = 120
 _LONGEST_SUMMARY: Final = 160
+_OWN: Final = "digest"
+OWN_NOTES: Final = f"memory:{_OWN}"
+"""The list of the notes that are not external."""
 _BY_AGENTS: Final = "by-agents"
 BY_AGENTS: Final = f"memory:{_BY_AGENTS}"
 """The list of notes that agents wrote here and nobody confirmed: their titles alone are not text from elsewhere."""
@@ -103,7 +106,7 @@ def _lists(lines: Sequence[_Line], unlisted: int, counter: TokenCounter) -> Iter
     last = [f"… and {unlisted:,} more, which are recalled when a message is about them"] if unlisted else []
     if own or last:
         text = "\n".join([*_grouped(own), *last])
-        yield without_gap(whole(_source("digest", "Notes", text), counter), counter)
+        yield without_gap(whole(_source(_OWN, "Notes", text), counter), counter)
     for name, label, some in ((_BY_AGENTS, "Notes by agents", agents), ("elsewhere", "Notes from elsewhere", others)):
         if some:
             text = "\n".join(_grouped(some))
