@@ -138,6 +138,31 @@ def test_a_search_that_nothing_answers_says_so_and_shows_the_nearest(indexed: Ru
     assert indexed(asked, "--json").json["confidence"] < 1
 
 
+@pytest.fixture
+def manual(run: Run, files: Files) -> Run:
+    """Index so many chapters that one word of them is no evidence of an answer."""
+    files({f"manual/{number}.md": f"# Part {number}\n\nA service of part {number} restarts.\n" for number in range(80)})
+    assert run(command="index").code == 0
+    return run
+
+
+@pytest.mark.parametrize("words", ["service", "Services", "serv*", '"a service of"'])
+def test_words_that_all_stand_in_a_hit_are_not_said_to_have_no_answer(manual: Run, words: str) -> None:
+    answer = manual(words)
+
+    assert answer.err == "search by words\n"
+    assert "service" in answer.out
+    assert manual(words, "--json").json["confidence"] < 1  # in a message, the same words are chance
+
+
+@pytest.mark.parametrize("words", ["what is the service", "service kubernetes", "servise", "the"])
+def test_a_question_a_missing_word_and_a_guess_are_said_to_have_no_answer(manual: Run, words: str) -> None:
+    answer = manual(words)
+
+    assert answer.out
+    assert "no passage seems to answer this" in answer.err
+
+
 def test_the_place_of_a_hit_is_what_a_file_reference_takes(run: Run, project: Path, files: Files) -> None:
     names = ["my notes/a b.md", "odd:10.md", "it's (one).md", 'say "hi".md', "日本語。.md"]
     files({name: f"# Zebra\n\nThe zebra of file {number}.\n" for number, name in enumerate(names)})

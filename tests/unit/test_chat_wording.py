@@ -18,7 +18,7 @@ from promptuary.core.errors import (
     UnknownNoteError,
 )
 from promptuary.core.notes import MemoryResult
-from promptuary.core.search import FilesSkipped, IndexBusy, SearchedByWordsOnly, SearchResult
+from promptuary.core.search import FilesSkipped, Hit, IndexBusy, SearchedByWordsOnly, SearchResult, Why
 from promptuary.gateways.texts.wording import FAILED, UNUSABLE, in_chat, unanswered, worded
 
 SHELL = "run `promptuary frob` in /srv/app"
@@ -62,6 +62,16 @@ def test_a_search_tells_a_chat_nothing_of_files_and_settings(shown: PassagesFoun
     assert "secret" not in said
     assert "embedder" not in said
     assert "another process is indexing" in said
+
+
+def test_only_words_that_stand_in_no_passage_are_said_to_have_no_answer() -> None:
+    why = Why(0.6, match=lambda: ("service",))
+    hit = Hit("/srv/app", "a.md", 1, 1, "A service.", (), "markdown", 0, "", 0.6, why, "/srv/app")
+    result = SearchResult([hit], confidence=0.6)
+
+    assert "nothing here seems to answer" not in in_chat(PassagesFound("service", result), "/")
+    for query in ("service desk", "what is the service?"):
+        assert "nothing here seems to answer" in in_chat(PassagesFound(query, result), "/")
 
 
 def test_a_path_of_the_machine_and_a_code_are_left_out() -> None:

@@ -14,6 +14,7 @@ from promptuary.commands.window_bar import bar_text
 from promptuary.core.messages import Message
 from promptuary.core.notes import ForgetReport, Note, NoteHeader, NoteList
 from promptuary.core.ports.writeback import Proposal
+from promptuary.core.query import only_near
 from promptuary.core.search import Hit, note_text
 from promptuary.core.table import Column, table
 from promptuary.core.text import counted, one_line, visible
@@ -156,7 +157,7 @@ def _found_notes(found: results.NotesMatched) -> Iterator[str]:
         yield f"{hit.header.id}  {_title(hit.header)}"
         yield f"   {_excerpt(hit.text)}"
     yield from (f"note: {one_line(note_text(one))}" for one in found.result.notes)
-    if found.result.hits and not found.result.answers:
+    if only_near(found.query, found.result):
         yield "nothing seems to answer that; these are the nearest notes"
 
 
@@ -220,7 +221,7 @@ def _passages(found: results.PassagesFound) -> Iterator[str]:
     for number, hit in enumerate(found.result.hits, 1):
         yield from _passage(number, hit)
     yield from (f"note: {one_line(note_text(one))}" for one in found.result.notes)
-    if found.result.hits and not found.result.answers:
+    if only_near(found.query, found.result):
         yield "nothing here seems to answer that; these are the nearest passages"
 
 

@@ -9,9 +9,9 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from promptuary.core.search import Words
+from promptuary.core.search import RecordResult, SearchResult, Words
 from promptuary.core.text import UNSPACED, name_word_pattern, pairs
 
 MOST_TERMS: Final = 64
@@ -231,6 +231,21 @@ def matched(words: Words, text: str) -> tuple[str, ...]:
     ]
     found += [one for one in words.prefixes if _stands(_beginning(one), plain)]
     return (*found, *(f"{typed} ~ {there}" for typed, there in _respelled(words, spelled)))
+
+
+def only_near(query: str, result: SearchResult | RecordResult[Any]) -> bool:
+    """Return whether a person who searches is told that the hits are only the nearest.
+
+    Who searches for words, and does not ask, wants the places where all of these are: one word, which is chance in a
+    message, is what was looked for here.
+    """
+    if not result.hits or result.answers:
+        return False
+    words = parse(query)
+    wanted = {*words.terms, *words.phrases, *words.prefixes}
+    # Stop words are everywhere. A word that is only there in another spelling is not among the matched ones.
+    is_there = word_count(words) > 0 and any(wanted.issubset(hit.why.matched) for hit in result.hits)
+    return is_question(query) or not is_there
 
 
 def _respelled(words: Words, spelled: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -56,6 +56,14 @@ def test_nothing_is_created_by_who_only_looks(run: Run, tmp_path: Path) -> None:
     assert "no experiences yet" in run("find", "anything")[2]
 
 
+def test_a_word_that_stands_in_an_experience_is_not_said_to_be_unlike_it(run: Run) -> None:
+    for number in range(9):
+        stored(run, f"Fixed the flaky redirect test {number} by freezing the clock")
+
+    assert run("find", "redirect")[2] == ""
+    assert "no experience seems similar" in run("find", "redirect kubernetes helm ingress")[2]
+
+
 def test_what_is_added_is_found_shown_and_listed(run: Run) -> None:
     one = stored(run, "--solution", '{"run": "make docs"}', "--tag", "Docs", "build", "the", "docs")
 

@@ -22,6 +22,7 @@ from promptuary.core.json import (
     listed_json,
     prune_json,
 )
+from promptuary.core.query import only_near
 from promptuary.core.search import note_text
 from promptuary.core.text import counted, one_line
 
@@ -127,7 +128,7 @@ def find(promptuary: Promptuary, options: argparse.Namespace) -> int:
 def _say_how(promptuary: Promptuary, query: str, result: ExperienceResult, options: argparse.Namespace) -> None:
     for note in result.notes:
         say(f"note: {note_text(note)}", quiet=options.quiet)
-    if result.hits and not result.answers:
+    if only_near(query, result):
         say("no experience seems similar; showing the nearest ones", quiet=options.quiet)
     if not result.hits and promptuary.experiences.list(limit=0).total:
         asked = cut(one_line(query), 60)

@@ -31,6 +31,7 @@ from promptuary.core.json import (
     note_diff_json,
 )
 from promptuary.core.notes import STATUSES, MemoryResult, Note, NoteHit, they_wait
+from promptuary.core.query import only_near
 from promptuary.core.search import note_text
 from promptuary.core.text import one_line
 
@@ -128,7 +129,7 @@ def _found(number: int, hit: NoteHit, words: Sequence[str], options: argparse.Na
 def _say_how(query: str, result: MemoryResult, options: argparse.Namespace) -> None:
     for note in result.notes:
         say(f"note: {note_text(note)}", quiet=options.quiet)
-    if result.hits and not result.answers:
+    if only_near(query, result):
         say("no note seems to answer this; showing the nearest ones", quiet=options.quiet)
     if not result.hits:
         say(

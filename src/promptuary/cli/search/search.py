@@ -13,6 +13,7 @@ from promptuary.cli.search.excerpt import excerpt
 from promptuary.cli.search.explain import query_words, reasons
 from promptuary.cli.terminal import columns, cut, styled
 from promptuary.core.errors import PromptuaryError, shortage
+from promptuary.core.query import only_near
 from promptuary.core.search import Filters, Hit, SearchQuery, SearchResult, note_text
 from promptuary.core.table import display_width
 from promptuary.core.text import one_line, visible
@@ -97,7 +98,7 @@ def _print_notes(query: SearchQuery, result: SearchResult, summary: str) -> None
         print(summary, file=sys.stderr)
     for note in result.notes:
         print(f"note: {one_line(note_text(note))}", file=sys.stderr)
-    if result.hits and not result.answers:
+    if only_near(query.text, result):
         print("no passage seems to answer this; showing the nearest ones", file=sys.stderr)
     if not result.hits:
         advice = f"{'relax the filters or ' if query.filters else ''}use other words"
