@@ -80,3 +80,31 @@ def test_a_secret_that_a_person_wrote_into_a_file_is_masked_wherever_the_note_is
     assert PW not in shown
     assert "a1B2c3D4" not in shown
     assert (place / "by-hand.md").read_text() == text
+
+
+@pytest.mark.parametrize("told", TOLD)
+def test_why_a_note_was_changed_is_stored_without_its_secret(tmp_path: Path, told: str) -> None:
+    with Promptuary.open(tmp_path, embedder="none") as promptuary:
+        note = promptuary.memory.write("We use Postgres", reason=f"so said {told}").header
+        promptuary.memory.write("We use Postgres 15", id=note.id, reason=told)
+        promptuary.memory.archive(note.id, reason=told)
+        promptuary.memory.undo(note.id, reason=told)
+        reasons = [change.reason for change in promptuary.memory.history(note.id)]
+
+    assert any(reason.startswith("so said") for reason in reasons)
+    assert PW not in str(reasons)
+    assert PW not in stored(tmp_path)
+    assert TOLD[4].split()[-1] not in stored(tmp_path)
+
+
+def test_a_file_whose_name_holds_a_secret_is_not_imported(tmp_path: Path) -> None:
+    folder, workspace = tmp_path / "from", tmp_path / "workspace"
+    folder.mkdir()
+    workspace.mkdir()
+    (folder / f"DB_PASSWORD={PW}.md").write_text("The staging database\n")
+    (folder / "password-rotation-2024.md").write_text("We rotate passwords every quarter\n")
+    with Promptuary.open(workspace, embedder="none") as promptuary:
+        report = promptuary.memory.import_notes(folder)
+
+    assert [note.title for note in report.imported] == ["password rotation 2024"]
+    assert PW not in stored(workspace)

@@ -47,7 +47,7 @@ from promptuary.memory.files.note_file import (
 )
 from promptuary.memory.notebook.by_hand import HandChanges, Tracked, is_page
 from promptuary.memory.notebook.drafting import Writer, changed_file, moved_path, new_file, title_after, trust_after
-from promptuary.memory.secret_texts import refuse_secrets
+from promptuary.memory.secret_texts import refuse_secrets, without_secrets
 
 _TRIES: Final = 5
 """How often a write is retried because an editor saved the file at the same moment."""
@@ -466,8 +466,9 @@ class Notebook:
     def _change(
         self, header: NoteHeader, kind: ChangeKind, data: bytes, *, reason: str = "", before: str = ""
     ) -> NoteChange:
+        told = without_secrets(reason)  # shown with the history of the note
         return NoteChange(
-            *(header.id, kind, self._clock(), self._actor, rev_of(data), header.path, as_text(data), reason, before),
+            *(header.id, kind, self._clock(), self._actor, rev_of(data), header.path, as_text(data), told, before),
             trust=header.trust,
         )
 

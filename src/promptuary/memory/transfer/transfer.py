@@ -6,6 +6,7 @@ not written again.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import Final
 
 from promptuary.core.errors import PromptuaryError
@@ -41,6 +42,7 @@ def import_memory(
             known += 1
         else:
             try:
+                refuse_secrets(str(PurePosixPath(note.path).with_suffix("")))  # it is stored as where the note is from
                 header = write(note)
             except PromptuaryError as error:
                 skipped[note.path] = str(error)
