@@ -13,6 +13,7 @@ from tests.conftest import Files, git
 TREE = {
     "README.md": "Read me.\n",
     "src/main.py": "x = 1\n",
+    "src/deep/b.py": "z = 3\n",
     "my notes.md": "Mine.\n",
     "my dir/a.py": "y = 2\n",
 }
@@ -43,6 +44,8 @@ MEANT = [
     ("#my notes.md", '#"my notes.md"'),
     ("@https://example.com/x", "@url:https://example.com/x"),
     ("#file:src/main.py", "#src/main.py"),
+    ("see #src/ and", "@folder:src/"),
+    ("#src/deep", "@folder:src/deep"),
     ("#file:x", "#x"),
     ("@file: src/main.py", "@file:src/main.py"),
     ("@remember: always use tabs", '@remember:"always use tabs"'),

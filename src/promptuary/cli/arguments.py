@@ -129,7 +129,7 @@ def add_context_action(parser: argparse.ArgumentParser) -> None:
         help="one of: %(choices)s",
         metavar="ACTION",
     )
-    parser.add_argument("words", nargs="*", metavar="WORD", help="paths or references; for find, words")
+    parser.add_argument("words", nargs="*", default=[], metavar="WORD", help="paths or references; for find, words")
 
 
 class _TurnOrNames(argparse.Action):
@@ -166,6 +166,7 @@ def add_thread_action(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "words",
         nargs="*",
+        default=[],
         action=_TurnOrNames,
         metavar="WORD",
         help="turn number (default: the last), thread names, or a file",

@@ -72,10 +72,13 @@ Run promptuary COMMAND --help for the arguments and examples of a command.
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose error messages contain no control characters, whatever was typed."""
+    """A parser whose error messages contain no control characters, and the choices for what is missing."""
 
     def error(self, message: str) -> NoReturn:
-        super().error(one_line(message))
+        missing = message.partition(" are required: ")[2].split(", ")
+        choices = [one.choices for one in self._actions if one.choices and one.metavar in missing]
+        listed = f" (choose from {', '.join(choices[0])})" if choices else ""
+        super().error(f"{one_line(message)}{listed}")
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
         """Reject a value that is not a choice, and suggest the choice with the nearest spelling."""

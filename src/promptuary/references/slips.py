@@ -309,6 +309,9 @@ def _of_bare(text: str, reference: Reference, paths: KnownPaths) -> Slip | None:
     at = reference.sigil == "@"
     if at and _ADDRESS.match(reference.value):
         return _at(text, reference, f"@url:{reference.value}", "an address needs the kind url")
+    if not at and "/" in reference.value and paths.there(reference.value):
+        # A file would have been read. A word alone may be a tag.
+        return _at(text, reference, f"@folder:{quote(reference.value)}", "a folder cannot be kept in view")
     if not reference.quoted:
         if (found := _of_kind(text, reference, paths)) is not None:
             return found

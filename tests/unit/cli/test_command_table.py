@@ -166,3 +166,20 @@ def test_without_long_flags_settings_are_unset() -> None:
     plain, flagged = _parsed(["expand", "-q", "hello"]), _parsed(["expand", "--json", "-q", "hello"])
 
     assert {**vars(plain), "json": True} == vars(flagged)
+
+
+@pytest.mark.parametrize(
+    ("command", "choice"),
+    [
+        *(("memory", "forget"), ("thread", "replay"), ("context", "unpin"), ("experience", "find")),
+        *(("session", "audit"), ("model", "add"), ("install", "codex"), ("completion", "fish")),
+    ],
+)
+def test_a_command_without_its_action_lists_what_to_choose_from(
+    command: str, choice: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command]) == 2
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert "choose from" in told
+    assert choice in told
+    assert "WORD" not in told
