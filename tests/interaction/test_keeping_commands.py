@@ -250,6 +250,33 @@ def test_a_configuration_is_installed_only_if_the_person_asks_for_it(
     assert (other / ".promptuary" / "config.toml").read_text() == "window = 64000\n"
 
 
+def test_folders_elsewhere_and_what_git_runs_come_back_only_if_the_person_asks_for_it(
+    used: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    diary = tmp_path / "diary"
+    diary.mkdir()
+    (diary / "day.md").write_text("My zebra is ill.\n")
+    assert main(["index", str(diary), "--workspace", str(used), "--embedder", "none"]) == 0
+    hidden = used / ".promptuary" / "memory" / ".git"
+    hidden.mkdir()
+    (hidden / "config").write_text('[core]\n\tfsmonitor = "touch ran"\n')
+    file = backed_up(used, tmp_path, capsys)
+    monkeypatch.setenv("HOME", str(tmp_path.with_name(f"{tmp_path.name}-new-home")))
+    other = tmp_path / "other"
+    other.mkdir()
+    where = ["--workspace", str(other)]
+
+    code, out, err = run(capsys, "restore", str(file), *where)
+    assert (code, out.count("left out"), "add --config" in err) == (0, 2, True)
+    assert str(diary) not in run(capsys, "index", "--list", *where)[1]
+    assert not (other / ".promptuary" / "memory" / ".git").exists()
+
+    code, out, _ = run(capsys, "restore", str(file), *where, "--config", "--force")
+    assert (code, "left out" in out) == (0, False)
+    assert str(diary) in run(capsys, "index", "--list", *where)[1]
+    assert (other / ".promptuary" / "memory" / ".git" / "config").exists()
+
+
 def test_a_large_file_of_a_backup_is_never_in_memory_as_a_whole(
     used: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -135,3 +135,13 @@ class IndexedFoldersFile:
         """Return a path relative to the workspace."""
         inside = Path(path).is_relative_to(self._workspace)
         return str(Path(path).relative_to(self._workspace)) if inside else path
+
+
+def names_folders_outside(file: Path) -> bool:
+    """Return whether a list of folders, as in a backup, names one outside of its workspace, or cannot be read."""
+    try:
+        with file.open("rb") as opened:
+            paths = [Path(one["path"]) for one in json.loads(opened.read(_MAX_FILE))]
+    except (OSError, ValueError, RecursionError, TypeError, KeyError):
+        return True
+    return any(path.is_absolute() or ".." in path.parts for path in paths)

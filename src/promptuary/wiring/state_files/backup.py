@@ -38,13 +38,15 @@ from promptuary.workspace.disk.own.moved import proof
 from promptuary.workspace.disk.own.notes_folders import person_notes
 from promptuary.workspace.disk.own.own_place import own_place
 from promptuary.workspace.disk.own.private_folder import private_folder
+from promptuary.workspace.indexed_folders import names_folders_outside
 from promptuary.workspace.user_folders import made, notes_folder, state_folder, workspace_file
 
 _FOLDERS: Final = "folders.json"
 _PERSON: Final = "person"
 _LEFT_OUT: Final = "left out"
 _WHY_LEFT_OUT: Final = (
-    "the configuration is left out, because it decides which servers get your messages; if it is yours, add --config"
+    "what decides which servers get your messages, which folders are read or what git runs is left out; "
+    "if the backup is yours, add --config"
 )
 _NOT_KEPT: Final = (".lock", ".tmp", "-wal", "-shm", "-journal")
 
@@ -67,7 +69,7 @@ def backup(root: Path, target: Path, *, everywhere: bool, force: bool) -> KeptRe
 def restore(root: Path, source: Path, *, everywhere: bool, force: bool, config: bool, dry_run: bool) -> KeptReport:
     """Restore a backup; existing files are replaced only with ``force``, otherwise nothing is done.
 
-    Without ``config`` a configuration that differs is left out.
+    Without ``config`` a configuration, folders outside of the workspace and a ``.git`` are left out.
     """
     with scratch_folder() as folder:
         manifest = unpack(source, folder)
@@ -169,9 +171,14 @@ class _Step:
         same = same_database if self.target.name == STATE else same_content
         if is_plain_file(self.target) and same(self.target, self.source):
             return "same"
-        if self.source.name == CONFIG and not config:
+        if not config and self._decides():
             return _LEFT_OUT
         return "replaced" if is_there(self.target) else "new"
+
+    def _decides(self) -> bool:
+        """Return whether the file decides what is sent, read or run, rather than being read itself."""
+        reaches = self.source.name == _FOLDERS and names_folders_outside(self.source)
+        return reaches or self.source.name == CONFIG or ".git" in map(str.lower, self.source.parts)
 
 
 def _workspace_steps(folder: Path, root: Path) -> Iterator[_Step]:
