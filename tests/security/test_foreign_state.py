@@ -360,5 +360,5 @@ def test_with_another_state_folder_the_advice_is_to_use_the_same_one(
     with pytest.raises(ForeignStateError) as refused:
         history(folder)
 
-    assert "it was made with another XDG_STATE_HOME" in str(refused.value)
+    assert "or with another XDG_STATE_HOME" in str(refused.value)
     assert "somebody else" not in str(refused.value)
