@@ -1,5 +1,6 @@
 """Notes to test recall with: a dictionary of them, and what one principal may see of it."""
 
+import weakref
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -43,8 +44,10 @@ def index_at(folder: Path, shelf: "Shelf", embedder: Embedder | None = None) -> 
     """Return the index in ``folder`` of the notes on ``shelf``, by words only unless there is an embedder."""
     folder.mkdir(exist_ok=True)
     store = InMemoryVectorStore() if embedder else None
-    backend = SearchBackend(DiskIndex(folder, RECIPE, store=store, embedder=embedder), store, embedder)
-    return NoteIndex(backend, shelf.visible(), COUNTER, Sizes())
+    disk = DiskIndex(folder, RECIPE, store=store, embedder=embedder)
+    index = NoteIndex(SearchBackend(disk, store, embedder), shelf.visible(), COUNTER, Sizes())
+    weakref.finalize(index, disk.close)  # few tests close it
+    return index
 
 
 class Shelf:

@@ -1,6 +1,8 @@
 """The book of an index: numbers of chunks mean one thing for ever, and what is owed to others is noted."""
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,8 +18,10 @@ HERE = Folder("/here")
 
 
 @pytest.fixture
-def catalog(tmp_path: Path) -> Catalog:
-    return Catalog(tmp_path / "catalog.db")
+def catalog(tmp_path: Path) -> Iterator[Catalog]:
+    opened = Catalog(tmp_path / "catalog.db")
+    yield opened
+    opened.close()
 
 
 def file(path: str, **changes: object) -> IndexedFile:
@@ -81,7 +85,8 @@ def test_a_number_is_never_given_twice(catalog: Catalog, tmp_path: Path) -> None
     catalog.drop(HERE, ["a"])
     catalog.close()
 
-    assert put(Catalog(tmp_path / "catalog.db"), "a", "x\ny") == ([3, 4], [])
+    with closing(Catalog(tmp_path / "catalog.db")) as again:
+        assert put(again, "a", "x\ny") == ([3, 4], [])
 
 
 def test_what_the_full_text_index_was_not_told_is_known_after_a_restart(catalog: Catalog, tmp_path: Path) -> None:
@@ -93,13 +98,14 @@ def test_what_the_full_text_index_was_not_told_is_known_after_a_restart(catalog:
     put(catalog, "c", "w")
     catalog.drop(HERE, ["c"])
     catalog.close()
-    again = Catalog(tmp_path / "catalog.db")
-    owed = again.pending_changes()
+    with closing(Catalog(tmp_path / "catalog.db")) as again:
+        owed = again.pending_changes()
+        again.clear_pending()
+        left = again.pending_changes()
 
     assert [(one.id, one.path, one.text) for one in owed.new] == [(1, "b", "x"), (3, "b", "z")]
     assert sorted(owed.dropped) == [2, 4]
-    again.clear_pending()
-    assert (again.pending_changes().new, again.pending_changes().dropped) == ([], [])
+    assert (left.new, left.dropped) == ([], [])
 
 
 def test_files_at_a_path_are_it_and_what_is_below_it_and_no_neighbours(catalog: Catalog) -> None:
@@ -150,8 +156,8 @@ def test_a_text_that_is_not_what_was_written_is_damage(catalog: Catalog) -> None
 def test_a_file_that_is_no_catalogue_is_damage(tmp_path: Path) -> None:
     (tmp_path / "catalog.db").write_bytes(b"something else " * 100)
 
-    with pytest.raises(IndexDamagedError):
-        Catalog(tmp_path / "catalog.db").folders()
+    with pytest.raises(IndexDamagedError), closing(Catalog(tmp_path / "catalog.db")) as catalog:
+        catalog.folders()
 
 
 def test_a_catalogue_of_version_1_opens_with_its_labels_lines_and_headings(
@@ -171,9 +177,9 @@ def test_a_catalogue_of_version_1_opens_with_its_labels_lines_and_headings(
     old.close()
     monkeypatch.undo()
 
-    catalog = Catalog(path)
-    assert [folder for folder, _ in catalog.folders()] == [Folder("/here", "ada")]
-    chunk = catalog.chunks([7])[7].chunk
+    with closing(Catalog(path)) as catalog:
+        assert [folder for folder, _ in catalog.folders()] == [Folder("/here", "ada")]
+        chunk = catalog.chunks([7])[7].chunk
     assert chunk == Chunk(2, 2, "two", ("Top",))
 
 
@@ -196,7 +202,8 @@ def test_a_catalogue_of_version_5_knows_the_sizes_of_its_files_and_conversations
     old.close()
     monkeypatch.undo()
 
-    traits = Catalog(path).traits([1, 4, 7])
+    with closing(Catalog(path)) as catalog:
+        traits = catalog.traits([1, 4, 7])
     assert {one: (each.siblings, each.conversation) for one, each in traits.items()} == {
         1: (3, None),
         4: (2, 4),
