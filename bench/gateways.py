@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from promptuary.testing.chat_server import ChatServer, Reply, Says
-from promptuary.testing.platforms.telegram import TOKEN, FakeTelegram
 from tests.gateways import configure
+from tests.platforms.telegram import TOKEN, FakeTelegram
 
 SLOW = 60.0
 

@@ -14,8 +14,8 @@ from promptuary.experiences.search import ExperienceSearch
 from promptuary.search.service import SearchBackend
 from promptuary.storage.index.index import DiskIndex
 from promptuary.storage.sqlite.state import SqliteState
-from promptuary.testing.in_memory_index import InMemoryVectorStore
 from promptuary.tokens import Counter
+from tests.in_memory_index import InMemoryVectorStore
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -12,10 +12,10 @@ from promptuary.engine import AsyncInbox
 from promptuary.gateways.gateway import Gateway
 from promptuary.gateways.port import Platform
 from promptuary.gateways.workspaces import OpenWorkspaces
-from promptuary.testing.platforms import discord as fake_discord
-from promptuary.testing.platforms import slack as fake_slack
-from promptuary.testing.platforms import telegram as fake_telegram
-from promptuary.testing.platforms.server import BotMessage
+from tests.platforms import discord as fake_discord
+from tests.platforms import slack as fake_slack
+from tests.platforms import telegram as fake_telegram
+from tests.platforms.server import BotMessage
 
 PLATFORMS = ("telegram", "discord", "slack")
 SEND = {"telegram": "sendMessage", "discord": "send", "slack": "chat.postMessage"}

@@ -15,8 +15,8 @@ from promptuary.memory.recall.visible import NoteKey, VisibleNotes
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.service import SearchBackend
 from promptuary.storage.index.index import DiskIndex
-from promptuary.testing.in_memory_index import InMemoryVectorStore
 from promptuary.tokens import Counter
+from tests.in_memory_index import InMemoryVectorStore
 
 NOW = "2026-03-10T12:00:00+00:00"
 COUNTER = Counter()

@@ -15,10 +15,10 @@ from promptuary.core.principals import LOCAL
 from promptuary.engine import AsyncThreads, Promptuary
 from promptuary.storage.in_memory import InMemoryState
 from promptuary.storage.sqlite.state import SqliteState
-from promptuary.testing.off_loop import CalledOnLoopError, off_loop
 from promptuary.testing.scripted import ScriptedStream
 from tests.architecture.source import modules
 from tests.conftest import Files
+from tests.off_loop import CalledOnLoopError, off_loop
 
 STARTERS = {
     "ProcessPoolExecutor",

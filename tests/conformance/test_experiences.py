@@ -14,7 +14,7 @@ from promptuary.core.ports.threads import StateDatabase
 from promptuary.core.principals import LOCAL, Principal
 from promptuary.storage.in_memory import InMemoryState
 from promptuary.storage.sqlite.state import SqliteState
-from promptuary.testing.suites.experiences import ALL, DAY_TWO, FAILED, SOLVED, ExperienceStoreConformance
+from tests.suites.experiences import ALL, DAY_TWO, FAILED, SOLVED, ExperienceStoreConformance
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from promptuary.core.principals import LOCAL
 from promptuary.core.receipts import Receipt
 from promptuary.storage.in_memory import InMemoryState
 from promptuary.storage.sqlite.state import SqliteState
-from promptuary.testing.suites.forgetting import (
+from tests.suites.forgetting import (
     BODY,
     DIGEST,
     MARK,

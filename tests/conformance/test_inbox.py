@@ -8,8 +8,8 @@ import pytest
 
 from promptuary.core.ports.inbox import InboxStore
 from promptuary.storage.sqlite.threads.inbox import SqliteInbox
-from promptuary.testing.platforms.in_memory_inbox import InMemoryInbox
-from promptuary.testing.suites.inbox import BODY, InboxConformance
+from tests.platforms.in_memory_inbox import InMemoryInbox
+from tests.suites.inbox import BODY, InboxConformance
 
 
 class TestInMemoryInbox(InboxConformance):

@@ -1,4 +1,4 @@
-"""Every store of notes keeps the same contract: ``promptuary.testing.suites.notes``."""
+"""Every store of notes keeps the same contract: ``tests.suites.notes``."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -10,7 +10,7 @@ from promptuary.core.ports.notes import NoteFiles, NoteJournal
 from promptuary.storage.in_memory_notes import InMemoryNoteFiles, InMemoryNoteJournal
 from promptuary.storage.notes.files import DiskNoteFiles
 from promptuary.storage.sqlite.state import SqliteState
-from promptuary.testing.suites.notes import (
+from tests.suites.notes import (
     ADA,
     NoteFilesConformance,
     NoteJournalConformance,

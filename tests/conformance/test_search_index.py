@@ -14,10 +14,10 @@ pytest.importorskip("turbovec")
 from promptuary.core.ports.index import SearchIndex, VectorStore
 from promptuary.storage.index.index import DiskIndex
 from promptuary.storage.sqlite.vectors import SqliteVectors
-from promptuary.testing.in_memory_index import InMemoryIndex, InMemoryVectorStore
-from promptuary.testing.index_conformance import EMBEDDER, SearchIndexConformance
-from promptuary.testing.suites.vectors import VectorStoreConformance
-from promptuary.testing.suites.words import WordSearchConformance
+from tests.in_memory_index import InMemoryIndex, InMemoryVectorStore
+from tests.suites.index import EMBEDDER, SearchIndexConformance
+from tests.suites.vectors import VectorStoreConformance
+from tests.suites.words import WordSearchConformance
 
 
 class TestInMemoryIndex(SearchIndexConformance, WordSearchConformance):

@@ -14,7 +14,7 @@ from promptuary.core.principals import LOCAL
 from promptuary.core.sessions import Pins
 from promptuary.storage.in_memory_sessions import InMemorySessions
 from promptuary.storage.sqlite.state import SqliteState
-from promptuary.testing.suites.sessions import ONE, PINS, SessionStoreConformance
+from tests.suites.sessions import ONE, PINS, SessionStoreConformance
 
 
 class TestInMemorySessions(SessionStoreConformance):

@@ -1,4 +1,4 @@
-"""Every database of threads keeps the same contract; ``promptuary.testing.conformance`` is the contract."""
+"""Every database of threads keeps the same contract; ``tests.suites.threads`` is the contract."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -11,8 +11,8 @@ from promptuary.core.ports.threads import StateDatabase, ThreadChange, ThreadSto
 from promptuary.core.principals import LOCAL
 from promptuary.storage.in_memory import InMemoryState
 from promptuary.storage.sqlite.state import SqliteState
-from promptuary.testing.conformance import ThreadStoreConformance, said, turned
-from promptuary.testing.suites.ledger import LedgerConformance
+from tests.suites.ledger import LedgerConformance
+from tests.suites.threads import ThreadStoreConformance, said, turned
 
 
 class _Suite(ThreadStoreConformance, LedgerConformance):

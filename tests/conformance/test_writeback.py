@@ -12,7 +12,7 @@ from promptuary.core.ports.writeback import NoteQueue, ProposalStore
 from promptuary.core.principals import LOCAL, Principal
 from promptuary.storage.in_memory_writeback import InMemoryProposals, InMemoryQueue
 from promptuary.storage.sqlite.state import SqliteState
-from promptuary.testing.suites.writeback import FIRST, ONE, NoteQueueConformance, ProposalStoreConformance
+from tests.suites.writeback import FIRST, ONE, NoteQueueConformance, ProposalStoreConformance
 
 
 class TestInMemoryQueue(NoteQueueConformance):

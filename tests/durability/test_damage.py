@@ -15,10 +15,10 @@ import pytest
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ports.threads import ThreadChange
-from promptuary.testing.conformance import said
 from tests.conftest import Figure
 from tests.durability.writer import written
 from tests.stores import FileStore, state_of
+from tests.suites.threads import said
 
 TURNS = 30
 

@@ -14,10 +14,10 @@ import pytest
 from promptuary.core.errors import ConflictError, PromptuaryError
 from promptuary.core.messages import Item
 from promptuary.core.ports.threads import ThreadChange
-from promptuary.testing.conformance import said, turned
 from tests.conftest import Figure
 from tests.durability.writer import written
 from tests.stores import FileStore, MemoryStore
+from tests.suites.threads import said, turned
 
 WRITER = Path(__file__).with_name("writer.py")
 

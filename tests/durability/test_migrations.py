@@ -15,8 +15,8 @@ from promptuary.core.ports.threads import ThreadChange
 from promptuary.storage.sqlite.database import Database
 from promptuary.storage.sqlite.sql import migrate
 from promptuary.storage.sqlite.sql.queries import named, statements
-from promptuary.testing.conformance import said
 from tests.stores import FileStore
+from tests.suites.threads import said
 
 FIRST = "CREATE TABLE a (x);\nINSERT INTO a VALUES (1);\n"
 SECOND = "ALTER TABLE a ADD COLUMN y;\nUPDATE a SET y = x;\n"

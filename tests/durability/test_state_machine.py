@@ -13,9 +13,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from promptuary.core.errors import ConflictError
 from promptuary.core.messages import Item, Replacement, ToolCall
 from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, ThreadStore, TurnRecord
-from promptuary.testing.conformance import turned
 from tests.conftest import TORTURE
 from tests.stores import FileStore, MemoryStore, thread_state
+from tests.suites.threads import turned
 
 ANY_TEXT = st.text(st.characters(categories=None), max_size=8)
 THREADS = st.sampled_from(["a", "b", "\ud800"])

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from promptuary.gateways.running import check_gateway
-from promptuary.testing.platforms.telegram import TOKEN, FakeTelegram
 from tests.gateways import PLATFORMS, SEND, TOKENS, Rig, base_url, made_fake
+from tests.platforms.telegram import TOKEN, FakeTelegram
 
 
 def run(*words: str) -> tuple[int, str, str]:

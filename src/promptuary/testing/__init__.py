@@ -1,1 +1,1 @@
-"""Helpers for tests of Promptuary and of programs built on it: real implementations, small and local."""
+"""Helpers for tests of plug-ins and of programs built on Promptuary: real implementations, small and local."""

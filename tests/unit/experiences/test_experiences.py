@@ -17,9 +17,9 @@ from promptuary.core.ports.threads import ThreadChange
 from promptuary.core.principals import LOCAL, Principal
 from promptuary.core.search import IndexRebuilt
 from promptuary.experiences.experiences import Experiences
-from promptuary.testing.suites.forgetting import turn_with
 from promptuary.testing.word_embedder import WordEmbedder
 from tests.experiences import Clock, Laboratory, intents
+from tests.suites.forgetting import turn_with
 
 EVE = Principal("eve")
 

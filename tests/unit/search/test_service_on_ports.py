@@ -12,12 +12,12 @@ from promptuary.core.search import Filters, FolderHeld, IndexBusy, IndexRebuilt,
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.folders import IndexedFolders
 from promptuary.search.service import SearchBackend, SearchService
-from promptuary.testing.in_memory_index import InMemoryIndex, InMemoryVectorStore
 from promptuary.testing.word_embedder import WordEmbedder
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
 from promptuary.wiring.workspace import open_door
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from tests.conftest import Files
+from tests.in_memory_index import InMemoryIndex, InMemoryVectorStore
 
 NOTES = {
     "deploy.md": "# Deploying\n\nRun the release script.\n",

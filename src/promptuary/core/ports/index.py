@@ -1,8 +1,6 @@
 """What search needs from an index and from a vector store. Backends implement these; ``wiring`` chooses one.
 
 Vectors cross these borders as bytes: little-endian 32-bit floats of length one, so that the core needs no library.
-``promptuary.testing`` has ``index_conformance``, ``suites.words`` and ``suites.vectors``: they test what the
-docstrings here promise.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -1,1 +1,1 @@
-"""Conformance suites: the contracts of ports, as tests for every implementation."""
+"""Conformance suites: the contracts of chat models, as tests for every implementation."""

@@ -10,9 +10,9 @@ from promptuary.core.ports.models import Purpose, Scale
 from promptuary.models import minilm
 from promptuary.search.ranking import UNMEASURED
 from promptuary.search.vectors.scale import PAIRS, measure, measured, scale_hashes, scale_of
-from promptuary.testing.in_memory_index import InMemoryVectorStore
 from tests.conftest import Files
 from tests.embedders import HashedWords, search_with
+from tests.in_memory_index import InMemoryVectorStore
 
 NOTES = {
     f"{name}.md": f"# {name}\n\n{text}\n"

@@ -19,8 +19,8 @@ from promptuary.storage.sqlite.database import Database
 from promptuary.storage.sqlite.sql import STEPS
 from promptuary.storage.sqlite.sql.queries import script
 from promptuary.storage.sqlite.vectors import SqliteVectors
-from promptuary.testing.conformance import said
 from tests.stores import FileStore
+from tests.suites.threads import said
 
 if TYPE_CHECKING:
     from promptuary.core.ports.index import VectorStore

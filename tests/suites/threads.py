@@ -12,7 +12,6 @@
 Each test gets a new, empty database. The suite does not know which, nor whether it is persistent: what happens when a
 process ends is for the backend's own tests.
 """
-# ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
 
 from contextlib import suppress
 from dataclasses import replace

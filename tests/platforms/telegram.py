@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from promptuary.testing.platforms.server import BotMessage, PlatformServer
+from tests.platforms.server import BotMessage, PlatformServer
 
-TOKEN: Final = "123456:fake-token-for-tests"  # noqa: S105  (of a fake)
+TOKEN: Final = "123456:fake-token-for-tests"
 BOT: Final = {
     "id": 123456,
     "is_bot": True,

@@ -1,5 +1,4 @@
 """The contract of every store of sessions: subclass, and add ``sessions``, an empty ``SessionStore``."""
-# ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
 
 from dataclasses import replace
 from typing import Final

@@ -2,7 +2,6 @@
 
 ``store`` is empty; it appends to ``told`` the ids that it changed, one list for each change.
 """
-# ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
 
 from collections.abc import Collection
 from contextlib import suppress

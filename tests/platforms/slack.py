@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from aiohttp import WSMsgType, web
 
-from promptuary.testing.platforms.server import BotMessage, PlatformServer
+from tests.platforms.server import BotMessage, PlatformServer
 
-TOKEN: Final = "xoxb-fake"  # noqa: S105  (of a fake)
-APP_TOKEN: Final = "xapp-fake"  # noqa: S105  (of a fake)
+TOKEN: Final = "xoxb-fake"
+APP_TOKEN: Final = "xapp-fake"
 BOT: Final = "UBOT"
 _PREVIEWS: Final = ("unfurl_links", "unfurl_media")
 

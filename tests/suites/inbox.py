@@ -1,5 +1,4 @@
 """The contract of every store of received messages: subclass, and add ``inbox``, an empty ``InboxStore``."""
-# ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
 
 from dataclasses import replace
 

@@ -12,7 +12,6 @@
 
 Each test gets new, empty ones. What is specific to a disk or a database is for the backend's own tests.
 """
-# ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
 
 import hashlib
 from collections.abc import Callable, Sequence

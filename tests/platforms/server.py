@@ -133,8 +133,8 @@ class PlatformServer:
 
         def drop() -> None:
             for socket in self.sockets:
-                if socket._req is not None and socket._req.transport is not None:  # noqa: SLF001  (no close frame)
-                    socket._req.transport.abort()  # noqa: SLF001
+                if socket._req is not None and socket._req.transport is not None:  # no close frame
+                    socket._req.transport.abort()
 
         self.on_loop(drop)
 

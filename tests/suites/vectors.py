@@ -7,7 +7,6 @@
 
 Each test gets a new, empty store.
 """
-# ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
 
 import hashlib
 import struct

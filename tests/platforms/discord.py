@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from aiohttp import WSMsgType, web
 
-from promptuary.testing.platforms.server import BotMessage, PlatformServer
+from tests.platforms.server import BotMessage, PlatformServer
 
-TOKEN: Final = "fake.discord.token"  # noqa: S105  (of a fake)
+TOKEN: Final = "fake.discord.token"
 BOT: Final = {"id": "900", "username": "promptuary", "discriminator": "0000", "avatar": None, "bot": True}
 GUILD: Final = "700"
 CHANNELS: Final = ("555", "556")

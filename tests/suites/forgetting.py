@@ -7,7 +7,6 @@ class TestMyForgetting(ForgettingConformance):
 
 What happens to free pages and logs is for the backend's own tests.
 """
-# ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
 
 import json
 from collections.abc import Sequence

@@ -12,7 +12,6 @@
 Each test gets a new, empty index. The suite does not know which, nor whether it is persistent: what happens when a
 process ends is for the backend's own tests. Scores may differ from index to index; what is found may not.
 """
-# ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
 
 import hashlib
 import struct

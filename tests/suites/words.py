@@ -2,12 +2,11 @@
 
 It needs the same fixtures. Scores may differ from index to index; what is found may not.
 """
-# ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
 
 from promptuary.core.ports.index import IndexWriter, SearchIndex
 from promptuary.core.query import parse
 from promptuary.core.search import Chunk, NoteLink, Words
-from promptuary.testing.index_conformance import HERE, STRANGE, THERE, file, filled, found, lines, writing
+from tests.suites.index import HERE, STRANGE, THERE, file, filled, found, lines, writing
 
 
 def near(index: SearchIndex, query: str) -> list[tuple[str, str]]:

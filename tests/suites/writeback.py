@@ -5,7 +5,6 @@ class TestMyQueue(NoteQueueConformance):
     def queue(self):
         ...     # an empty one
 """
-# ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
 
 from dataclasses import replace
 from functools import partial

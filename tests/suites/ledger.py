@@ -3,7 +3,6 @@
 It needs the fixtures of ``ThreadStoreConformance``: ``database``, new and empty, and ``store``, the threads of the
 local person in it.
 """
-# ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
 
 from collections.abc import Sequence
 from dataclasses import replace
