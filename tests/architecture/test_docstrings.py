@@ -1,4 +1,4 @@
-"""What a docstring names exists: modules by dots or slashes, and single words that can only be names.
+"""The public interface has docstrings, and what a docstring names exists: modules, and words that can only be names.
 
 Only what stands in double backticks is looked at. A single word must be a name in its own module, a module's name or a
 word of the language; so a docstring does not outlive a rename.
@@ -6,14 +6,17 @@ word of the language; so a docstring does not outlive a rename.
 
 import ast
 import builtins
+import inspect
 import keyword
 import re
 from collections.abc import Iterator
 from functools import cache
+from types import ModuleType
 
 import pytest
 
 import promptuary
+from promptuary import blocking, engine
 from tests.architecture.source import Module, modules, names, rooms
 
 NO_MODULES = {
@@ -43,6 +46,23 @@ WORDS = {
     *("developer", "message", "parse_url", "py", "snake_case", "system", "uc", "withheld", "xml"),
 }
 """Words that stand for themselves: examples, roles, formats."""
+
+
+def undocumented(home: ModuleType) -> Iterator[str]:
+    """Yield the public names of a module, and those of its classes, that have no docstring."""
+    for name in home.__all__:
+        value = getattr(home, name)
+        if inspect.isclass(value) or inspect.isfunction(value):
+            yield from [name] if not value.__doc__ or value.__doc__.startswith(f"{name}(") else []
+        for attribute, member in vars(value).items() if inspect.isclass(value) else ():
+            function = getattr(member, "__func__", getattr(member, "fget", member))
+            if not attribute.startswith("_") and inspect.isfunction(function) and not function.__doc__:
+                yield f"{name}.{attribute}"
+
+
+@pytest.mark.parametrize("home", [promptuary, engine, blocking])
+def test_everything_public_has_a_docstring(home: ModuleType) -> None:
+    assert list(undocumented(home)) == []
 
 
 def test_every_module_and_name_in_a_docstring_exists() -> None:

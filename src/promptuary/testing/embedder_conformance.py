@@ -7,7 +7,7 @@
 
 The suite does not measure how good the vectors are: that is for a benchmark.
 """
-# ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
+# ruff: noqa: S101 - tests that ship with the package; their names are their sentences
 
 import math
 import struct

@@ -7,7 +7,7 @@
 
 ``JsonChatModelConformance`` adds the contract of a model that can enforce a JSON schema.
 """
-# ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
+# ruff: noqa: S101 - tests that ship with the package; their names are their sentences
 
 import asyncio
 from collections.abc import Sequence

@@ -5,7 +5,7 @@ class TestMyModel(StreamingModelConformance):
 def model(self):
 ...     # one that answers "Let me look." and calls look({"path": "a.py"}), to everything
 """
-# ruff: noqa: D102, S101 - tests that ship with the package; their names are their sentences
+# ruff: noqa: S101 - tests that ship with the package; their names are their sentences
 
 import asyncio
 from typing import Final
