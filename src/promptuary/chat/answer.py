@@ -45,7 +45,6 @@ class StreamedAnswer:
         self.result: RunResult | None = None
 
     def show(self, event: RunEvent) -> None:
-        """Show an event."""
         terminal = self._terminal
         match event:
             case TurnPrepared(turn):

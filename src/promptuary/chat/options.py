@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ChatOptions:
-    """The options that a chat starts with."""
-
     thread: str = "main"
     tools: bool = True
     max_requests: int = 50

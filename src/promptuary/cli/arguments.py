@@ -49,13 +49,11 @@ def add_index_settings(parser: argparse.ArgumentParser) -> None:
 
 
 def add_search_settings(parser: argparse.ArgumentParser) -> None:
-    """Add the settings of a search."""
     add_index_settings(parser)
     add_flags(parser, "reranking", RERANK_FLAGS)
 
 
 def add_watch_settings(parser: argparse.ArgumentParser) -> None:
-    """Add the settings of ``watch``."""
     add_index_settings(parser)
     add_flags(parser, "watching", WATCH_FLAGS)
 
@@ -104,7 +102,6 @@ def add_answering(parser: argparse.ArgumentParser) -> None:
 
 
 def add_asked_thread(parser: argparse.ArgumentParser) -> None:
-    """Add the thread that a question is asked in."""
     parser.add_argument("-t", "--thread", metavar="NAME", help="ask in this thread (default: store nothing)")
 
 
@@ -117,12 +114,10 @@ def add_answer_settings(parser: argparse.ArgumentParser) -> None:
 
 
 def add_chat(parser: argparse.ArgumentParser) -> None:
-    """Add the thread of a chat."""
     parser.add_argument("-t", "--thread", metavar="NAME", help="continue or start this thread (default: main)")
 
 
 def add_context_action(parser: argparse.ArgumentParser) -> None:
-    """Add the actions of ``context``."""
     parser.add_argument(
         "action",
         choices=("add", "drop", "pin", "unpin", "list", "tokens", "find", "clear"),
@@ -156,7 +151,6 @@ class _TurnOrNames(argparse.Action):
 
 
 def add_thread_action(parser: argparse.ArgumentParser) -> None:
-    """Add the actions of ``thread``."""
     parser.add_argument(
         "action",
         choices=("list", "show", "replay", "history", "rename", "export", "import", "rm"),
@@ -184,7 +178,6 @@ def add_thread_action(parser: argparse.ArgumentParser) -> None:
 
 
 def add_model_action(parser: argparse.ArgumentParser) -> None:
-    """Add the actions of ``model``."""
     parser.add_argument(
         "action", choices=("list", "add", "remove", "show"), metavar="ACTION", help="one of: %(choices)s"
     )
@@ -283,14 +276,12 @@ def add_backup(parser: argparse.ArgumentParser) -> None:
 
 
 def add_restore(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``restore``."""
     add_backup(parser)
     parser.add_argument("--config", action="store_true", help="install the configuration of the backup, too")
     parser.add_argument("--dry-run", action="store_true", help="only print what would be restored")
 
 
 def add_purge(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``purge``."""
     _add_where_kept(parser, "only this workspace", "every workspace that you have used, and your user")
     parser.add_argument("--models", action="store_true", help="with --everywhere: also remove fetched models")
     parser.add_argument("--dry-run", action="store_true", help="only print what would be removed")
@@ -298,7 +289,6 @@ def add_purge(parser: argparse.ArgumentParser) -> None:
 
 
 def add_mcp(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``mcp``."""
     parser.add_argument(
         "--http",
         nargs="?",
@@ -319,20 +309,17 @@ def add_mcp(parser: argparse.ArgumentParser) -> None:
 
 
 def add_gateways(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``gateway``."""
     parser.add_argument(
         "words", nargs="*", metavar="NAME", help="configured gateways (default: the only one), or check NAME"
     )
 
 
 def add_hook(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``hook``."""
     parser.add_argument("words", nargs="*", metavar="WORD", help="the agent, and its name for the event")
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
 
 
 def add_install(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``install``."""
     parser.add_argument(
         "agent",
         choices=("claude-code", "codex", "gemini", "cursor", "zed", "vscode"),

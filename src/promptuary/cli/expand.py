@@ -11,7 +11,6 @@ DONE, NOT_ALL = 0, 1
 
 
 def main(options: argparse.Namespace) -> int:
-    """Expand one message."""
     text = message(options)
     with opened(options) as promptuary:
         expansion = promptuary.expand(text)

@@ -36,7 +36,6 @@ def headed_table(columns: Sequence[Column], rows: Sequence[Sequence[str]], strea
 
 
 def has_colour(stream: TextIO) -> bool:
-    """Return whether ``stream`` shows colour."""
     if os.environ.get("NO_COLOR"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")

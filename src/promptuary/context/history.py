@@ -154,7 +154,6 @@ def message_cost(message: Message, counter: TokenCounter) -> int:
 
 
 def cost(items: Iterable[Item], counter: TokenCounter) -> int:
-    """Return the total cost of ``items``."""
     tokens = 0
     for item in items:
         tokens += item_cost(item, counter)

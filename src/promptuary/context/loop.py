@@ -42,7 +42,6 @@ class Loop:
     said: Sequence[Item]
 
     def cost(self, counter: TokenCounter) -> int:
-        """Return its cost."""
         return cost(self.items, counter)
 
     async def shortened(self, room: int, counter: TokenCounter, policy: CompactionPolicy) -> "Loop":

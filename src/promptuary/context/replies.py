@@ -136,7 +136,6 @@ class _Said:
             raise PromptuaryError(f"{_TAKEN}; a part of type {kind!r} is none of these")
 
     def message(self) -> Message:
-        """Return the message."""
         content = "\n\n".join(self.texts)
         if self.in_parts and content == EMPTY and not self.calls:
             content = ""
@@ -186,14 +185,12 @@ class _Reading:
         self.close()
 
     def _output(self, output: object, response: Mapping[str, Any], depth: int) -> None:
-        """Read the items of a response."""
         if not output:
             why = response.get("error") or response.get("incomplete_details") or "its output is empty"
             raise PromptuaryError(f"the response says nothing: {one_line(str(why))[:200]}")
         self._many(output, depth)
 
     def _message(self, value: object) -> None:
-        """Read a message with a role."""
         message = _fields(value)
         if not isinstance(message, Mapping):
             raise PromptuaryError(f"{_TAKEN}; a message is not {_described(message)}")
@@ -225,7 +222,6 @@ class _Reading:
         said.calls += map(_call, calls)
 
     def _part(self, part: Mapping[str, Any]) -> None:
-        """Read a standalone part."""
         kind = _kind(part)
         if kind in _RESULTS:
             call, result = _RESULTS[kind]
@@ -239,7 +235,6 @@ class _Reading:
             self.open.adjacent = False
 
     def _result(self, call: object, content: object, failed: object) -> None:
-        """Read the result of a tool."""
         self.close()
         if failed is not None and not isinstance(failed, bool):
             raise PromptuaryError(f"is_error of a tool's message is true or false, not {_described(failed)}")

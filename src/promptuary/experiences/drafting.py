@@ -107,7 +107,6 @@ def checked_type(name: str) -> str:
 
 
 def checked_outcome(outcome: str) -> ExperienceOutcome:
-    """Return a valid outcome."""
     if outcome not in OUTCOMES:
         raise ConfigError(f"outcome is {' or '.join(OUTCOMES)}, not {str(outcome)[:80]!r}")
     return outcome

@@ -241,7 +241,6 @@ class Experiences:
         )
 
     def strength(self, experience: Experience) -> float:
-        """Return the current strength of an experience."""
         return strength(experience, self._clock())
 
     def settle(self) -> None:

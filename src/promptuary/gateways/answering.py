@@ -75,7 +75,6 @@ class AnsweredChat:
 
     @property
     def thread(self) -> str:
-        """The thread of the conversation."""
         return thread_of(self.gateway, self.message)
 
     @property

@@ -99,7 +99,6 @@ class Discord:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What Discord can do."""
         return _CAPABILITIES
 
     async def run(self, accept: Accept, last: Mapping[str, str], on_state: Callable[[str], None]) -> None:
@@ -166,7 +165,6 @@ class Discord:
             await self._take(one, missed=not known)
 
     async def on_message(self, message: "discord.Message") -> None:
-        """Handle a message."""
         await self._take(message)
 
     async def _take(self, message: "discord.Message", *, missed: bool = False) -> None:
@@ -244,7 +242,6 @@ class Discord:
         return _DiscordReply(self, int(chat))
 
     async def download(self, file: ChatFile) -> bytes:
-        """Return the content of a file."""
         with _translated():
             return await (await self.client()).http.get_from_cdn(file.handle)
 

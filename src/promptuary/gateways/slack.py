@@ -71,7 +71,6 @@ class Slack:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What Slack can do."""
         return _CAPABILITIES
 
     async def run(self, accept: Accept, last: Mapping[str, str], on_state: Callable[[str], None]) -> None:
@@ -201,7 +200,6 @@ class Slack:
         return [*lines, f"it may: {scopes}"] if scopes else lines
 
     async def close(self) -> None:
-        """Close every connection."""
         if self._handler is not None:
             await self._handler.close_async()
 

@@ -64,7 +64,6 @@ class Telegram:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What Telegram can do."""
         return _CAPABILITIES
 
     async def run(self, accept: Accept, last: Mapping[str, str], on_state: Callable[[str], None]) -> None:  # noqa: ARG002  (Telegram keeps what was missed)
@@ -93,7 +92,6 @@ class Telegram:
                 offset = update.update_id + 1
 
     def reply(self, chat: str, thread: str) -> ChatReply:
-        """Return a reply object for a chat."""
         return _TelegramReply(self._bot, int(chat), int(thread) if thread else None)
 
     async def download(self, file: ChatFile) -> bytes:
@@ -117,7 +115,6 @@ class Telegram:
         return [f"Telegram: @{me.username} ({me.id})", f"it {groups}, and {reads}"]
 
     async def close(self) -> None:
-        """Close every connection."""
         await self._bot.shutdown()
         await self._bot.request.shutdown()  # the call above skips a bot that was only checked
 

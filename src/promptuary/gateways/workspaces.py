@@ -71,7 +71,6 @@ class OpenWorkspaces:
                 raise ConfigError(f"{folder!r} is not a folder of {rules.workspace}: create it, or correct folders")
 
     async def close(self) -> None:
-        """Close everything."""
         await self._close_idle(0)
         for whole in self._whole.values():
             await whole.close()

@@ -156,13 +156,11 @@ def tool_call(key: str, name: str, arguments: str | Mapping[str, Any]) -> WireTo
 
 
 def assistant(text: str, calls: Sequence[WireToolCall] = ()) -> Message:
-    """Return a message of the model."""
     message: Message = {"role": "assistant", "content": text}
     return {**message, "tool_calls": list(calls)} if calls else message
 
 
 def tool_result(key: str, text: str, *, failed: bool = False) -> Message:
-    """Return the message with the result of a tool."""
     message: Message = {"role": "tool", "content": text, "tool_call_id": key}
     return {**message, "is_error": True} if failed else message
 

@@ -37,11 +37,9 @@ class PathNotes:
         return {tag.removeprefix(self._root): named[tag] for tag in sorted(named)}
 
     def name_of(self, header: NoteHeader) -> str | None:
-        """Return the name of a note here."""
         return next((tag.removeprefix(self._root) for tag in header.tags if tag.startswith(self._root)), None)
 
     def read(self, name: str) -> Note | None:
-        """Return the note with this name."""
         header = next(iter(self.promptuary.memory.list(tags=[self._root + name], limit=1)), None)
         return self.promptuary.memory.get(header.id) if header else None
 
@@ -79,7 +77,6 @@ class PathNotes:
         )
 
     def move(self, header: NoteHeader, name: str) -> Note:
-        """Rename a note."""
         self.check(header)
         if self.read(name) is not None:
             raise PromptuaryError(f"there is a note {name!r} already")
@@ -87,7 +84,6 @@ class PathNotes:
         return self.promptuary.memory.write(id=header.id, title=name, tags=tags, trust="external", reason="renamed")
 
     def remove(self, header: NoteHeader) -> None:
-        """Archive a note."""
         self.check(header)
         self.promptuary.memory.archive(header.id, reason="removed by an agent")
 

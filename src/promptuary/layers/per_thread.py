@@ -27,7 +27,6 @@ class PerThread(Layer):
         self.timeouts = pattern.timeouts  # type: ignore[misc]
 
     async def init(self, context: LayerContext) -> None:
-        """Prepare."""
         await self._of(context).init(context)
 
     async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
@@ -39,7 +38,6 @@ class PerThread(Layer):
         return await self._of(context).recall(request, context)
 
     async def after_model(self, reply: Reply, context: LayerContext) -> None:
-        """Look at the reply."""
         await self._of(context).after_model(reply, context)
 
     async def store(self, reply: Reply, context: LayerContext) -> None:

@@ -276,7 +276,6 @@ async def dispose(layers: Sequence[Layer], log: HookLog) -> None:
 
 
 def _has(layer: Layer, hook: Hook) -> bool:
-    """Return whether a layer overrides a hook."""
     return getattr(type(layer), hook, None) is not getattr(Layer, hook) or hook in vars(layer)
 
 

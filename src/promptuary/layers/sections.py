@@ -50,7 +50,6 @@ class Section:
 
     @property
     def text(self) -> str:
-        """The text of the source."""
         return self.source.text
 
 

@@ -29,8 +29,6 @@ _TAGS: Final = {"type": "array", "items": _TEXT}
 
 
 class ToolDescription(NamedTuple):
-    """The description of a tool for a model."""
-
     description: str
     properties: Mapping[str, Any]
     required: tuple[str, ...]

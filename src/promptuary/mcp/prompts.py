@@ -50,7 +50,6 @@ def _review(given: Mapping[str, str]) -> str:
 
 
 def _changes(given: Mapping[str, str]) -> list[str]:
-    """Return the references to the changes."""
     base = given.get("base", "").strip()
     commits = base if ".." in base else f"{base}..HEAD"
     return [format_reference("git", commits)] if base else ["@staged", "@diff"]

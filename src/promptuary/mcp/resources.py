@@ -33,8 +33,6 @@ class Readable(NamedTuple):
 
 
 class ListedResource(NamedTuple):
-    """A resource in a list."""
-
     uri: str
     name: str
     description: str

@@ -37,8 +37,6 @@ class ToolRequest(NamedTuple):
 
 
 class ToolAnswer(NamedTuple):
-    """The answer of a tool."""
-
     text: str
     is_error: bool = False
 

@@ -50,7 +50,6 @@ class Workspaces:
 
     @property
     def is_open(self) -> bool:
-        """Whether a workspace is open."""
         return bool(self._open)
 
     async def of(self, client: Client, name: str = "") -> Promptuary:
@@ -121,7 +120,6 @@ class Workspaces:
         return options
 
     async def close(self) -> None:
-        """Close every workspace."""
         for one in self._open.values():
             await one.close()
         self._open.clear()

@@ -158,7 +158,6 @@ def _forget_rest(memory: Memory, key: str, beside: Oblivion, patience: float) ->
 
 
 def _revisions(notebook: Notebook, changes: Sequence[NoteChange], current: Note | None) -> list[Note]:
-    """Return every revision of the note."""
     past = [
         read_note(as_bytes(change.text), change.path, Standing(notebook.scope, id=change.note))
         for change in changes

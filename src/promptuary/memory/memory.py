@@ -266,7 +266,6 @@ class Memory:
         return self.put(NoteDraft(id=key, status="archived"), reason=reason)
 
     def restore(self, key: str, *, reason: str = "") -> Note:
-        """Restore an archived note."""
         return self.put(NoteDraft(id=key, status="active"), reason=reason)
 
     def undo(self, key: str, *, number: int | None = None, reason: str = "") -> Note:

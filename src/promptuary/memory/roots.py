@@ -23,7 +23,6 @@ class Roots:
         self._lock = threading.RLock()
 
     def existing(self) -> list[Notebook]:
-        """Return the notebooks that there are."""
         return [found for scope in self._openers if (found := self.find(scope)) is not None]
 
     def find(self, scope: NoteScope) -> Notebook | None:

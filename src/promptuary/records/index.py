@@ -32,13 +32,10 @@ class Listed(NamedTuple, Generic[Key]):
 
     @property
     def place(self) -> tuple[str, str]:
-        """Where it is in the index."""
         return self.folder.path, self.path
 
 
 class RecordEntry(NamedTuple):
-    """A record as it is indexed."""
-
     folder: Folder
     file: IndexedFile
     text: str
@@ -105,7 +102,6 @@ class RecordIndex(ABC, Generic[Key]):
         return sorted({chunk.sha256 for chunks in every for chunk in chunks})
 
     def close(self) -> None:
-        """Close the files."""
         self.backend.index.close()
         if self.backend.store is not None:
             self.backend.store.close()

@@ -119,7 +119,6 @@ class RecordSearch(Generic[Key, Index]):
         self.rebuild()
 
     def remove_vectors(self, hashes: Sequence[str]) -> None:
-        """Delete the vectors with these hashes."""
         index = self._opened()
         if index is not None and index.backend.store is not None and hashes:
             index.backend.store.remove(hashes)

@@ -27,7 +27,6 @@ def _tokens(block: Block) -> int:
 
 
 def whole(source: Source, counter: TokenCounter) -> Block:
-    """Return all of ``source``."""
     return render(source, Detail.FULL, source.text, counter)
 
 

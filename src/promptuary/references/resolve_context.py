@@ -36,7 +36,6 @@ class ResolveContext:
 
     @property
     def workspace(self) -> Workspace:
-        """The open workspace."""
         return self.visit.workspace
 
     def check_kind(self, kind: str) -> None:

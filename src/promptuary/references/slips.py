@@ -142,7 +142,6 @@ class KnownPaths:
 
     @cached_property
     def files(self) -> Sequence[str]:
-        """The files of the workspace."""
         return () if self.blind else self.workspace.files(wait=_LISTING_SECONDS)
 
     @cached_property
@@ -160,7 +159,6 @@ class KnownPaths:
 
     @cached_property
     def by_name(self) -> dict[str, list[str]]:
-        """The files of each name."""
         found: dict[str, list[str]] = {}
         for path in self.files:
             found.setdefault(path.rpartition("/")[2], []).append(path)

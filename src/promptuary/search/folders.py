@@ -138,7 +138,6 @@ class IndexedFolders:
         return _with_text(hit, shown) if masked == hit.text else hit
 
     def close(self) -> None:
-        """Close the opened folders."""
         for path in list(self._open):
             self._shut(path)
 

@@ -94,7 +94,6 @@ class PinnedMemory:
         return note
 
     def remembered(self, text: str, *, reason: str = "") -> Written:
-        """Write a note."""
         self._check_memory()
         written = self._base.remembered(text, reason=reason)
         header = written.note.header
@@ -104,14 +103,12 @@ class PinnedMemory:
         return Written(written.note, changed=written.changed, is_new=written.is_new or not known)
 
     def archive(self, key: str, *, reason: str = "") -> Note:
-        """Archive a note of the session."""
         self._check_memory()
         note = self._base.archive(self._known(key).id, reason=reason)
         self._keep(note.header)
         return note
 
     def close(self) -> None:
-        """Close the index."""
         self.search.close()
 
     def _keep(self, header: NoteHeader) -> None:

@@ -45,8 +45,6 @@ class Knowledge:
 
 
 class Sessions:
-    """The operations on sessions."""
-
     def __init__(
         self, store: SessionStore, threads: ThreadStore, knowledge: Knowledge, *, clock: Callable[[], str]
     ) -> None:
@@ -110,7 +108,6 @@ class Sessions:
         return self._with_status(name, "archived")
 
     def restore(self, name: str) -> Session:
-        """Restore an archived session."""
         return self._with_status(name, "active")
 
     def remove(self, name: str) -> Session:

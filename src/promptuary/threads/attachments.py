@@ -160,7 +160,6 @@ class Attachments:
         self._apply(files, *emptied)
 
     def list(self, sight: "Sight | None" = None) -> AttachmentList:
-        """Return what is attached."""
         return AttachmentList(self._files.listed(self._tracked(), self._counter, sight), self._queued())
 
     def _queue(self, raw: str) -> None:

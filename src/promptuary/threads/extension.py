@@ -251,7 +251,6 @@ class _Account:
     entries: list[ReceiptEntry] = field(default_factory=list)
 
     def add(self, part: PromptPart) -> None:
-        """Add a new part."""
         self.parts.append(part)
         self.entries += receipt_entries.entries([part], self.window)
 

@@ -31,7 +31,6 @@ class Waiting:
 
     @property
     def any(self) -> bool:
-        """Whether there is anything."""
         return bool(self.also or self.brought)
 
 

@@ -20,7 +20,6 @@ _VERSION: Final = 1
 
 
 def pending_key(thread: str) -> StateKey:
-    """Return the key of the pending turn of ``thread``."""
     return StateKey(_LAYER, "thread", thread)
 
 

@@ -42,7 +42,6 @@ def plain_word(word: str) -> str:
 
 
 def word_set(words: str) -> frozenset[str]:
-    """Return the words of a text as a set."""
     return frozenset(words.split())
 
 

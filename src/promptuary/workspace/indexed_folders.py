@@ -33,7 +33,6 @@ class IndexedFoldersFile:
         self._file = workspace_file(self._lists, workspace)
 
     def all(self) -> Sequence[Folder]:
-        """Return every folder."""
         found = self._listed()
         if found is None:
             return self._taken_over()

@@ -34,9 +34,7 @@ class Completes(Protocol):
         """Return the menu at the end of ``text``; without ``hints``, no file is read for it."""
         ...
 
-    async def hint(self, item: MenuItem) -> str:
-        """Return the hint of a row."""
-        ...
+    async def hint(self, item: MenuItem) -> str: ...
 
 
 class Hints:

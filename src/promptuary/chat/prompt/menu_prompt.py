@@ -147,7 +147,6 @@ class MenuPrompt(AnyPrompt):
         return await self._p.measure(whole.text, pasted=whole.pasted, thread=self.thread)
 
     async def _names(self, command: str) -> Sequence[str]:
-        """Return the names that a command takes."""
         if command == "model":
             return [one.name for one in self._p.settings.models]
         return [one.id for one in await self._p.threads.list()]

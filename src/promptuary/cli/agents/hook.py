@@ -6,5 +6,4 @@ from promptuary.hooks.hook import main as answer
 
 
 def main(options: argparse.Namespace) -> int:
-    """Answer one hook."""
     return answer(options.arguments)

@@ -34,7 +34,6 @@ class ShownAnswer:
         self.result: RunResult | None = None
 
     def show(self, event: RunEvent) -> None:
-        """Show what happens in a run."""
         match event:
             case TextPiece(text):
                 self.has_text = True

@@ -32,7 +32,6 @@ def question(options: argparse.Namespace) -> AskedText:
 
 
 def _piped() -> str:
-    """Return what is piped in, if anything is."""
     if sys.stdin is None or sys.stdin.isatty():
         return ""
     try:

@@ -171,14 +171,12 @@ def show(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
 
 def feedback(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Rate experiences."""
     changed, all_there = each(_names(options), lambda name: promptuary.experiences.feedback(name, options.feedback))
     _print_changed(changed, options)
     return DONE if all_there else NOTHING
 
 
 def decay(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Apply decay."""
     changed = promptuary.experiences.apply_decay(options.half_life)
     if options.json:
         print_json(experiences_changed_json(changed, options.half_life))

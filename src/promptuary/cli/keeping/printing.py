@@ -26,7 +26,6 @@ def notes(report: KeptReport) -> None:
 
 
 def amount(size: int) -> str:
-    """Return a readable size."""
     value = float(size)
     for unit in ("bytes", "kB", "MB"):
         if value < 1000:

@@ -99,8 +99,6 @@ def edit(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
 
 def reject(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Reject proposals."""
-
     def drop(proposal: str) -> str:
         promptuary.memory.reject(proposal)
         return proposal

@@ -39,7 +39,6 @@ _INDENT = "   "
 
 
 def show(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Print notes."""
     notes, all_there = each(names(options), lambda name: _there(promptuary, name))
     if options.json:
         print_json(listed_json("notes", [memory_note_json(note) for note in notes]))
@@ -62,7 +61,6 @@ def _there(promptuary: Promptuary, name: str) -> Note:
 
 
 def list_notes(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """List notes."""
     if options.as_of is not None and options.status:
         raise PromptuaryError("--as-of lists the notes active at that time; leave out --status")
     wanted = selection(options)

@@ -9,7 +9,6 @@ from promptuary.cli.memory.writing import count_notes, print_new
 
 
 def main(options: argparse.Namespace) -> int:
-    """Write a note."""
     text = message(options, kept=True)
     with opened_memory(options) as promptuary:
         before = count_notes(promptuary)

@@ -81,7 +81,6 @@ def fields(options: argparse.Namespace) -> NoteFields:
 
 
 def selection(options: argparse.Namespace) -> NoteSelection:
-    """Return the filters."""
     found: NoteSelection = {}
     if options.kind:
         found["kinds"] = options.kind

@@ -18,7 +18,6 @@ _SHORTEST_REV = 8
 
 
 def write(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Write a note, or change one."""
     about = fields(options)
     if options.id is None and (options.if_rev is not None or options.pinned is False):
         raise PromptuaryError("--if-rev and --unpin need --id")
@@ -72,7 +71,6 @@ def edit(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
 
 def undo(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Undo a change of a note."""
     name = one_name(options)
     before = [one.number for one in promptuary.memory.history(name)]
     note = promptuary.memory.undo(name, number=options.change, reason=options.reason)
@@ -82,14 +80,12 @@ def undo(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
 
 def archive(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Archive notes."""
     notes, all_done = each(names(options), lambda name: promptuary.memory.archive(name, reason=options.reason))
     print_written(notes, options)
     return DONE if all_done else NOTHING
 
 
 def restore(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Restore archived notes."""
     notes, all_done = each(names(options), lambda name: promptuary.memory.restore(name, reason=options.reason))
     print_written(notes, options)
     return DONE if all_done else NOTHING
@@ -151,7 +147,6 @@ def _list_unadopted(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
 
 def _why_unadopted(header: NoteHeader) -> str:
-    """Return why a note is not adopted."""
     if header.problem:
         return one_line(header.problem)
     if is_by_agent(header):
@@ -162,5 +157,4 @@ def _why_unadopted(header: NoteHeader) -> str:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Return whether ``stream`` is a terminal."""
     return stream is not None and stream.isatty()

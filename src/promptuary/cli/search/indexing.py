@@ -142,7 +142,6 @@ def _embed(job: IndexJob, total: int, progress: ProgressLine, stop: threading.Ev
 
 
 def print_synced(outcome: IndexOutcome) -> None:
-    """Print the result of the sync."""
     counts, report = outcome.status.counts, outcome.report
     skipped = ", ".join(f"{count:,} {code}" for code, count in sorted(Counter(report.skipped.values()).items()))
     figures = {

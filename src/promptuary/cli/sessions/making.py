@@ -14,7 +14,6 @@ from promptuary.core.sessions import Session
 
 
 def create(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Create a session."""
     session = promptuary.sessions.create(
         options.name,
         thread=options.thread,
@@ -48,7 +47,6 @@ def refresh(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
 
 def archive(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Archive a session."""
     session = promptuary.sessions.archive(options.name)
     _print(session, options)
     say(f"promptuary session restore {quote(session.name)} restores it", quiet=options.quiet)

@@ -24,7 +24,6 @@ _MOST_PICTURE: Final = 40
 
 
 def list_sessions(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Print the sessions."""
     sessions = [(one, promptuary.threads.totals(thread=one.thread)) for one in promptuary.sessions.list()]
     if options.json:
         print_json(listed_json("sessions", sessions_json(sessions)))

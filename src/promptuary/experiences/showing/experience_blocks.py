@@ -33,7 +33,6 @@ def experience_label(experience: Experience) -> str:
 
 
 def experience_block(experience: Experience, counter: TokenCounter, now: str) -> Block:
-    """Return an experience as a block."""
     source = Source(
         key=experience.address,
         label=experience_label(experience),

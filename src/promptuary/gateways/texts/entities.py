@@ -84,7 +84,6 @@ class _Drawing:
 
     @property
     def text(self) -> str:
-        """All of it so far."""
         return "".join(self._parts)
 
     def words(self, text: str) -> None:

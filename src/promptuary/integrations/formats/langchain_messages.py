@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 
 def as_ours(message: BaseMessage) -> Message:
-    """Return a message in our format."""
     match message:
         case AIMessage():
             return assistant(

@@ -56,7 +56,6 @@ def as_ours(group: Sequence[ItemFields]) -> Message:
 
 
 def content_parts(content: Any) -> list[ItemFields]:
-    """Return the content of an item as parts."""
     return [{"type": "input_text", "text": content}] if isinstance(content, str) else list(content or ())
 
 

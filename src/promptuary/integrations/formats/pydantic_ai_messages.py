@@ -54,7 +54,6 @@ def persons_place(pieces: Sequence[Piece], prompt: str | Sequence[UserContent] |
 
 
 def as_ours(piece: Piece) -> Message:
-    """Return a message in our format."""
     match piece:
         case ModelResponse():
             calls = [

@@ -99,7 +99,6 @@ def summaries_of(history: Sequence[Item]) -> str:
 
 
 def to_json(base: Base | None) -> Json:
-    """Return ``base`` as JSON."""
     if base is None:
         return None
     return {

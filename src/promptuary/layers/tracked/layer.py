@@ -104,7 +104,6 @@ class _StateCache:
         return self._keep(place, from_json(state))
 
     def written(self, place: str, tracking: Tracking) -> Json:
-        """Return ``tracking`` as a state."""
         return to_json(self._keep(place, tracking))
 
     def _keep(self, place: str, tracking: Tracking) -> Tracking:

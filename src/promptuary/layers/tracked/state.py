@@ -245,7 +245,6 @@ def _called(tracking: Tracking, path: str) -> set[str]:
 
 
 def to_json(tracking: Tracking) -> Json:
-    """Return ``tracking`` as JSON."""
     return {
         "files": [_to_json(file) for file in tracking.files],
         "slugs": dict(tracking.slugs),

@@ -75,7 +75,6 @@ class HookDesk:
             return self._opened[1]
 
     async def close(self) -> None:
-        """Close the workspace."""
         if self._opened is not None:
             opened = self._opened[0]
             await concurrency.run(opened.close)

@@ -153,7 +153,6 @@ def _again(received: "list[MutableMapping[str, Any]]", receive: Receive) -> Rece
 
 
 def application(server: PromptuaryServer, token: str, port: int, newcomers: Newcomers) -> App:
-    """Return the ASGI application."""
     # The package would accept any text after the colon of a Host.
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     app = server.protocol.streamable_http_app(

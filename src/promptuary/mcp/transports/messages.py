@@ -59,7 +59,6 @@ def _wrong_params(request: types.JSONRPCRequest) -> types.JSONRPCError | None:
 
 
 def error(code: int, sentence: str, identifier: Any = None) -> types.JSONRPCError:
-    """Return an error response."""
     known = identifier if isinstance(identifier, int | str) and not isinstance(identifier, bool) else None
     return types.JSONRPCError(jsonrpc="2.0", id=known, error=types.ErrorData(code=code, message=sentence))
 

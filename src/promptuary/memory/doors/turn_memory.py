@@ -12,9 +12,7 @@ class TurnMemory(Protocol):
     """The notes that a turn may see, and the one write path to them. Every method blocks."""
 
     @property
-    def visible(self) -> VisibleNotes:
-        """The visible notes."""
-        ...
+    def visible(self) -> VisibleNotes: ...
 
     def exact(self, key: str) -> Note | None:
         """Return the note with exactly this id or path, or ``memory:ID``; ``None`` if there is none."""

@@ -49,7 +49,6 @@ def check_selection(selection: NoteSelection) -> None:
 
 
 def kind_of(draft: NoteDraft) -> NoteKind:
-    """Return the kind of a new note."""
     return draft.kind or "reference"
 
 

@@ -51,7 +51,6 @@ class NoteIndex(RecordIndex[NoteKey]):
         self._counter, self._sizes = counter, sizes
 
     def folders(self) -> Sequence[Folder]:
-        """Return every folder of the index."""
         return folders()
 
     def places(self, keys: Collection[NoteKey]) -> Iterable[tuple[Folder, Sequence[str]]]:

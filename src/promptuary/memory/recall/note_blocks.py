@@ -28,7 +28,6 @@ def note_label(header: NoteHeader) -> str:
 
 
 def note_source(note: Note, now: str) -> Source:
-    """Return a note as a source."""
     header = note.header
     external = is_external(header)
     said_by = {"agent": ("written by an agent",), "person": (), "external": ()}[header.trust]

@@ -75,7 +75,6 @@ class Selector:
 
     @property
     def has_model(self) -> bool:
-        """Whether there is a model to ask."""
         return self._model is not None
 
     async def found(self, words: str) -> MemoryResult:

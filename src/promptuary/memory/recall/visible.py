@@ -93,5 +93,4 @@ class VisibleNotes:
 
 
 def key_of(header: NoteHeader) -> NoteKey:
-    """Return the key of a note."""
     return NoteKey(header.scope, header.id)

@@ -49,8 +49,6 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """Archive a note."""
-
     note: NoteHeader
     reason: str = ""
 

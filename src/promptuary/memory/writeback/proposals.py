@@ -30,9 +30,7 @@ class NoteWriter(Protocol):
         """Write a note, or change the one that the draft names; the validity of one that it supersedes ends."""
         ...
 
-    def archive(self, key: str, *, reason: str = "") -> Note:
-        """Archive a note."""
-        ...
+    def archive(self, key: str, *, reason: str = "") -> Note: ...
 
     def history(self, key: str) -> Sequence[NoteChange]:
         """Return the changes of a note, the oldest first."""

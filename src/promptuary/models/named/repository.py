@@ -39,7 +39,6 @@ def listing_url(base: str, repository: str, revision: str) -> str:
 
 
 def file_url(base: str, repository: str, revision: str, name: str) -> str:
-    """Return the URL of a file."""
     return f"{base.rstrip('/')}/{quote(repository)}/resolve/{quote(revision, safe='')}/{quote(name)}"
 
 

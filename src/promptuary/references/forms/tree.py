@@ -74,7 +74,6 @@ class Tree:
         return _total(self._top)
 
     def whole(self) -> str:
-        """Return all of the tree."""
         return self._drawn(2 * self._entries)
 
     def forms(self) -> Forms:

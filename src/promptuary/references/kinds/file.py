@@ -38,7 +38,6 @@ def resolve(reference: Reference, context: ResolveContext) -> list[Source]:
 
 
 def read(part: FilePart, context: ResolveContext) -> Source:
-    """Return the source of ``part``."""
     if is_image(part.path) and (found := context.workspace.picture(part.path)) is not None:
         if part.selection.symbol or part.selection.ranges:
             raise SourceError(Code.BAD_RANGE, f"{found[0]} is an image, which has no lines; attach all of it.")
@@ -96,7 +95,6 @@ def part_at_lines(file: TextFile, part: FilePart) -> Source:
 
 
 def part_at_symbol(file: TextFile, symbol: str) -> Source:
-    """Return the definition of ``symbol`` in ``file``."""
     language = language_of(file.path)
     slow: list[str] = []
     known = definitions(file.text, language, lambda: slow.append(file.path), everything=True)

@@ -67,7 +67,6 @@ class CurrentFiles:
 
 
 def list_all(workspace: Workspace) -> CurrentFiles:
-    """Return all files that ``workspace`` lists."""
     try:
         with workspace.repository() as repository:
             names, unreadable_folders = repository.names()

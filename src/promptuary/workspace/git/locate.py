@@ -35,7 +35,6 @@ class GitFolder:
 
     @property
     def linked(self) -> bool:
-        """Whether this is a linked worktree."""
         return self.own != self.common
 
 

@@ -243,7 +243,6 @@ class Repository:
         return self._refs("refs/heads") + self._refs("refs/remotes")
 
     def tags(self) -> list[str]:
-        """Return the names of the tags."""
         return self._refs("refs/tags")
 
     def changed(self) -> set[str]:

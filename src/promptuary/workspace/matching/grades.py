@@ -59,7 +59,6 @@ class PathQuery:
 
     @cached_property
     def exact_case(self) -> bool:
-        """Whether the match is case-sensitive."""
         return self.text.lower() != self.text
 
     @cached_property

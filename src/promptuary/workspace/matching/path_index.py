@@ -62,7 +62,6 @@ def sort_paths(paths: Iterable[str]) -> list[str]:
 
 
 def _sort_key(path: str) -> tuple[int, int, str]:
-    """Return the key that ``sort_paths`` sorts by."""
     return path.count("/"), len(path), path
 
 
@@ -137,7 +136,6 @@ class TextColumn:
         return [(among[match.index], match.score) for match in found[:most]]
 
     def text(self, index: int) -> str:
-        """Return the text at a position."""
         return self._text_of(self._paths[index])
 
     def narrowed(self, pattern: MatchPattern) -> Sequence[int] | None:

@@ -79,7 +79,6 @@ class Hangup:
 
     @property
     def ended(self) -> bool:
-        """Whether the connection was ended."""
         return self._ended.is_set()
 
     def wait(self, seconds: float) -> bool:

@@ -120,7 +120,6 @@ def is_there(path: Path) -> bool:
 
 
 def size_of(path: Path) -> int:
-    """Return the size of the file ``path``."""
     return path.lstat().st_size
 
 

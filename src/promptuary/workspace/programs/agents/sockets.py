@@ -135,7 +135,6 @@ def peer_is_own(one: socket.socket) -> bool:
 
 
 def frame(message: Mapping[str, Any]) -> bytes:
-    """Return the bytes of a message."""
     payload = json.dumps(message).encode()
     return _LENGTH.pack(len(payload)) + payload
 

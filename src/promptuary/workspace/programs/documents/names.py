@@ -20,5 +20,4 @@ def needs_program(path: str) -> bool:
 
 
 def is_document(path: str) -> bool:
-    """Return whether a file with that name is a document."""
     return PurePosixPath(path).suffix.lower() in {*PROGRAMS, ".ipynb"}
