@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 # Tests and benchmarks start the program hundreds of times: compiled once, as where it is installed, not at every start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test coverage check format bench torture lock clean snapshots
+.PHONY: help demo test coverage check format bench torture lock clean snapshots generate
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -36,6 +36,9 @@ check: $(READY) ## Format, lint, types, import directions
 format: $(READY) ## Format the code and fix what can be fixed
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
+
+generate: $(READY) ## Write blocking.py from engine.py
+	@$(BIN)/python scripts/unasync.py
 
 bench: $(READY) ## Every benchmark, each beside its limit or peer
 	@$(BIN)/python -m bench

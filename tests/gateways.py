@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from promptuary.config.gateways import named_gateways
-from promptuary.engine import AsyncInbox
 from promptuary.gateways.gateway import Gateway
+from promptuary.gateways.inbox import AsyncInbox
 from promptuary.gateways.port import Platform
 from promptuary.gateways.workspaces import OpenWorkspaces
 from tests.platforms import discord as fake_discord

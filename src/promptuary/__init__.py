@@ -134,8 +134,14 @@ if TYPE_CHECKING:
         TrackedFile,
         UndoneTurn,
     )
-    from promptuary.engine import AsyncExperiences, AsyncMemory, AsyncSearch, AsyncThreads, Promptuary
-    from promptuary.facades.with_async.sessions import AsyncSessions
+    from promptuary.engine import (
+        AsyncExperiences,
+        AsyncMemory,
+        AsyncSearch,
+        AsyncSessions,
+        AsyncThreads,
+        Promptuary,
+    )
     from promptuary.layers.static import StaticContent
     from promptuary.layers.tracked.layer import TrackedFiles
     from promptuary.references.scan import scan
@@ -148,7 +154,7 @@ _HOMES = {
     "AsyncExperiences": "engine",
     "AsyncMemory": "engine",
     "AsyncSearch": "engine",
-    "AsyncSessions": "facades.with_async.sessions",
+    "AsyncSessions": "engine",
     "AsyncThreads": "engine",
     "Attachment": "core.blocks",
     "ThreadSize": "core.ledger",

@@ -1,52 +1,125 @@
 """``Promptuary`` without ``async``: the same methods, which return when they are done.
 
 Synchronous work runs in the caller's thread. Turns need an event loop, since layers are asynchronous: it runs in a
-separate thread, so a loop in the caller's thread (a notebook, an application) is neither needed nor a problem.
+separate thread, so a loop in the caller's thread (a notebook, an application) is neither needed nor a problem. A
+``Promptuary`` may be used from several threads. Closing it ends running calls in other threads with an error; closing
+it twice is harmless.
+
+Generated from ``engine.py`` by ``make generate``: change that module instead.
 """
 
 from __future__ import annotations
 
-import weakref
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
+from promptuary.calls import BlockingCalls
+from promptuary.core.fading import HALF_LIFE, PRUNE_BELOW
 from promptuary.core.principals import LOCAL, Principal
-from promptuary.facades.without_async.calls import Calls
-from promptuary.facades.without_async.experiences import BlockingExperiences
-from promptuary.facades.without_async.memory import BlockingMemory
-from promptuary.facades.without_async.models import BlockingModels
-from promptuary.facades.without_async.search import BlockingSearch
-from promptuary.facades.without_async.sessions import BlockingSessions
-from promptuary.facades.without_async.threads import BlockingThreads
 from promptuary.wiring.core import Core
 
+# Types only: each part is imported when it is used.
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
     from promptuary.config.settings import Settings, SettingsOptions
     from promptuary.context.render import Provider
+    from promptuary.core.blocks import Block
     from promptuary.core.expansion import Expansion, Measured
-    from promptuary.core.layers import Layer
-    from promptuary.core.ledger import KeptReport
+    from promptuary.core.experiences import (
+        Experience,
+        ExperienceFields,
+        ExperienceList,
+        ExperienceOutcome,
+        ExperienceResult,
+        ExperienceStats,
+        Feedback,
+        PruneReport,
+    )
+    from promptuary.core.layers import Json, Layer
+    from promptuary.core.ledger import Audit, AuditRow, KeptReport, Pruned
+    from promptuary.core.messages import Answer, Item, Message
     from promptuary.core.notes import (
         Examination,
+        ForeignForm,
+        ForgetReport,
+        ImportReport,
+        MemoryResult,
+        Note,
+        NoteChange,
+        NoteFields,
+        NoteHeader,
+        NoteList,
+        NoteSelection,
+        NoteTrust,
     )
-    from promptuary.core.ports.models import ChatModel
+    from promptuary.core.ports.models import ChatModel, FetchProgress, ModelInfo
+    from promptuary.core.ports.threads import ThreadInfo, Totals, TurnRecord
+    from promptuary.core.ports.writeback import Proposal, ProposalFields, QueuedTurn
+    from promptuary.core.receipts import Receipt
     from promptuary.core.references import Completion, MenuItem, Pasted
-    from promptuary.core.sessions import Reach
+    from promptuary.core.runs import AnyModel, Confirm, OnEvent, RunResult, Tool
+    from promptuary.core.search import (
+        EmbedProgress,
+        IndexStatus,
+        IndexUpdate,
+        SearchQuery,
+        SearchResult,
+        SyncProgress,
+        SyncReport,
+    )
+    from promptuary.core.sessions import Reach, Session, SessionReport
+    from promptuary.core.threads import (
+        AttachmentList,
+        CompactedThread,
+        ExportForm,
+        HistoryStats,
+        ImportedThread,
+        Replay,
+        Rerun,
+        UndoneTurn,
+    )
+    from promptuary.experiences.experiences import Experiences
+    from promptuary.memory.doors.tools import ToolForm
+    from promptuary.memory.memory import Memory
+    from promptuary.memory.writeback.proposals import Proposals
+    from promptuary.search.service import SearchService
+    from promptuary.sessions.sessions import Sessions, Wanted
+    from promptuary.threads.prepared import Turn
+    from promptuary.threads.threads import Threads
 
-__all__ = ["BlockingExperiences", "BlockingMemory", "BlockingModels", "BlockingSearch", "BlockingThreads", "Promptuary"]
+__all__ = [
+    "BlockingExperiences",
+    "BlockingMemory",
+    "BlockingModels",
+    "BlockingSearch",
+    "BlockingSessions",
+    "BlockingThreads",
+    "Promptuary",
+]
 
 Result = TypeVar("Result")
 
 
 class Promptuary:
-    """See ``promptuary.Promptuary``. May be used from several threads, also where an event loop is running."""
+    """A workspace with everything that can be done in it, for one principal.
+
+    ```python
+    with Promptuary.open(".", window=128_000) as p:
+        expansion = p.expand("Review @file:src/app.py:10-50 against @diff")
+        expansion.messages  # ready for any chat API
+
+        turn = p.threads.prepare("And #docs/style.md?", thread="review")
+        p.threads.finish(turn, reply)
+
+        result = p.search.find("how do we deploy")
+    ```
+    """
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._calls = calls = Calls()
+        self._calls = calls = BlockingCalls()
         self.threads = BlockingThreads(core, calls)
         """Conversations: their turns, what is attached to them, and the ledger of what models saw."""
         self.search = BlockingSearch(core, calls)
@@ -59,7 +132,6 @@ class Promptuary:
         """Sessions: which files, notes and experiences a conversation may see."""
         self.models = BlockingModels(core, calls)
         """Named models for search by meaning: the available ones, and those that were fetched."""
-        weakref.finalize(self, calls.stop_loop).atexit = False
 
     @classmethod
     def open(
@@ -74,10 +146,13 @@ class Promptuary:
         reach: Reach | None = None,
         **options: Unpack[SettingsOptions],
     ) -> Self:
-        """Open the workspace that ``path`` is in, or ``path`` itself if ``exact``; ``options`` are settings by name.
+        """Open the workspace that ``path`` is in, or ``path`` itself if ``exact``.
 
-        Typed paths are relative to ``current_folder`` first, if it is given, then to the workspace. ``reach`` limits
-        what messages may refer to, for people who are not trusted with everything.
+        ``principal`` is who acts: threads and private state belong to them. ``layers`` are added to the built-in ones
+        in every thread; one with the id of a built-in layer replaces it. ``chat_model`` scores files and summarises
+        histories; it is optional. ``current_folder`` is for surfaces with a current folder, such as a command line:
+        typed paths are relative to it first, then to the workspace. ``reach`` limits what messages may refer to, for
+        people who are not trusted with everything. ``options`` are settings by name.
         """
         return cls(
             Core.open(
@@ -110,6 +185,7 @@ class Promptuary:
     def acting_as(self, principal: Principal, *, reach: Reach | None = None, model: str | None = None) -> Promptuary:
         """Return the same workspace for another principal. It shares files with this one, so close it first.
 
+        With it, a program serves many people from one process and opens files only once. ``reach`` is as in ``open``.
         ``model`` replaces the answering model (answer_model), which decides window, vocabulary and warnings.
         """
         return self._calls.run(lambda: Promptuary(self._core.acting_as(principal, reach, model)))
@@ -127,23 +203,15 @@ class Promptuary:
         With a ``thread``, what is queued there for the next message counts, too. Pages and the clipboard are not
         fetched; the result names such references.
         """
-        from promptuary.wiring.answering import being_typed  # noqa: PLC0415  (only chats need it)
-
-        core, vocabulary, expand = self._core, self.settings.effective_vocabulary, self._core.messages.expand
-        waiting = None if thread is None else (lambda: core.threads(create=False).waiting(thread=thread))
-        return self._calls.run(lambda: being_typed.measure(text, pasted, expand, vocabulary, waiting))
+        return self._calls.run(lambda: self._core.measure(text, pasted, thread))
 
     def typed(self) -> Sequence[str]:
         """Return what the principal typed in the chats of this workspace, the oldest first."""
-        from promptuary.wiring.answering import being_typed  # noqa: PLC0415  (only chats need it)
-
-        return self._calls.run(lambda: being_typed.lines(self.path, self.principal))
+        return self._calls.run(self._core.typed)
 
     def keep_typed(self, line: str) -> None:
         """Store what the principal typed in a chat, in their own state folder."""
-        from promptuary.wiring.answering import being_typed  # noqa: PLC0415  (only chats need it)
-
-        self._calls.run(lambda: being_typed.keep(self.path, self.principal, line))
+        self._calls.run(lambda: self._core.keep_typed(line))
 
     def render(self, expansion: Expansion, provider: Provider) -> Any:
         """Return an expanded message in the format of a provider, without a thread; nothing is stored."""
@@ -152,7 +220,13 @@ class Promptuary:
     def complete(
         self, text: str, *, limit: int = 20, timeout: float = 1.0, ignored: bool = False, hints: bool = True
     ) -> Completion:
-        """Return what the ``@`` and ``#`` menus offer at the end of ``text``; without ``hints``, no file is read."""
+        """Return what the ``@``, ``#`` and ``[[`` menus offer at the end of ``text``.
+
+        The listing of the workspace is built in the background; ``timeout`` is how many seconds a call may wait for
+        it, which only the first ones do: the menu says if it was not enough. With 0, no key waits. ``ignored`` also
+        offers files that ignore files hide. Without ``hints``, no file is read to measure it: call ``hint`` for the
+        rows that are shown.
+        """
         return self._calls.run(
             lambda: self._core.messages.complete(text, limit=limit, timeout=timeout, ignored=ignored, hints=hints)
         )
@@ -162,7 +236,11 @@ class Promptuary:
         self._calls.run(self._core.messages.warm_up)
 
     def hint(self, item: MenuItem) -> str:
-        """Return the missing hint of a row: size, lines and tokens of its file."""
+        """Return the missing hint of a row: size, lines and tokens of its file.
+
+        A menu does not wait until every file is measured. Show its rows, then request the hints of those on the screen,
+        and fill them in as they arrive.
+        """
         return self._calls.run(lambda: self._core.messages.hint(item))
 
     def find_files(self, words: str, *, limit: int = 20) -> Sequence[str]:
@@ -215,7 +293,7 @@ class Promptuary:
         return self._calls.run(lambda: self._core.memories.examine(fix=fix))
 
     def close(self) -> None:
-        """Close the workspace; running calls in other threads end with an error. Closing twice is harmless."""
+        """Close the workspace and everything opened for it."""
         self._calls.close(self._core)
 
     def __enter__(self) -> Self:
@@ -225,3 +303,666 @@ class Promptuary:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class BlockingThreads:
+    """The threads of the principal: ``Promptuary.threads``."""
+
+    def __init__(self, core: Core, calls: BlockingCalls) -> None:
+        self._core, self._calls = core, calls
+
+    def prepare(self, text: str, *, thread: str = "main", pasted: Pasted = ()) -> Turn:
+        """Assemble a turn of a thread: everything in its window, and what ``text`` points at.
+
+        ``pasted`` are parts of ``text``, as spans or as texts, that are sent but not searched for references.
+        """
+        return self._await(lambda threads: threads.prepare(text, thread=thread, pasted=pasted))
+
+    def finish(self, turn: Turn, reply: Answer, *, cost: float | None = None) -> Receipt:
+        """Record the reply to a turn: the assistant's text, or the model's response, with the results of tools.
+
+        A response is what OpenAI's or Anthropic's API returned, as an object or a dict, or messages and parts of it,
+        one or many; everything that ``turn.render`` writes is accepted, too.
+
+        ``cost`` is what you were charged for it, in any currency; ``totals`` adds it up.
+        """
+        return self._await(lambda threads: threads.finish(turn, reply, cost=cost))
+
+    def extend(self, turn: Turn, answer: Answer) -> Turn:
+        """Return the next request of a turn in which the model called tools: send its messages, then extend or finish.
+
+        ``answer`` is the model's message with its calls, and the results of the tools, in any format that ``finish``
+        accepts. Tracked files are reread, and results that do not fit are shortened. The given ``turn`` is over
+        afterwards.
+        """
+        return self._await(lambda threads: threads.extend(turn, answer))
+
+    def run(
+        self,
+        text: str,
+        model: AnyModel | None = None,
+        tools: Sequence[Tool] = (),
+        *,
+        thread: str | None = "main",
+        pasted: Pasted = (),
+        on_event: OnEvent | None = None,
+        confirm: Confirm | None = None,
+        max_requests: int = 50,
+    ) -> RunResult:
+        """Let a model answer a message, with any number of calls of ``tools``, and record everything as one turn.
+
+        ``model`` is a name from the settings or of a provider, or a model; by default that of the setting answer_model.
+        ``on_event`` is called with each event as it happens; ``confirm`` is called before a tool that writes, and
+        without it such tools are refused. ``pasted`` is as in ``prepare``. If the thread is ``None``, nothing is
+        recorded, and the model sees no history.
+
+        Raises ``RunFailedError`` if the model fails. What had arrived by then is recorded in the thread and marked; the
+        same holds if the caller is cancelled, which closes the connection at once.
+        """
+
+        def answer(
+            threads: Threads, on_event: OnEvent | None, confirm: Confirm | None
+        ) -> Coroutine[Any, Any, RunResult]:
+            return threads.run(
+                text,
+                model,
+                tools,
+                thread=thread,
+                pasted=pasted,
+                on_event=on_event,
+                confirm=confirm,
+                max_requests=max_requests,
+            )
+
+        return self._calls.listen(lambda: self._core.threads(create=thread is not None), answer, on_event, confirm)
+
+    def tools(self, *, thread: str | None = "main") -> Sequence[Tool]:
+        """Return tools for ``run``: read_file, search_files, search_recall_memories and write_memory.
+
+        They see what the thread may see. The last one writes, so ``run`` calls ``confirm`` first.
+        """
+        return self._calls.run(lambda: self._core.tools(thread))
+
+    def preview(
+        self, text: str, tools: Sequence[Tool] = (), *, thread: str | None = "main", pasted: Pasted = ()
+    ) -> Turn:
+        """Return the turn that ``prepare`` or ``run`` would send, with its receipt; nothing is recorded or written."""
+        return self._await(lambda threads: threads.preview(text, tools, thread=thread, pasted=pasted), create=False)
+
+    def pending(self, *, thread: str = "main") -> Turn | None:
+        """Return the turn of a thread that was prepared or extended last, if its reply is pending.
+
+        An agent uses it after a restart to continue with ``extend`` or ``finish``, or to give up the turn with
+        ``abandon``.
+        """
+        return self._run(lambda threads: threads.pending(thread=thread))
+
+    def abandon(self, turn: Turn) -> None:
+        """End a turn that gets no reply; nothing of it enters the history."""
+        self._await(lambda threads: threads.abandon(turn))
+
+    def compact(self, *, thread: str = "main") -> CompactedThread:
+        """Compact the history of a thread now, even if it is not due; the messages stay in the ledger."""
+        return self._await(lambda threads: threads.compact(thread=thread))
+
+    def undo(self, *, thread: str = "main") -> UndoneTurn:
+        """Undo the last turn of a thread: its messages leave the history, and stay in the ledger.
+
+        A pending turn is abandoned. References and documents that were sent with it are queued for the next message
+        again, and files that its message tracked are untracked. Notes and experiences that were written stay. Raises
+        ``PromptuaryError`` if there is nothing to undo.
+        """
+        return self._await(lambda threads: threads.undo(thread=thread))
+
+    def attach(self, word: str, *, thread: str = "main") -> None:
+        """Track a path in a thread, or queue a reference for its next message."""
+        self._await(lambda threads: threads.attach(word, thread=thread))
+
+    def attach_document(self, name: str, data: bytes, *, thread: str = "main") -> str:
+        """Queue a document, such as a PDF or a source file, for the next message of a thread; return its name there.
+
+        It is sent with the message as text from outside. Raises ``SourceError`` if it cannot be read as text.
+        """
+        return self._run(lambda threads: threads.attach_document(name, data, thread=thread), create=True)
+
+    def detach(self, word: str, *, thread: str = "main") -> None:
+        """Untrack a path, or remove a queued reference."""
+        self._run(lambda threads: threads.detach(word, thread=thread), create=True)
+
+    def detach_all(self, *, thread: str = "main") -> None:
+        """Untrack everything in a thread, and empty its queue."""
+        self._run(lambda threads: threads.detach_all(thread=thread), create=True)
+
+    def pin(self, path: str, *, thread: str = "main", on: bool = True) -> None:
+        """Put a tracked file before all others, or undo that."""
+        self._run(lambda threads: threads.pin(path, thread=thread, on=on), create=True)
+
+    def attachments(self, *, thread: str = "main") -> AttachmentList:
+        """Return what is tracked in a thread and queued for its next message."""
+        return self._run(lambda threads: threads.attachments(thread=thread))
+
+    def list(self) -> Sequence[ThreadInfo]:
+        """Return every thread of the principal, the most recently used first."""
+        return self._run(lambda threads: threads.list())
+
+    def turns(self, *, thread: str = "main") -> Sequence[TurnRecord]:
+        """Return the turns of a thread from the ledger."""
+        return self._run(lambda threads: threads.turns(thread=thread))
+
+    def history(self, *, thread: str = "main", everything: bool = False) -> Sequence[Item]:
+        """Return the history of a thread; ``everything`` returns compacted items instead of their summary."""
+        return self._run(lambda threads: threads.history(thread=thread, everything=everything))
+
+    def replay(self, *, thread: str = "main", number: int | None = None, fetch: bool = False) -> Replay:
+        """Return a past turn exactly as it was sent, and which of its sources have changed since.
+
+        ``fetch`` fetches pages again to compare them.
+        """
+        return self._run(lambda threads: threads.replay(thread=thread, number=number, fetch=fetch))
+
+    def rerun(
+        self, *, thread: str = "main", number: int | None = None, window: int | None = None, model: str | None = None
+    ) -> Rerun:
+        """Run a past turn again; nothing is recorded.
+
+        With a ``window``, its message is prepared again for that window, with the history before the turn; otherwise
+        exactly what was sent is used. ``model`` names a chat model from the settings that answers.
+        """
+        return self._await(
+            lambda threads: threads.rerun(thread=thread, number=number, window=window, model=model), create=False
+        )
+
+    def audit(self, source: str, *, finished_only: bool = False, limit: int = 100) -> Audit:
+        """Return which turns a source influenced, the newest first; ``finished_only`` returns only answered ones.
+
+        ``source`` is a path, a note (``memory:ID``, or its path), a commit, a URL, or an address from a receipt. Raises
+        ``SourceError``, with the nearest matches, if it was in no prompt.
+        """
+        return self._run(lambda threads: threads.audit(source, finished_only=finished_only, limit=limit))
+
+    def sources(self, *, thread: str = "main", number: int | None = None) -> Sequence[AuditRow]:
+        """Return the sources in the prompt of a turn, how each got there, and whether it is unchanged."""
+        return self._run(lambda threads: threads.sources(thread=thread, number=number))
+
+    def prune(self, older_than_days: float, *, thread: str | None = None, dry_run: bool = False) -> Pruned:
+        """Permanently remove older turns, of one thread or of all, with their prompts and receipts.
+
+        A thread that was used since keeps its history and the numbers of its turns; any other is removed as a whole.
+        """
+        return self._run(lambda threads: threads.prune(older_than_days, thread=thread, dry_run=dry_run))
+
+    def remove(self, *, thread: str) -> Pruned:
+        """Permanently remove a thread: its history, turns, prompts, receipts and attachments.
+
+        Notes and experiences from it stay, and so does its session. Raises ``PromptuaryError`` if there is no thread
+        with that name.
+        """
+        return self._run(lambda threads: threads.remove(thread=thread))
+
+    def rename(self, *, thread: str, name: str) -> None:
+        """Rename a thread, with its history, turns, attachments and session.
+
+        Notes and experiences from it still refer to the old name. Raises ``ConflictError`` if there is no such thread,
+        or if the new name is taken.
+        """
+        self._run(lambda threads: threads.rename(thread=thread, name=name))
+
+    def export(
+        self, *, thread: str = "main", form: ExportForm = "json", file: Path | None = None, force: bool = False
+    ) -> str:
+        """Return a thread as JSON, which can be imported, or as Markdown; with ``file``, also write it there.
+
+        JSON has every message, including compacted ones, the receipts of turns without their prompts, and the names of
+        tracked files. An existing file is replaced only with ``force``.
+        """
+        return self._run(lambda threads: threads.export(thread=thread, form=form, file=file, force=force))
+
+    def import_(self, source: str | Path, *, thread: str | None = None) -> ImportedThread:
+        """Create a thread from the JSON that ``export`` wrote: ``source`` is the text, or a ``Path``.
+
+        Only the messages are imported, with new ids; they count as text from outside, not as words said here. Raises
+        ``ConflictError`` if there is a thread with that name, and ``PromptuaryError`` for invalid input.
+        """
+        return self._run(lambda threads: threads.import_(source, thread=thread), create=True)
+
+    def forget(self, source: str, *, dry_run: bool = False) -> Audit:
+        """Remove a file or a page from every stored prompt and history of the principal; return the turns that had it.
+
+        A mark replaces it; what somebody said about it stays. The file itself and the index are not changed.
+        """
+        return self._run(lambda threads: threads.forget(source, dry_run=dry_run))
+
+    def totals(self, *, thread: str = "main") -> Totals:
+        """Return the tokens, messages and cost of all turns of a thread."""
+        return self._run(lambda threads: threads.totals(thread=thread))
+
+    def stats(self, *, thread: str = "main") -> HistoryStats:
+        """Return how much of the window the history of a thread takes."""
+        return self._run(lambda threads: threads.stats(thread=thread))
+
+    def needs_compaction(self, *, thread: str = "main") -> bool:
+        """Return whether the next turn of a thread will compact its history first."""
+        return (self.stats(thread=thread)).needs_compaction
+
+    def _run(self, work: Callable[[Threads], Result], *, create: bool = False) -> Result:
+        return self._calls.run(lambda: work(self._core.threads(create=create)))
+
+    def _await(self, work: Callable[[Threads], Coroutine[Any, Any, Result]], *, create: bool = True) -> Result:
+        return self._calls.wait_for(lambda: self._core.threads(create=create), work)
+
+
+class BlockingSearch:
+    """The file index of the workspace: ``Promptuary.search``."""
+
+    def __init__(self, core: Core, calls: BlockingCalls) -> None:
+        self._core, self._calls = core, calls
+
+    def index(
+        self,
+        paths: str | Path | Sequence[str | Path] = (),
+        *,
+        label: str = "",
+        rebuild: bool = False,
+        prune: bool = False,
+        progress: SyncProgress | None = None,
+    ) -> SyncReport:
+        """Add folders to the index, and bring it up to date; it can be searched by words at once.
+
+        ``rebuild`` discards the old index; ``prune`` drops files that are gone even if a whole folder is missing.
+        """
+        return self._run(
+            lambda search: search.index(paths, label=label, rebuild=rebuild, prune=prune, progress=progress)
+        )
+
+    def remove(self, path: str | Path) -> bool:
+        """Stop indexing a folder; return whether it was indexed."""
+        return self._run(lambda search: search.remove(path))
+
+    def embed(self, progress: EmbedProgress | None = None) -> int:
+        """Compute missing vectors, and return how many.
+
+        ``progress`` is called with the number computed so far and returns whether to continue.
+        """
+        return self._run(lambda search: search.embed(progress))
+
+    def find(self, query: str | SearchQuery, *, limit: int = 10) -> SearchResult:
+        """Return the best hits in the indexed files, as they are now."""
+        return self._calls.run(lambda: self._core.find(query, limit=limit))
+
+    def status(self) -> IndexStatus:
+        """Return what is indexed."""
+        return self._run(lambda search: search.status())
+
+    def watch(self, on_update: Callable[[IndexUpdate], None] | None = None) -> None:
+        """Keep the index up to date in the background until ``stop``; ``on_update`` is called with every update."""
+        self._run(lambda search: search.watch(on_update))
+
+    def stop(self) -> None:
+        """Stop watching. Does nothing if it is not watching."""
+        self._run(lambda search: search.stop())
+
+    def _run(self, work: Callable[[SearchService], Result]) -> Result:
+        return self._calls.run(lambda: work(self._core.search()))
+
+
+class BlockingMemory:
+    """The durable memory of the principal: ``Promptuary.memory``."""
+
+    def __init__(self, core: Core, calls: BlockingCalls) -> None:
+        self._core, self._calls = core, calls
+
+    def write(
+        self,
+        content: str | None = None,
+        *,
+        if_rev: str | None = None,
+        reason: str = "",
+        trust: NoteTrust = "person",
+        **fields: Unpack[NoteFields],
+    ) -> Note:
+        """Write a note, or change the note that ``id`` names; fields that are not given stay unchanged.
+
+        ``trust`` says whose words these are: the person's, an agent's, or anybody's (external).
+        Raises ``NoteConflictError`` if ``if_rev`` is given and the note has another revision by now.
+        """
+        return self._run(lambda memory: memory.write(content, if_rev=if_rev, reason=reason, trust=trust, **fields))
+
+    def remember(self, text: str, *, reason: str = "", **fields: Unpack[NoteFields]) -> Note:
+        """Write a note; its kind is inferred from the text where that is clear."""
+        return self._run(lambda memory: memory.remember(text, reason=reason, **fields))
+
+    def get(self, key: str) -> Note | None:
+        """Return a note by its id, the beginning of its id, or its path; ``None`` if there is none."""
+        return self._run(lambda memory: memory.get(key))
+
+    def list(
+        self, *, limit: int | None = None, as_of: str | None = None, **selection: Unpack[NoteSelection]
+    ) -> NoteList:
+        """Return notes, pinned ones first, then the last updated; ``as_of`` returns what was known at a time."""
+        return self._run(lambda memory: memory.list(limit=limit, as_of=as_of, **selection))
+
+    def find(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        as_of: str | None = None,
+        lexical_only: bool = False,
+        **selection: Unpack[NoteSelection],
+    ) -> MemoryResult:
+        """Return the notes that match a question best; ``as_of`` searches what was known at a time."""
+        return self._run(
+            lambda memory: memory.find(query, limit=limit, as_of=as_of, lexical_only=lexical_only, **selection)
+        )
+
+    def history(self, key: str) -> Sequence[NoteChange]:
+        """Return the changes of a note, the oldest first."""
+        return self._run(lambda memory: memory.history(key))
+
+    def diff(self, key: str, *, number: int | None = None) -> str:
+        """Return a change of a note as a patch: the change ``number``, else the last one."""
+        return self._run(lambda memory: memory.diff(key, number=number))
+
+    def undo(self, key: str, *, number: int | None = None, reason: str = "") -> Note:
+        """Undo the last change of a note, then the one before it; or restore it as of change ``number``."""
+        return self._run(lambda memory: memory.undo(key, number=number, reason=reason))
+
+    def archive(self, key: str, *, reason: str = "") -> Note:
+        """Archive a note: it stays stored, but is no longer recalled."""
+        return self._run(lambda memory: memory.archive(key, reason=reason))
+
+    def restore(self, key: str, *, reason: str = "") -> Note:
+        """Restore an archived note."""
+        return self._run(lambda memory: memory.restore(key, reason=reason))
+
+    def forget(self, key: str, *, everywhere: bool = False, dry_run: bool = False) -> ForgetReport:
+        """Forget a note for good: file, history, index, vectors, and its copies in stored prompts.
+
+        If the same words occur in what somebody said, the report names the places; ``everywhere`` removes them there,
+        too. With ``dry_run`` nothing is changed.
+        """
+        return self._calls.run(lambda: self._core.memories.forget(key, everywhere=everywhere, dry_run=dry_run))
+
+    def edit(self, key: str, *, reason: str = "") -> Note:
+        """Open a copy of a note in the person's editor, and write what they saved.
+
+        Raises ``NoteConflictError`` if the note was changed meanwhile; the copy is kept then.
+        """
+        return self._calls.run(lambda: self._core.memories.edit(key, reason=reason))
+
+    def import_notes(
+        self, path: str | Path, *, form: ForeignForm | None = None, owner: str | None = None, dry_run: bool = False
+    ) -> ImportReport:
+        """Import the notes of another memory: a folder, or a file, of Markdown.
+
+        ``form`` says which program wrote it, if that is not clear; ``owner`` whose private notes to import, if there
+        are several owners. Existing notes are not written again. ``dry_run`` writes nothing.
+        """
+        return self._calls.run(lambda: self._core.memories.import_notes(path, form=form, owner=owner, dry_run=dry_run))
+
+    def export(self, path: str | Path) -> Sequence[NoteHeader]:
+        """Write every note that the principal may see to a new or empty folder, and return these notes."""
+        return self._calls.run(lambda: self._core.memories.export(path))
+
+    def tools(self, form: ToolForm = "openai") -> Sequence[Mapping[str, object]]:
+        """Return the tools with which an agent reads and writes notes, in a provider's format."""
+        return self._calls.run(lambda: self._core.memories.tool_schemas(form))
+
+    def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, object] | str,
+        *,
+        turn: Turn | None = None,
+        messages: Sequence[Message] | None = None,
+    ) -> Mapping[str, object]:
+        """Return the result of a tool as a JSON value; a mistake of the model is a result, too, not an exception.
+
+        ``turn`` and the ``messages`` since it was prepared say what the model has read. Without them, or if it has read
+        text from outside, what the model writes is labelled as text from elsewhere.
+        """
+        return self._calls.run(lambda: self._core.memories.call_tool(name, arguments, turn, messages))
+
+    def learn(self, messages: Sequence[Message], *, thread: str = "main", timeout: float = 1.5) -> Sequence[Proposal]:
+        """Learn from a turn of another program, which begins with what the person said; return what it proposes.
+
+        ``messages`` after the first are the replies of models and tools, in any format that ``finish`` accepts.
+        ``timeout`` is how many seconds to wait; what takes longer continues in the background.
+        """
+        memories = self._core.memories
+        return self._calls.run(lambda: memories.learn(messages, thread=thread, timeout=timeout))
+
+    def learn_later(self) -> None:
+        """Ask no writeback model in this process, because it ends soon: ``catch_up`` learns, in another process."""
+        self._calls.run(self._core.memories.learn_later)
+
+    def catch_up(self, timeout: float = 0.0) -> Sequence[QueuedTurn]:
+        """Learn from the finished turns that wait, for at most ``timeout`` seconds; return those that still wait."""
+        return self._calls.run(lambda: self._core.memories.catch_up(timeout))
+
+    def unadopted(self) -> Sequence[NoteHeader]:
+        """Return the notes that were added by hand, by a clone or from a lost database, and wait for ``adopt``."""
+        return self._run(lambda memory: memory.unadopted())
+
+    def adopt(self, keys: Sequence[str] = ()) -> Sequence[NoteHeader]:
+        """Take over unadopted notes as one's own, by id or path, or all of them; return them."""
+        return self._run(lambda memory: memory.adopt(keys))
+
+    def proposals(self) -> Sequence[Proposal]:
+        """Return the pending proposals, the oldest first."""
+        return self._proposed(lambda proposals: proposals.all())
+
+    def accept(self, proposal: str) -> Note:
+        """Carry out a proposal as the person's own act, and return the note."""
+        return self._proposed(lambda proposals: proposals.accept(proposal))
+
+    def reject(self, proposal: str) -> None:
+        """Drop a proposal; the same one is not made again."""
+        self._proposed(lambda proposals: proposals.reject(proposal))
+
+    def edit_proposal(self, proposal: str, **fields: Unpack[ProposalFields]) -> Proposal:
+        """Change what a proposal would write; it still waits to be accepted.
+
+        Without fields, its text is opened in the person's editor.
+        """
+        return self._calls.run(lambda: self._core.memories.edit_proposal(proposal, fields))
+
+    def _run(self, work: Callable[[Memory], Result]) -> Result:
+        return self._calls.run(lambda: work(self._core.memories.of()))
+
+    def _proposed(self, work: Callable[[Proposals], Result]) -> Result:
+        return self._calls.run(lambda: work(self._core.memories.proposals()))
+
+
+class BlockingExperiences:
+    """The experience store of the principal: ``Promptuary.experiences``."""
+
+    def __init__(self, core: Core, calls: BlockingCalls) -> None:
+        self._core, self._calls = core, calls
+
+    def add(
+        self,
+        type: str,  # noqa: A002  (what it is called everywhere else)
+        intent: str,
+        solution: Json = None,
+        *,
+        trust: NoteTrust = "person",
+        **fields: Unpack[ExperienceFields],
+    ) -> Experience:
+        """Store what worked or what went wrong; an equal experience is reinforced. Secrets are removed.
+
+        ``type`` is tool_chain, user_preference, task_solution, error_recovery, or ``package.name`` for a plug-in's own.
+        ``trust`` says whose words it holds: external ones are not shown in a turn before somebody confirms them.
+        """
+        return self._run(lambda one: one.add(type, intent, solution, trust=trust, **fields), create=True)
+
+    def record(self, messages: Sequence[Message], *, turn: Turn | None = None) -> Sequence[Experience]:
+        """Store and return the lessons of the tool calls in ``messages``. ``finish`` does this automatically.
+
+        ``messages`` follow the prompt of ``turn``; without one they are a conversation of another program and begin
+        with what the person said.
+        """
+        return self._calls.run(lambda: self._core.record(messages, turn))
+
+    def track_preference(self, category: str, value: str, **fields: Unpack[ExperienceFields]) -> Experience:
+        """Store that ``value`` is preferred for ``category``: it gains confidence each time, other values lose it."""
+        return self._run(lambda one: one.track_preference(category, value, **fields), create=True)
+
+    def get(self, key: str) -> Experience | None:
+        """Return an experience by its id or the beginning of its id; ``None`` if there is none."""
+        return self._run(lambda one: one.get(key))
+
+    def list(
+        self,
+        *,
+        type: str | None = None,  # noqa: A002  (what it is called everywhere else)
+        tags: Sequence[str] = (),
+        outcome: ExperienceOutcome | None = None,
+        min_weight: float = 0.0,
+        offset: int = 0,
+        limit: int | None = None,
+    ) -> ExperienceList:
+        """Return experiences that have all of ``tags``, the most recently used first.
+
+        ``min_weight`` is the least strength, between 0 and 1; ``offset`` leaves out the first.
+        """
+        return self._run(
+            lambda one: one.list(
+                type=type, tags=tags, outcome=outcome, min_weight=min_weight, offset=offset, limit=limit
+            )
+        )
+
+    def find_similar(
+        self,
+        query: str,
+        tags: Sequence[str] = (),
+        limit: int = 10,
+        *,
+        type: str | None = None,  # noqa: A002  (what it is called everywhere else)
+        outcome: ExperienceOutcome | None = None,
+        strict_tags: bool = False,
+        lexical_only: bool = False,
+    ) -> ExperienceResult:
+        """Return the experiences that resemble ``query``, by words and meaning, mainly ordered by relevance.
+
+        Strength, success and shared ``tags`` add to the score. With ``strict_tags``, every hit shares a tag.
+        """
+        return self._run(
+            lambda one: one.find_similar(
+                query, tags, limit, type=type, outcome=outcome, strict_tags=strict_tags, lexical_only=lexical_only
+            )
+        )
+
+    def for_message(self, message: str, *, lexical_only: bool = False) -> Sequence[Block]:
+        """Return what a turn with ``message`` would show, selected by the same rules; empty if nothing is relevant."""
+        return self._run(lambda one: one.for_message(message, lexical_only=lexical_only))
+
+    def mark_used(self, key: str) -> Experience:
+        """Count a use: it resets the strength of an experience to its base weight."""
+        return self._run(lambda one: one.mark_used(key))
+
+    def feedback(self, key: str, feedback: Feedback) -> Experience:
+        """Record that an experience helped, is wrong, or is stale."""
+        return self._run(lambda one: one.feedback(key, feedback))
+
+    def apply_decay(self, half_life_days: float = HALF_LIFE) -> int:
+        """Store the current weights of all experiences; return how many changed. Safe to repeat at any interval."""
+        return self._run(lambda one: one.apply_decay(half_life_days))
+
+    def prune_expired(self, min_weight: float = PRUNE_BELOW, *, dry_run: bool = False) -> PruneReport:
+        """Remove experiences whose strength is below ``min_weight``; ``dry_run`` only reports them."""
+        return self._run(lambda one: one.prune_expired(min_weight, dry_run=dry_run))
+
+    def forget(self, key: str) -> Experience:
+        """Erase an experience completely, and return what it was."""
+        return self._run(lambda one: one.forget(key))
+
+    def stats(self) -> ExperienceStats:
+        """Return counts of the experiences, by type and outcome."""
+        return self._run(lambda one: one.stats())
+
+    def _run(self, work: Callable[[Experiences], Result], *, create: bool = False) -> Result:
+        return self._calls.run(lambda: work(self._core.experiences(create=create)))
+
+
+class BlockingSessions:
+    """What conversations may see: ``Promptuary.sessions``."""
+
+    def __init__(self, core: Core, calls: BlockingCalls) -> None:
+        self._core, self._calls = core, calls
+
+    def create(
+        self,
+        name: str,
+        *,
+        thread: str | None = None,
+        roots: Sequence[str] = (),
+        notes: Wanted = "all",
+        experiences: Wanted = "all",
+        memory: bool = True,
+    ) -> Session:
+        """Create a session: what a new thread may see, pinned at its current revisions.
+
+        The thread has the name of the session unless ``thread`` is given. ``roots`` are files and folders of the
+        workspace, all of it if there are none. ``notes`` and ``experiences`` are ``"all"``, ``"none"`` or ids. Without
+        ``memory``, turns neither recall nor write any.
+        """
+        return self._run(
+            lambda sessions: sessions.create(
+                name, thread=thread, roots=roots, notes=notes, experiences=experiences, memory=memory
+            ),
+            create=True,
+        )
+
+    def list(self) -> Sequence[Session]:
+        """Return every session of the principal, the newest first."""
+        return self._run(lambda sessions: sessions.list())
+
+    def show(self, name: str) -> SessionReport:
+        """Return a session, and what has changed since it was pinned."""
+        return self._run(lambda sessions: sessions.show(name))
+
+    def refresh(self, name: str) -> SessionReport:
+        """Pin everything that a session may see at its current revision, and return what had changed."""
+        return self._run(lambda sessions: sessions.refresh(name))
+
+    def archive(self, name: str) -> Session:
+        """Archive a session: no turn is prepared in its thread until it is restored."""
+        return self._run(lambda sessions: sessions.archive(name))
+
+    def restore(self, name: str) -> Session:
+        """Restore an archived session."""
+        return self._run(lambda sessions: sessions.restore(name))
+
+    def remove(self, name: str) -> Session:
+        """Remove a session for good, and return what it was.
+
+        Raises ``PromptuaryError`` if its thread has turns, which have to be removed first.
+        """
+        return self._run(lambda sessions: sessions.remove(name))
+
+    def _run(self, work: Callable[[Sessions], Result], *, create: bool = False) -> Result:
+        return self._calls.run(lambda: work(self._core.sessions(create=create)))
+
+
+class BlockingModels:
+    """Named models: ``Promptuary.models``. They belong to the person, not to a workspace."""
+
+    def __init__(self, core: Core, calls: BlockingCalls) -> None:
+        self._core, self._calls = core, calls
+
+    def list(self) -> Sequence[ModelInfo]:
+        """Return every model of the catalogue, and other models that were fetched."""
+        return self._calls.run(lambda: self._core.models().list())
+
+    def show(self, name: str) -> ModelInfo:
+        """Return a model with its files, each compared with the hash that it had when it was fetched."""
+        return self._calls.run(lambda: self._core.models().show(name))
+
+    def add(self, name: str, progress: FetchProgress | None = None) -> ModelInfo:
+        """Fetch a model by its name, or from the repository ``OWNER/NAME``, unless it is there already."""
+        return self._calls.run(lambda: self._core.models().add(name, progress))
+
+    def remove(self, name: str) -> bool:
+        """Delete the files of a model; return whether there were any."""
+        return self._calls.run(lambda: self._core.models().remove(name))

@@ -17,10 +17,7 @@ from promptuary.context.assemble import Room
 from promptuary.context.history import CompactionPolicy
 from promptuary.core.errors import Code
 from promptuary.core.references import KEYWORDS, KINDS, WRITING_KINDS
-from promptuary.facades.with_async.memory import AsyncMemory
-from promptuary.facades.with_async.search import AsyncSearch
-from promptuary.facades.with_async.sessions import AsyncSessions
-from promptuary.facades.with_async.threads import AsyncThreads
+from promptuary.engine import AsyncMemory, AsyncSearch, AsyncSessions, AsyncThreads
 from promptuary.references.completion.menu import HELP
 from promptuary.references.kinds import KINDS as RESOLVERS
 from promptuary.wiring.threads import compaction_policy

@@ -24,6 +24,7 @@ from promptuary.blocking import (
     BlockingMemory,
     BlockingModels,
     BlockingSearch,
+    BlockingSessions,
     BlockingThreads,
     Promptuary,
 )
@@ -36,7 +37,6 @@ from promptuary.core.messages import Message, ToolCall
 from promptuary.core.notes import KINDS, STATUSES, NoteHeader
 from promptuary.core.ports.threads import PRIVATE_SCOPES, StateDatabase, StateKey, ThreadStore
 from promptuary.core.principals import LOCAL
-from promptuary.facades.without_async.sessions import BlockingSessions
 from promptuary.storage.sqlite.state import SqliteState
 from promptuary.testing.scripted import ScriptedModel, ScriptedStream, Spoken
 from tests.conftest import TORTURE

@@ -21,8 +21,9 @@ from promptuary.core.ports.inbox import Received
 from promptuary.core.references import format_reference
 from promptuary.core.runs import INTERRUPTED, RunEvent, SentTurn, TurnPrepared
 from promptuary.core.text import one_line
-from promptuary.engine import AsyncInbox, Promptuary
+from promptuary.engine import Promptuary
 from promptuary.gateways.delivery import Delivery, insist
+from promptuary.gateways.inbox import AsyncInbox
 from promptuary.gateways.model import model_trouble
 from promptuary.gateways.people import thread_of
 from promptuary.gateways.port import ChatFile, Inbound, Platform

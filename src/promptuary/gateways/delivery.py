@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 from promptuary.core.errors import PlatformError, PlatformUnreachableError, RateLimitedError
 from promptuary.core.ports.inbox import Received, SentPart
 from promptuary.core.text import visible
-from promptuary.engine import AsyncInbox
+from promptuary.gateways.inbox import AsyncInbox
 from promptuary.gateways.port import Backoff, Capabilities, ChatReply
 from promptuary.gateways.texts.chunking import chunks
 from promptuary.gateways.texts.markdown import with_tables_as_code

@@ -16,9 +16,9 @@ from typing import Final
 from promptuary.config.gateways import NamedGateway
 from promptuary.core.errors import PlatformError, PlatformUnreachableError, PromptuaryError
 from promptuary.core.ports.inbox import Received
-from promptuary.engine import AsyncInbox
 from promptuary.gateways.answering import AnsweredChat, answer
 from promptuary.gateways.delivery import Delivery, insist
+from promptuary.gateways.inbox import AsyncInbox
 from promptuary.gateways.people import HOUR, MINUTE, RateLimit, SaidLately, principal_of
 from promptuary.gateways.port import Backoff, Inbound, Platform
 from promptuary.gateways.texts.wording import FAILED, unanswered

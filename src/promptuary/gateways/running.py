@@ -17,8 +17,8 @@ from promptuary.core.errors import (
     PromptuaryError,
 )
 from promptuary.core.text import one_line
-from promptuary.engine import AsyncInbox
 from promptuary.gateways.gateway import Gateway
+from promptuary.gateways.inbox import AsyncInbox
 from promptuary.gateways.model import model_trouble
 from promptuary.gateways.port import Platform
 from promptuary.gateways.workspaces import OpenWorkspaces

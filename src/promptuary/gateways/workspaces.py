@@ -16,7 +16,8 @@ from promptuary.config.gateways import ChatRules
 from promptuary.core.errors import ConfigError
 from promptuary.core.principals import Principal
 from promptuary.core.references import format_reference
-from promptuary.engine import AsyncInbox, Promptuary
+from promptuary.engine import Promptuary
+from promptuary.gateways.inbox import AsyncInbox
 from promptuary.gateways.people import reach_of
 
 _MOST_IDLE: Final = 32

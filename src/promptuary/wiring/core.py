@@ -1,6 +1,6 @@
 """One opened workspace with everything that can be done in it, synchronous where possible.
 
-Both facades use it: ``blocking`` calls it directly, ``engine`` runs blocking calls in threads. Each part is imported on
+``blocking`` calls it directly, ``engine`` runs blocking calls in threads. Each part is imported on
 first use: a search imports no layers, an expansion no database.
 """
 
@@ -24,11 +24,13 @@ from promptuary.wiring.workspace import narrowed, open_door, talking_to
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from promptuary.core.expansion import Measured
     from promptuary.core.experiences import Experience
     from promptuary.core.layers import Layer
     from promptuary.core.messages import Message
     from promptuary.core.ports.models import ChatModel
     from promptuary.core.ports.threads import StateDatabase
+    from promptuary.core.references import Pasted
     from promptuary.core.runs import Tool
     from promptuary.core.search import SearchQuery, SearchResult
     from promptuary.core.sessions import Reach, Sight
@@ -133,6 +135,25 @@ class Core:
     def copy(self, text: str) -> bool:
         """Put ``text`` into the clipboard of the person at this machine; return whether that is certain."""
         return self._workspace.copy(text)
+
+    def measure(self, text: str, pasted: Pasted, thread: str | None) -> Measured:
+        """Return what a message that is being typed would cost, with what is queued in ``thread`` for it."""
+        from promptuary.wiring.answering import being_typed  # noqa: PLC0415  (only chats need it)
+
+        waiting = None if thread is None else (lambda: self.threads(create=False).waiting(thread=thread))
+        return being_typed.measure(text, pasted, self.messages.expand, self.settings.effective_vocabulary, waiting)
+
+    def typed(self) -> Sequence[str]:
+        """Return what the principal typed in the chats of this workspace, the oldest first."""
+        from promptuary.wiring.answering import being_typed  # noqa: PLC0415  (only chats need it)
+
+        return being_typed.lines(self.path, self.principal)
+
+    def keep_typed(self, line: str) -> None:
+        """Store what the principal typed in a chat."""
+        from promptuary.wiring.answering import being_typed  # noqa: PLC0415  (only chats need it)
+
+        being_typed.keep(self.path, self.principal, line)
 
     def threads(self, *, create: bool = True) -> Threads:
         """Return the threads of the principal. Unless ``create`` is set, no database is created."""

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from promptuary.config.settings import Settings
     from promptuary.core.layers import Layer
     from promptuary.core.messages import Message
-    from promptuary.core.notes import Examination, ForeignForm, ForgetReport, ImportReport
+    from promptuary.core.notes import Examination, ForeignForm, ForgetReport, ImportReport, Note, NoteHeader
     from promptuary.core.ports.threads import StateDatabase
-    from promptuary.core.ports.writeback import Proposal, QueuedTurn
+    from promptuary.core.ports.writeback import Proposal, ProposalFields, QueuedTurn
     from promptuary.core.principals import Principal
     from promptuary.core.sessions import Sight
     from promptuary.experiences.experiences import Experiences
@@ -233,6 +233,24 @@ class Memories:
         from promptuary.wiring.memory.transfer import imported  # noqa: PLC0415  (seldom needed)
 
         return imported(self.of(), self._workspace, Path(path), form=form, owner=owner, dry_run=dry_run)
+
+    def export(self, path: str | Path) -> Sequence[NoteHeader]:
+        """Write every note that the principal may see to a new or empty folder."""
+        from promptuary.wiring.memory.transfer import exported  # noqa: PLC0415  (seldom needed)
+
+        return exported(self.of(), path)
+
+    def edit(self, key: str, *, reason: str) -> Note:
+        """Let the person edit a note, and return it."""
+        from promptuary.wiring.memory.editing import edit_note  # noqa: PLC0415  (seldom needed)
+
+        return edit_note(self.of(), key, reason=reason)
+
+    def edit_proposal(self, proposal: str, fields: ProposalFields) -> Proposal:
+        """Change what a proposal would write; without fields, the person edits its text."""
+        from promptuary.wiring.memory.editing import edit_proposal  # noqa: PLC0415  (seldom needed)
+
+        return edit_proposal(self.proposals(), proposal, fields)
 
     def examine(self, *, fix: bool = False) -> Examination:
         """Check the database and the notes, and return the problems; ``fix`` repairs what can be repaired."""

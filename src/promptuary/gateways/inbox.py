@@ -1,4 +1,4 @@
-"""``AsyncInbox``: the store of the gateways' messages, with ``async``. Blocking calls run in a thread."""
+"""``AsyncInbox``: the store of the gateways' messages. Blocking calls run in a thread."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from promptuary import concurrency
+from promptuary.storage.sqlite.threads.inbox import SqliteInbox
+from promptuary.workspace.user_folders import made, state_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,9 +34,13 @@ class AsyncInbox:
     @classmethod
     async def open(cls) -> AsyncInbox:
         """Open the inbox of this person."""
-        from promptuary.wiring.state_files.inbox import empty_place, open_inbox  # noqa: PLC0415  (gateways alone need it)
+        return await concurrency.run(cls._opened)
 
-        return cls(*await concurrency.run(lambda: (open_inbox(), empty_place())))
+    @classmethod
+    def _opened(cls) -> AsyncInbox:
+        folder = made(state_folder() / "gateways")
+        # Chats without a workspace share one that belongs to the person and stays empty.
+        return cls(SqliteInbox(folder / "inbox.db"), made(folder / "no_workspace"))
 
     async def receive(self, gateway: str, chat: str, message: str, body: Mapping[str, Json]) -> int | None:
         """Store a message, and return its number; ``None`` if it was received before."""

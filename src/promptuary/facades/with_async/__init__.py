@@ -1,1 +1,0 @@
-"""The parts of ``engine.Promptuary``, one per noun. Blocking work runs in threads."""
