@@ -52,7 +52,7 @@ REASONS = {
     "most messages need neither git, nor a list of the files, nor the clipboard, nor documents": (
         "chat_exports workspace.git.locate workspace.git.repository workspace.git.tracked "
         "workspace.listing.ignore workspace.listing.listing workspace.listing.walk workspace.matching.usage "
-        "workspace.programs.agents workspace.programs.clipboard workspace.programs.documents.documents"
+        "workspace.programs.clipboard workspace.programs.documents.documents"
     ),
     "ssl and a client for HTTP load when something is fetched": (
         "workspace.web.fetch workspace.web.http workspace.web.pages workspace.web.post"

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from promptuary.blocking import Promptuary
-from promptuary.machine import read_transcript
+from promptuary.workspace.programs.agents.transcript import read_end
 from tests.conftest import Files, git
 from tests.mcp_clients import PROMPTUARY, over_stdio
 
@@ -332,7 +332,7 @@ def test_a_history_that_is_shortened_is_learnt_from_if_there_is_something_new(pr
     told = {"cwd": str(project), "session_id": "s1", "transcript_path": str(transcript)}
     state = Path(os.environ["HOME"]) / ".local/state/promptuary/learnt"
     program = (
-        "import sys, promptuary.hooks.hook as hook; started = []; hook.start_aside = lambda *given: started.append(1); "
+        "import sys, promptuary.hooks.hook as hook; started = []; hook.aside.start = lambda *given: started.append(1); "
         "hook.main(sys.argv[1:]); print(started)"
     )
 
@@ -376,7 +376,7 @@ def test_a_transcript_that_is_somebody_elses_or_no_file_is_not_read(project: Pat
     (tmp_path / "link.jsonl").symlink_to("/etc/passwd")
     os.mkfifo(tmp_path / "pipe.jsonl")
     for path in ("/etc/passwd", str(tmp_path / "link.jsonl"), str(tmp_path / "pipe.jsonl"), "relative.jsonl", "\0"):
-        assert read_transcript(path) is None
+        assert read_end(path) is None
     for given in (str(tmp_path / "pipe.jsonl"), 7):
         told = {"cwd": str(project), "transcript_path": given}
         assert hook("claude-code", "Stop", told, "--work") == ({}, "")

@@ -16,7 +16,7 @@ from promptuary.hooks.context import prompt_context, start_context
 from promptuary.hooks.room import Shown
 from promptuary.hooks.sessions import new_turns, session_name
 from promptuary.hooks.transcripts import TranscriptTurn
-from promptuary.machine import note_learnt, note_shown, shown_marks
+from promptuary.workspace.programs.agents.learnt import note_learnt, note_shown, shown_marks
 
 _MOST_TURNS: Final = 20
 """The most turns to learn from at once: more are missed only if hooks were off."""

@@ -8,7 +8,8 @@ from typing import Any
 
 from promptuary.hooks.agents import Agent, typed
 from promptuary.hooks.transcripts import TranscriptTurn, told_turn, turns, unknown_turns
-from promptuary.machine import learnt_mark, read_transcript
+from promptuary.workspace.programs.agents.learnt import learnt_mark
+from promptuary.workspace.programs.agents.transcript import read_end
 
 
 def session_name(agent: Agent, told: Mapping[str, Any]) -> str:
@@ -26,7 +27,7 @@ def new_turns(agent: Agent, told: Mapping[str, Any]) -> Sequence[TranscriptTurn]
 
 def _told_turns(agent: Agent, told: Mapping[str, Any]) -> list[TranscriptTurn]:
     path = told.get("transcript_path")
-    data = read_transcript(path) if isinstance(path, str) else None
+    data = read_end(path) if isinstance(path, str) else None
     found = turns(data, agent.name) if data else []
     if found:
         return found

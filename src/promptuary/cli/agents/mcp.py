@@ -14,9 +14,10 @@ from typing import Any
 from promptuary.config.settings import SETTINGS, SettingsOptions, find_workspace, load
 from promptuary.core.errors import ConfigError, PromptuaryError, how_to_install
 from promptuary.core.text import one_line
-from promptuary.machine import discard_output, listening_port, own_streams, own_token, token_file
 from promptuary.mcp.transports.early import EarlyAnswers
 from promptuary.mcp.transports.standard_streams import StandardStreams
+from promptuary.workspace.programs.agents.sockets import discard_output, listening_port, own_streams
+from promptuary.workspace.programs.agents.token import own_token, token_file
 
 DONE = 0
 _COLLECT = (700, 10, 10)

@@ -12,7 +12,7 @@ from promptuary.cli.memory.printing import DONE, NOTHING, say
 from promptuary.config.settings import SETTINGS
 from promptuary.core.json import learning_json
 from promptuary.core.text import counted, one_line
-from promptuary.machine import start_aside
+from promptuary.workspace.programs.agents import aside
 
 _MAX_SECONDS: Final = 600.0
 
@@ -43,7 +43,7 @@ def start_learning(promptuary: Promptuary, options: argparse.Namespace) -> None:
     """Start a process that learns from what waits, if anything does, and say what could not be learnt before."""
     waiting = promptuary.memory.catch_up()
     if waiting:
-        start_aside(["memory", "learn", "--workspace", str(promptuary.path)], b"", **_variables(options))
+        aside.start(["memory", "learn", "--workspace", str(promptuary.path)], b"", **_variables(options))
     failed = [one for one in waiting if one.tries]
     if failed and not options.quiet:
         said = f"{counted(len(failed), 'earlier turn')} could not be learnt from yet: {one_line(failed[-1].error)}"

@@ -15,14 +15,14 @@ from promptuary.core.errors import PromptuaryError
 from promptuary.core.text import one_line
 from promptuary.hooks.install import jsonc, toml_text
 from promptuary.hooks.install.entries import SettingsEntry, put_in, take_out
-from promptuary.machine import (
+from promptuary.workspace.programs.agents.config_files import (
+    SettingsEdit,
+    WrittenEntry,
     apply_edits,
     check_writable,
     config_text,
     noted_files,
-    settings_edit,
     undo_edits,
-    written_entry,
 )
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from promptuary.hooks.install.clients import SettingsFile
-    from promptuary.machine import NotedSettings, WrittenEntry
+    from promptuary.workspace.programs.agents.config_files import NotedSettings
 
 _TEXT = re.compile(r"""("(?:[^"\\]|\\.)*"|'[^']*')([ \t]*[:=])?""")
 """A text in a settings file, and what makes it the name of something."""
@@ -112,7 +112,7 @@ def planned(client: str, files: Sequence[SettingsFile], *, force: bool = False) 
 def write(client: str, changes: Sequence[SettingsChange]) -> None:
     """Apply the changes, after recording how to undo them."""
     edits = [
-        settings_edit(one.path, one.before, one.after, without=one.without, entries=one.entries)
+        SettingsEdit(one.path, one.before, one.after, without=one.without, entries=one.entries)
         for one in changes
         if one.after != one.before
     ]
@@ -132,7 +132,7 @@ def undo(client: str, steps: Sequence[UndoneFile]) -> list[UndoneFile]:
     """Undo what was written for a client, as planned; return the result for each file."""
     noted = {one.path for one in noted_files(client)}
     edits = [
-        settings_edit(one.change.path, one.change.before, one.change.after, entries=one.change.entries)
+        SettingsEdit(one.change.path, one.change.before, one.change.after, entries=one.change.entries)
         for one in steps
         if one.change.after != one.change.before or (one.how != "left" and one.change.path in noted)
     ]
@@ -162,7 +162,7 @@ def _changed(
         left.extend(filter(None, [edited.left]))
         if is_new:
             values = tuple(one for one in _values(known, entry) if one != entry.value)
-            known[_name(entry)] = written_entry(entry.kind, entry.path, (*values[-7:], entry.value))
+            known[_name(entry)] = WrittenEntry(entry.kind, entry.path, (*values[-7:], entry.value))
     after = None if before is None and not text else text
     if noted is not None and noted.without is None and _is_empty(path, text):
         after = None

@@ -13,8 +13,8 @@ from promptuary.blocking import Promptuary
 from promptuary.core.errors import PromptuaryError
 from promptuary.hooks.agents import AGENTS, PLACES
 from promptuary.hooks.answers import HookAnswers
-from promptuary.machine import frame, frame_length, local_socket, peer_is_own
 from promptuary.mcp.workspaces import Workspaces
+from promptuary.workspace.programs.agents.sockets import LocalSocket, frame, frame_length, peer_is_own
 
 logger = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ async def answering_hooks(workspaces: Workspaces) -> AsyncIterator[None]:
     listening: list[tuple[Any, asyncio.Server, HookDesk]] = []
     for folder in workspaces.allowed:
         try:
-            one = await concurrency.run(lambda folder=folder: local_socket(folder))  # type: ignore[misc]
+            one = await concurrency.run(lambda folder=folder: LocalSocket(folder))  # type: ignore[misc]
         except OSError as error:
             logger.warning("hooks cannot ask this server: no socket for them (%s)", error.strerror or error)
             continue

@@ -37,8 +37,8 @@ def note_learnt(session: str, mark: str) -> None:
 
 
 def shown_marks(session: str) -> list[str]:
-    """Return the marks of what was shown with the last prompts of a session."""
-    return " ".join(_shown_lines(session)).split()
+    """Return the marks of what was shown with the last prompts of a session; none without a session."""
+    return " ".join(_shown_lines(session)).split() if session else []
 
 
 def note_shown(session: str, marks: Sequence[str], *, anew: bool) -> None:
