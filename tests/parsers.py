@@ -26,6 +26,8 @@ from promptuary.context.compact.envelope import body_of, how_many
 from promptuary.context.compact.extract import links, names, paths, prose, sentences
 from promptuary.core.blocks import Detail, Source, content_hash
 from promptuary.core.errors import ConfigError, PromptuaryError, SourceError
+from promptuary.core.front_matter import fields
+from promptuary.core.front_matter import names as names_in_front_matter
 from promptuary.core.messages import Item, ToolCall
 from promptuary.core.notes import NoteDraft, is_note_id, note_path
 from promptuary.core.ports.index import IndexedChunk
@@ -77,8 +79,6 @@ from promptuary.references.selection import interpretations
 from promptuary.references.slips import KnownPaths, slips, with_blanks
 from promptuary.search.chunks.chunker import chunks
 from promptuary.search.chunks.file_kinds import date_of
-from promptuary.search.chunks.front_matter import fields
-from promptuary.search.chunks.front_matter import names as names_in_front_matter
 from promptuary.search.chunks.generated import is_generated
 from promptuary.search.chunks.links import links_in
 from promptuary.search.chunks.sizes import Sizes

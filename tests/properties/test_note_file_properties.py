@@ -4,8 +4,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from promptuary.core.errors import FrontMatterError
+from promptuary.core.front_matter import _Field, _Scanner, parse
 from promptuary.core.notes import KINDS
-from promptuary.memory.files.front_matter import _Field, _Scanner, parse
 from promptuary.memory.files.index_page import human_text, updated_page
 from promptuary.memory.files.note_file import Standing, as_bytes, as_text, read_note, rewrite, write_new
 

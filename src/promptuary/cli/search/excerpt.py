@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Final
 
 from promptuary.cli.terminal import cut
+from promptuary.core.front_matter import matter_end
 from promptuary.core.query import folded, reading
 from promptuary.core.table import display_width
 from promptuary.core.text import one_line
@@ -13,8 +14,6 @@ from promptuary.core.text import one_line
 LINES: Final = 3
 _ENDING: Final = 2
 """Letters at the end of a word that another form of it may lack or change."""
-_MATTER: Final = ("---", "+++")
-"""The delimiters of front matter."""
 _BETWEEN: Final = re.compile(r"[\W_]+")
 
 
@@ -26,8 +25,9 @@ def excerpt(text: str, words: Sequence[str], width: int, *, heading: str = "", o
     front matter is omitted unless it contains more of the words than any line after it.
     """
     wanted = _Wanted(words)
-    front, body = _divided(text.split("\n")) if opening else ([], text.split("\n"))
-    front, lines = [line for line in front if line.strip()], [line for line in body if line.strip()]
+    every = text.split("\n")
+    end = matter_end(every) if opening else 0
+    front, lines = [line for line in every[:end] if line.strip()], [line for line in every[end:] if line.strip()]
     lines = [line for line in lines if line.strip("# ") != heading] or lines
     if not lines or wanted.most(front) > wanted.most(lines):
         lines = front + lines
@@ -78,16 +78,6 @@ def _parts(word: str) -> list[str]:
     """Return the words of a name, without single letters, which every line contains."""
     pieces = (piece for part in _BETWEEN.split(word) for piece in reading(part).parts or (part,))
     return [part for piece in pieces if len(part := _plain(piece)) > 1]
-
-
-def _divided(lines: list[str]) -> tuple[list[str], list[str]]:
-    """Return the front matter and the lines after it."""
-    mark = lines[0].removeprefix("\ufeff").rstrip()
-    if mark in _MATTER:
-        for number, line in enumerate(lines[1:], 2):
-            if line.rstrip() in {mark, "..."}:
-                return lines[:number], lines[number:]
-    return [], lines
 
 
 def _dedented(lines: Sequence[str]) -> list[str]:

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import Final, TypeVar, get_args
 
 from promptuary.core.errors import PromptuaryError
+from promptuary.core.front_matter import NewValue, NoteText, parse
 from promptuary.core.notes import (
     KINDS,
     LEGACY_KINDS,
@@ -31,7 +32,6 @@ from promptuary.core.notes import (
 )
 from promptuary.core.principals import Owner
 from promptuary.core.text import valid_unicode, with_unix_lines
-from promptuary.memory.files.front_matter import NewValue, NoteText, parse
 from promptuary.memory.secret_texts import has_secret, without_secrets
 
 MAX_NOTE: Final = 1024 * 1024

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Final, get_args
 
 from promptuary.core.errors import PromptuaryError
+from promptuary.core.front_matter import NewValue, parse
 from promptuary.core.notes import Note, NoteDraft, NoteTrust, note_path
 from promptuary.core.principals import Owner
-from promptuary.memory.files.front_matter import NewValue, parse
 from promptuary.memory.files.note_file import (
     as_text,
     claimed_trust,

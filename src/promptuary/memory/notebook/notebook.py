@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from promptuary.core.errors import LockTimeoutError, NoteConflictError, PromptuaryError
+from promptuary.core.front_matter import parse
 from promptuary.core.notes import (
     AUDIENCES,
     HAND,
@@ -31,7 +32,6 @@ from promptuary.core.notes import (
 )
 from promptuary.core.ports.notes import NoteFiles, NoteFilter, NoteJournal, NoteView
 from promptuary.core.principals import LOCAL_USER, Owner, Principal
-from promptuary.memory.files.front_matter import parse
 from promptuary.memory.files.index_page import page_path, persons_text
 from promptuary.memory.files.note_file import (
     Standing,

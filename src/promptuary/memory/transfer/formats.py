@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final, get_args
 
 from promptuary.core.errors import PromptuaryError
+from promptuary.core.front_matter import NoteText, parse
 from promptuary.core.notes import (
     KINDS,
     LEGACY_KINDS,
@@ -22,7 +23,6 @@ from promptuary.core.notes import (
     NoteKind,
     NoteTrust,
 )
-from promptuary.memory.files.front_matter import NoteText, parse
 from promptuary.memory.files.note_file import Standing, as_bytes, claimed_owner, normal_time, read_note
 
 FORMS: Final[tuple[ForeignForm, ...]] = get_args(ForeignForm)

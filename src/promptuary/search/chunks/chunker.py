@@ -11,10 +11,10 @@ from itertools import groupby
 from typing import Final
 
 from promptuary.core.budget import TokenCounter
+from promptuary.core.front_matter import names
 from promptuary.core.search import Chunk
 from promptuary.search.chunks.code import code_parts
 from promptuary.search.chunks.file_kinds import kind_of
-from promptuary.search.chunks.front_matter import names
 from promptuary.search.chunks.lines import Lines, Part
 from promptuary.search.chunks.markdown import heading_parts, is_markdown
 from promptuary.search.chunks.sizes import Sizes

@@ -9,9 +9,9 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import Final
 
+from promptuary.core.front_matter import START, fields
 from promptuary.core.search import FileKind
 from promptuary.core.texts.languages import language_of
-from promptuary.search.chunks.front_matter import START, fields
 from promptuary.when.dates import first_date, seconds
 from promptuary.workspace.disk.sensitive_names import CODE_EXTENSIONS, DATA_EXTENSIONS
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
+from promptuary.core.front_matter import matter_end
 from promptuary.search.chunks.file_kinds import extension_of
 from promptuary.search.chunks.lines import Lines, Part
 
@@ -70,15 +71,10 @@ def _glue_to_text(lines: Lines, heading: Heading) -> None:
 
 def front_matter_end(lines: Lines) -> int:
     """Return the first line after the front matter, which is marked as glued; zero if there is none."""
-    mark = lines.lines[0].removeprefix("\ufeff").rstrip()
-    if mark not in {"---", "+++"}:
-        return 0
-    for line in range(1, len(lines)):
-        text = lines.lines[line]
-        if text[:3] in {mark, "..."} and text.rstrip() in {mark, "..."}:
-            lines.glue(0, line + 1)
-            return line + 1
-    return 0
+    end = matter_end(lines.lines)
+    if end:
+        lines.glue(0, end)
+    return end
 
 
 def is_markdown(path: str) -> bool:

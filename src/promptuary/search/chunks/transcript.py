@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from promptuary.search.chunks.front_matter import speakers
+from promptuary.core.front_matter import speakers
 from promptuary.search.chunks.lines import Lines, Part
 from promptuary.search.chunks.markdown import Heading, front_matter_end, markdown_headings
 from promptuary.when.dates import first_date, lone_date, order_of, stamp_date

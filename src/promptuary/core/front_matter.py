@@ -1,18 +1,21 @@
-"""The front matter of a note: parsed as untrusted input, rewritten without touching what did not change.
+"""The front matter of a text: parsed as untrusted input, rewritten without touching what did not change.
 
-Reads the part of YAML that people write at the top of a note. Every value is text or a list of texts; a mapping below a
-key is preserved but not read. Anchors, aliases, tags, merges, a duplicate key, and anything larger or deeper than the
-limits make the whole front matter invalid: none of it is used, and ``NoteText.problem`` says why. Every character is
-visited a bounded number of times.
+``parse`` is strict, for the notes that are written here. It reads the part of YAML that people write at the top of a
+note. Every value is text or a list of texts; a mapping below a key is preserved but not read. Anchors, aliases, tags,
+merges, a duplicate key, and anything larger or deeper than the limits make the whole front matter invalid: none of it
+is used, and ``NoteText.problem`` says why. Every character is visited a bounded number of times.
 
 A ``NoteText`` is a text cut into its parts. ``with_values`` changes only the lines of the given keys: comments, order,
 quoting, unknown keys, line endings and a byte order mark are preserved.
+
+``fields``, ``names`` and ``listed`` take what can be read of any file, in YAML or TOML: a key with a value, or with a
+list. Nothing is evaluated, and only the beginning of a file is read.
 """
 
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, NamedTuple, NoReturn
@@ -34,7 +37,7 @@ NewValue = str | bool | float | Sequence[str] | None
 
 _BOM: Final = "\ufeff"
 _MARK: Final = "---"
-_ENDS: Final = ("---", "...")
+_MARKS: Final = ("---", "+++")
 _LONGEST_KEY: Final = 100
 
 _COLON: Final = re.compile(r":(?=[ \t]|\Z)")
@@ -55,6 +58,21 @@ _PLAIN: Final = re.compile(r"[^\W_][^\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]*")
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}:\d{2}Z)?")
 _NOT_TEXT: Final = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
 _UNPRINTABLE: Final = re.compile(r"[\x7f-\x9f\u2028\u2029\ufeff]")
+
+START: Final = 8_192
+"""The most characters in which ``fields`` looks for front matter."""
+
+# In YAML an indented line belongs to another key, in TOML it does not.
+_LINES: Final = {
+    "---": r"([A-Za-z_-]{1,20})[ \t]*:(?:[ \t]+|\Z)(.*)",
+    "+++": r"[ \t]*[\"']?([A-Za-z_-]{1,20})[\"']?[ \t]*=[ \t]*([^#]*)",
+}
+_ITEM: Final = r"[ \t]*-[ \t]+(.*)"
+_TITLES: Final = ("title",)
+_LISTS: Final = ("aliases", "alias", "tags", "tag", "keywords")
+_QUOTED_OR_NOT: Final = r"\"([^\"]*)\"|'([^']*)'|([^\s,\"'\[\]][^,\]]*)"
+_MOST_NAMES: Final = 32
+_LONGEST_NAME: Final = 200
 
 
 class _Field(NamedTuple):
@@ -147,6 +165,19 @@ class NoteText:
         return self.body if self.body.startswith(("\n", "\r\n")) else self.newline + self.body
 
 
+def matter_end(lines: Sequence[str], marks: Collection[str] = _MARKS) -> int:
+    """Return how many of ``lines`` are front matter with the marks around it; zero if there is none."""
+    mark = lines[0].removeprefix(_BOM).rstrip()
+    ends = {mark, "..."}
+    if mark not in marks:
+        return 0
+    # Comparing three characters first is faster in a long text whose front matter never ends.
+    ended = (
+        number for number, line in enumerate(lines, 1) if number > 1 and line[:3] in ends and line.rstrip() in ends
+    )
+    return next(ended, 0)
+
+
 def parse(text: str) -> NoteText:
     """Cut a text into front matter and body. Never fails: what is wrong is the document's ``problem``."""
     bom = _BOM if text.startswith(_BOM) else ""
@@ -156,10 +187,10 @@ def parse(text: str) -> NoteText:
     lines = split_lines(rest[: MAX_SIZE + 1])
     if len(rest) > MAX_SIZE:
         lines.pop()  # it may be truncated
-    end = next((number for number, line in enumerate(lines) if number and line.rstrip() in _ENDS), None)
-    if end is None:
+    end = matter_end(lines, (_MARK,))
+    if not end:
         return NoteText(bom, (), rest, f"its front matter does not end within {MAX_SIZE:,} characters")
-    matter = tuple(lines[: end + 1])
+    matter = tuple(lines[:end])
     body = rest[sum(map(len, matter)) :]
     problem, fields = _scanned(matter)
     return NoteText(bom, matter, body, problem, fields)
@@ -536,3 +567,62 @@ def _is_plain(text: str) -> bool:
     if text[0].isdigit() and not _DATE.fullmatch(text):
         return False
     return not (_COLON.search(text) or _COMMENT.search(text))
+
+
+def fields(text: str) -> Mapping[str, Sequence[str]]:
+    """Return the values of each key in the front matter of ``text`` as they are written, by the key in lower case."""
+    start = text[:START].removeprefix(_BOM)
+    lines = start.split("\n") if start.startswith(_MARKS) else [""]
+    end = matter_end(lines)
+    found: dict[str, list[str]] = {}
+    for key, value in _entries(lines[1 : end - 1], lines[0].rstrip()) if end else ():
+        found.setdefault(key, []).append(value)
+    return found
+
+
+def _entries(lines: Sequence[str], mark: str) -> Iterator[tuple[str, str]]:
+    """Yield each key with its value; a list gives one pair for each item, or for each line of it."""
+    key, is_open = "", False
+    for line in lines:
+        # Keys after the name of a table belong to that table and not to the file.
+        if mark == "+++" and not is_open and line.lstrip().startswith("["):
+            return
+        if is_open:
+            value = line.strip()
+        elif match := re.match(_LINES[mark], line):
+            key, value = match[1].lower(), match[2].strip()
+        elif (item := re.match(_ITEM, line)) and key and mark == "---":
+            value = item[1].strip()
+        else:
+            continue
+        yield key, value
+        is_open = (is_open or value.startswith("[")) and "]" not in value
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Return the title, the aliases and the tags that the front matter of ``text`` names, each once."""
+    found: dict[str, None] = {}
+    values = fields(text)
+    for key in (*_TITLES, *_LISTS):
+        for value in values.get(key, ()):
+            for name in [value.strip("\"'")] if key in _TITLES else _listed(value):
+                plain = " ".join(name.split()).lstrip("#")[:_LONGEST_NAME]
+                if plain:
+                    found[plain] = None
+    return tuple(found)[:_MOST_NAMES]
+
+
+def listed(text: str, keys: Sequence[str]) -> list[str]:
+    """Return what the front matter of ``text`` lists under these keys, in their order."""
+    values = fields(text)
+    return [one for key in keys for value in values.get(key, ()) for one in _listed(value) if one]
+
+
+def speakers(text: str) -> frozenset[str]:
+    """Return the speakers that the front matter of ``text`` lists, in lower case."""
+    return frozenset(name.lower() for name in listed(text, ("speakers",)))
+
+
+def _listed(value: str) -> Iterator[str]:
+    for match in re.finditer(_QUOTED_OR_NOT, value):
+        yield match[1] or match[2] or (match[3] or "").strip()

@@ -3,7 +3,7 @@
 import pytest
 
 from promptuary.core.errors import FrontMatterError
-from promptuary.memory.files.front_matter import MAX_ENTRIES, MAX_SIZE, parse
+from promptuary.core.front_matter import MAX_ENTRIES, MAX_SIZE, parse
 from tests.linear import assert_linear, repeated
 
 
