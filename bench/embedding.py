@@ -110,10 +110,10 @@ def indexed(embedder: Any, texts: Sequence[str]) -> None:
     from promptuary.core.search import Chunk, Folder, IndexedFile, Stamp
     from promptuary.search.vectors.embed import embed_missing
     from promptuary.storage.index.index import DiskIndex
-    from promptuary.storage.sqlite.vectors import SqliteVectors
+    from promptuary.storage.vectors import Vectors
 
     with tempfile.TemporaryDirectory() as place:
-        store = SqliteVectors(Path(place) / "state.db")
+        store = Vectors(Path(place) / "state.db")
         index = DiskIndex(Path(place), "bench", store=store, embedder=embedder)
         with index.writing() as writer:
             assert writer is not None

@@ -17,10 +17,11 @@ from pathlib import Path
 from bench.report import Row, report
 from promptuary.core.blocks import Attachment, Detail
 from promptuary.core.messages import Item, Message
-from promptuary.core.ports.threads import ThreadChange, ThreadStore, TurnRecord
+from promptuary.core.ports.threads import ThreadChange, TurnRecord
 from promptuary.core.principals import LOCAL
 from promptuary.core.receipts import Receipt, ReceiptEntry
-from promptuary.storage.sqlite.state import SqliteState
+from promptuary.storage.state import StateDatabase
+from promptuary.storage.threads.store import ThreadStore
 
 TURNS = int(os.environ.get("BENCH_TURNS", "100000"))
 THREADS = 1_000
@@ -33,7 +34,7 @@ ROUNDS = 50
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "state.db"
-        with closing(SqliteState(path)) as state:
+        with closing(StateDatabase(path)) as state:
             began = time.perf_counter()
             _fill(state)
             made = time.perf_counter() - began
@@ -55,7 +56,7 @@ def main() -> None:
     )
 
 
-def _fill(state: SqliteState) -> None:
+def _fill(state: StateDatabase) -> None:
     store = state.threads(LOCAL)
     history: list[list[Item]] = [[] for _ in range(THREADS)]
     for first in range(0, TURNS, AT_ONCE):
@@ -86,7 +87,7 @@ def _change(number: int, history: list[Item]) -> ThreadChange:
     return change
 
 
-def _turn_cost(state: SqliteState) -> float:
+def _turn_cost(state: StateDatabase) -> float:
     store, history, taken = state.threads(LOCAL), list[Item](), []
     for number in range(TURNS, TURNS + 60):
         change = _change(number * THREADS, history)
@@ -126,7 +127,7 @@ def _asked(store: ThreadStore, path: Path) -> list[Row]:
 
 def _scan(path: Path, address: str) -> int:
     """Return how many turns have a source, from their receipts alone."""
-    with closing(SqliteState(path)) as state:
+    with closing(StateDatabase(path)) as state:
         store = state.threads(LOCAL)
         return sum(
             any(entry.source == address for entry in turn.receipt.entries)

@@ -24,7 +24,7 @@ from promptuary.core.search import SearchQuery
 from promptuary.models.minilm import MiniLM, available
 from promptuary.search.answer import answer
 from promptuary.storage.index.index import DiskIndex
-from promptuary.storage.sqlite.vectors import SqliteVectors
+from promptuary.storage.vectors import Vectors
 
 QUESTIONS = 200
 SIZES = (100_000, 400_000)
@@ -121,7 +121,7 @@ def _hybrid(texts: Sequence[str], folder: Path) -> dict[str, Callable[[str], obj
     import numpy as np
 
     model = MiniLM()
-    store = SqliteVectors(folder / "state.db")
+    store = Vectors(folder / "state.db")
     index = DiskIndex(folder / "ours", "bench", store=store, embedder=model)
     generator = np.random.default_rng(7)
     # Some hundred topics with much noise, so that near and far exist as among real texts.

@@ -15,7 +15,7 @@ from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.folders import IndexedFolders
 from promptuary.search.service import SearchBackend, SearchService
 from promptuary.storage.index.index import DiskIndex
-from promptuary.storage.sqlite.vectors import SqliteVectors
+from promptuary.storage.vectors import Vectors
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
 from promptuary.wiring.workspace import open_door
 from promptuary.workspace.disk.own.private_folder import private_folder
@@ -65,7 +65,7 @@ def search_with(
 ) -> Iterator[SearchService]:
     """Open the search of ``workspace`` with this embedder; the list of its folders lies beside the workspace."""
     sizes = sizes or Sizes(256, 32)
-    store = SqliteVectors(private_folder(workspace) / "state.db") if embedder else None
+    store = Vectors(private_folder(workspace) / "state.db") if embedder else None
     index = DiskIndex(private_folder(workspace, "index"), sizes.recipe, store=store, embedder=embedder)
     listed = IndexedFoldersFile(workspace, folder=workspace.parent / "folders")
     service = SearchService(

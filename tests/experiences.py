@@ -13,7 +13,7 @@ from promptuary.experiences.index import RECIPE, ExperienceIndex
 from promptuary.experiences.search import ExperienceSearch
 from promptuary.search.service import SearchBackend
 from promptuary.storage.index.index import DiskIndex
-from promptuary.storage.sqlite.state import SqliteState
+from promptuary.storage.state import StateDatabase
 from promptuary.tokens import Counter
 from tests.in_memory_index import InMemoryVectorStore
 
@@ -40,7 +40,7 @@ class Laboratory:
 
     def __post_init__(self) -> None:
         self.folder.mkdir(exist_ok=True)
-        self.state = SqliteState(self.folder / "state.db", clock=self.clock)
+        self.state = StateDatabase(self.folder / "state.db", clock=self.clock)
         self.opened: dict[Principal, Experiences] = {}
 
     def of(self, principal: Principal = LOCAL) -> Experiences:

@@ -4,19 +4,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from promptuary.core.messages import Item
-from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, ThreadStore
+from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange
 from promptuary.core.principals import LOCAL
-from promptuary.storage.in_memory import InMemoryState, InMemoryThreads
-from promptuary.storage.sqlite.state import SqliteState
-from promptuary.storage.sqlite.threads.threads import SqliteThreads
+from promptuary.storage.state import StateDatabase
+from promptuary.storage.threads.store import ThreadStore
 from promptuary.storage.values import now
 
 
-class FileStore(SqliteThreads):
-    """The threads in the file ``path``, which is closed with them."""
+class FileStore(ThreadStore):
+    """The threads in the file ``path``, or in memory; it is closed with them."""
 
-    def __init__(self, path: Path, *, timeout: float = 30.0, clock: Callable[[], str] = now) -> None:
-        self.database = SqliteState(path, timeout=timeout, clock=clock)
+    def __init__(self, path: Path | None, *, timeout: float = 30.0, clock: Callable[[], str] = now) -> None:
+        self.database = StateDatabase(path, timeout=timeout, clock=clock)
         vars(self).update(vars(self.database.threads(LOCAL)))
 
     def verify(self) -> None:
@@ -26,11 +25,11 @@ class FileStore(SqliteThreads):
         self.database.close()
 
 
-class MemoryStore(InMemoryThreads):
-    """Threads in dictionaries."""
+class MemoryStore(FileStore):
+    """Threads in memory."""
 
     def __init__(self, *, clock: Callable[[], str] = now) -> None:
-        super().__init__(InMemoryState(clock=clock), LOCAL)
+        super().__init__(None, clock=clock)
 
 
 def forged(thread: str, items: Sequence[Item]) -> ThreadChange:

@@ -57,12 +57,12 @@ def vectors(promptuary: Promptuary, chunks: Sequence[tuple[str, Chunk]]) -> Rank
     import numpy as np
 
     from promptuary.core.ports.models import vector_space_id
-    from promptuary.storage.sqlite.vectors import SqliteVectors
+    from promptuary.storage.vectors import Vectors
     from promptuary.wiring.search import embedder_for
 
     embedder = embedder_for(promptuary.settings)
     assert embedder is not None, 'the embeddings extra is not installed: pip install "promptuary[embeddings]"'
-    store = SqliteVectors(promptuary.path / ".promptuary" / "state.db")
+    store = Vectors(promptuary.path / ".promptuary" / "state.db")
     stored = store.get(vector_space_id(embedder), list({chunk.sha256 for _, chunk in chunks}))
     store.close()
     embedded = [(path, stored[chunk.sha256]) for path, chunk in chunks if chunk.sha256 in stored]

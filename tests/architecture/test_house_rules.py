@@ -35,13 +35,13 @@ REASONS = {
         "wiring.state_files.kept wiring.state_files.state wiring.threads"
     ),
     "a store is loaded when it is asked": (
-        "storage.in_memory storage.in_memory_sessions storage.sqlite.experiences.experiences "
-        "storage.sqlite.notes.forgetting storage.sqlite.notes.journal storage.sqlite.notes.writeback "
-        "storage.sqlite.sessions.sessions storage.sqlite.vectors workspace.state_file"
+        "storage.experiences storage.sessions.store storage.state "
+        "storage.forgetting storage.notes.journal storage.writeback "
+        "storage.vectors workspace.state_file"
     ),
     "a hook with notes and experiences needs no threads, no writeback and no import of notes": (
         "hooks.answers memory.doors.tools memory.transfer.transfer memory.writeback.extract "
-        "storage.sqlite.threads.history_cache storage.sqlite.threads.threads"
+        "storage.threads.history_cache storage.threads.store"
     ),
     "one model of many is chosen": (
         "models.chat.all_at_once models.chat.anthropic_chat models.chat.openai_chat "
@@ -141,6 +141,7 @@ NOT_FOR_EVERY_MESSAGE = (
     "promptuary.layers",
     "promptuary.references.completion",
     "promptuary.storage",
+    "promptuary.database",
     "promptuary.threads",
     "promptuary.workspace.git",
     "promptuary.workspace.listing.ignore",
@@ -198,7 +199,7 @@ def test_only_the_door_touches_files_programs_and_sockets() -> None:
     found = {
         one.place: names
         for one in modules()
-        if not one.place.startswith(("workspace/", "testing/", "storage/")) and one.place != "durable.py"
+        if not one.place.startswith(("workspace/", "testing/", "storage/", "database/")) and one.place != "durable.py"
         if (names := set(touching(one.tree)))
     }
 

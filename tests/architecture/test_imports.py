@@ -29,7 +29,7 @@ BY_STRING = {
         f"promptuary.references.kinds.{kind}"
         for kind in ("file", "folder", "git", "glob", "memory", "search", "symbol", "url")
     },
-    "promptuary.storage.sqlite.sql.queries": set(),  # finds the SQL of the package that asks
+    "promptuary.database.queries": set(),  # finds the SQL of the package that asks
     # These load packages of others.
     "promptuary.concurrency": set(),
     "promptuary.outline.syntax_tree": set(),

@@ -117,7 +117,7 @@ def test_a_layer_that_goes_behind_the_door_is_found_out(deed: str, project: Path
         ("workspace/planted.py", "a.md", True),
         ("workspace/disk/planted.py", ".promptuary/mine.txt", True),
         ("storage/planted.py", ".promptuary/mine.txt", True),
-        ("storage/sqlite/planted.py", "a.md", False),
+        ("database/planted.py", "a.md", False),
         ("durable.py", ".promptuary/mine.txt", True),
         ("durable.py", "a.md", False),
         ("layers/planted.py", ".promptuary/mine.txt", False),
@@ -194,7 +194,7 @@ def test_everything_that_the_commands_do_goes_through_the_door(
 
     assert watcher.found == []
     seen = {"workspace open", "workspace os.scandir", "workspace subprocess.Popen", "workspace socket.connect"}
-    assert set(watcher.passed) >= seen | {"storage sqlite3.connect"}
+    assert set(watcher.passed) >= seen | {"database sqlite3.connect"}
 
 
 def test_a_turn_with_a_layer_that_keeps_to_the_rules_goes_through_the_door(project: Path, watcher: door.Watch) -> None:
@@ -205,4 +205,4 @@ def test_a_turn_with_a_layer_that_keeps_to_the_rules_goes_through_the_door(proje
         opened.threads.history()
 
     assert watcher.found == []
-    assert watcher.passed["storage sqlite3.connect"] > 0
+    assert watcher.passed["database sqlite3.connect"] > 0

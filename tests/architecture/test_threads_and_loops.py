@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 
 from promptuary.core.messages import ToolCall
-from promptuary.core.ports.threads import StateDatabase
 from promptuary.core.principals import LOCAL
 from promptuary.engine import AsyncThreads, Promptuary
-from promptuary.storage.in_memory import InMemoryState
-from promptuary.storage.sqlite.state import SqliteState
+from promptuary.storage.state import StateDatabase
 from promptuary.testing.scripted import ScriptedStream
 from tests.architecture.source import modules
 from tests.conftest import Files
@@ -68,7 +66,7 @@ def test_a_thread_is_seen_however_it_is_started(source: str) -> None:
 
 
 def test_a_guarded_store_answers_a_thread_and_refuses_a_loop() -> None:
-    database: StateDatabase = off_loop(InMemoryState())
+    database: StateDatabase = off_loop(StateDatabase())
     store = database.threads(LOCAL)
 
     async def on_a_loop() -> object:
@@ -87,9 +85,9 @@ def test_no_thread_is_read_or_written_on_the_loop_of_a_caller(files: Files, monk
         with pytest.raises(RuntimeError, match="no running event loop"):
             asyncio.get_running_loop()
         opened.append(True)
-        return off_loop(SqliteState(*arguments, **options))
+        return off_loop(StateDatabase(*arguments, **options))
 
-    monkeypatch.setattr("promptuary.wiring.state_files.state.SqliteState", guarded)
+    monkeypatch.setattr("promptuary.wiring.state_files.state.StateDatabase", guarded)
     workspace = files({"a.md": "One.\n"})
 
     asyncio.run(everything_with_threads(workspace))

@@ -10,10 +10,8 @@ import pytest
 from promptuary.core.errors import DatabaseDamagedError
 from promptuary.core.experiences import used
 from promptuary.core.ports.experiences import ExperienceStore
-from promptuary.core.ports.threads import StateDatabase
 from promptuary.core.principals import LOCAL, Principal
-from promptuary.storage.in_memory import InMemoryState
-from promptuary.storage.sqlite.state import SqliteState
+from promptuary.storage.state import StateDatabase
 from tests.suites.experiences import ALL, DAY_TWO, FAILED, SOLVED, ExperienceStoreConformance
 
 
@@ -25,13 +23,13 @@ def told() -> list[Collection[str]]:
 class TestInMemoryExperiences(ExperienceStoreConformance):
     @pytest.fixture
     def store(self, told: list[Collection[str]]) -> ExperienceStore:
-        return InMemoryState().experiences(LOCAL, told.append)
+        return StateDatabase().experiences(LOCAL, told.append)
 
 
 class TestSqliteExperiences(ExperienceStoreConformance):
     @pytest.fixture
     def store(self, tmp_path: Path, told: list[Collection[str]]) -> Iterator[ExperienceStore]:
-        with closing(SqliteState(tmp_path / "state.db")) as state:
+        with closing(StateDatabase(tmp_path / "state.db")) as state:
             yield state.experiences(LOCAL, told.append)
 
 
@@ -40,7 +38,7 @@ OTHERS = [Principal("eve"), Principal(agent="other"), Principal(group="team"), P
 
 @pytest.fixture(params=["memory", "sqlite"])
 def state(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StateDatabase]:
-    made = InMemoryState() if request.param == "memory" else SqliteState(tmp_path / "state.db")
+    made = StateDatabase() if request.param == "memory" else StateDatabase(tmp_path / "state.db")
     with closing(made):
         yield made
 
@@ -75,14 +73,14 @@ def test_nobody_is_told_before_the_transaction_ends_nor_if_it_fails(state: State
 
 
 def test_what_was_learnt_survives_the_process(tmp_path: Path) -> None:
-    with closing(SqliteState(tmp_path / "state.db")) as state:
+    with closing(StateDatabase(tmp_path / "state.db")) as state:
         state.experiences(LOCAL).add(FAILED)
-    with closing(SqliteState(tmp_path / "state.db")) as state:
+    with closing(StateDatabase(tmp_path / "state.db")) as state:
         assert state.experiences(LOCAL).get(FAILED.id) == FAILED
 
 
 def test_an_experience_that_somebody_changed_in_the_file_is_damage(tmp_path: Path) -> None:
-    with closing(SqliteState(tmp_path / "state.db")) as state:
+    with closing(StateDatabase(tmp_path / "state.db")) as state:
         state.experiences(LOCAL).add(FAILED)
         state.database.write(lambda connection: connection.execute("UPDATE experience SET trust = 'person'"))
 
@@ -91,7 +89,7 @@ def test_an_experience_that_somebody_changed_in_the_file_is_damage(tmp_path: Pat
 
 
 def test_no_byte_of_what_was_removed_and_purged_is_left(tmp_path: Path) -> None:
-    with closing(SqliteState(tmp_path / "state.db")) as state:
+    with closing(StateDatabase(tmp_path / "state.db")) as state:
         store = state.experiences(LOCAL)
         store.add(replace(FAILED, intent="find the unicorn stable"))
         store.remove([FAILED.id])

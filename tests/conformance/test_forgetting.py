@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from promptuary.core.errors import DatabaseDamagedError
-from promptuary.core.ports.threads import StateDatabase, ThreadChange
+from promptuary.core.ports.threads import ThreadChange
 from promptuary.core.principals import LOCAL
 from promptuary.core.receipts import Receipt
-from promptuary.storage.in_memory import InMemoryState
-from promptuary.storage.sqlite.state import SqliteState
+from promptuary.storage.state import StateDatabase
 from tests.suites.forgetting import (
     BODY,
     DIGEST,
@@ -30,20 +29,20 @@ from tests.suites.forgetting import (
 class TestInMemoryForgetting(ForgettingConformance):
     @pytest.fixture
     def database(self) -> StateDatabase:
-        return InMemoryState()
+        return StateDatabase()
 
 
 class TestSqliteForgetting(ForgettingConformance):
     @pytest.fixture
     def database(self, tmp_path: Path) -> Iterator[StateDatabase]:
-        with closing(SqliteState(tmp_path / "state.db")) as state:
+        with closing(StateDatabase(tmp_path / "state.db")) as state:
             yield state
             state.verify()
 
 
 def test_no_byte_of_what_was_said_is_left_in_the_file(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
-    with closing(SqliteState(path)) as state:
+    with closing(StateDatabase(path)) as state:
         said_everywhere(state, LOCAL)
         # A text of the turn before it ended, which nobody uses any more.
         turn = replace(turn_with("z", number=3), receipt=Receipt("t-3", "t", 100, 10, 5, warnings=[BODY]))
@@ -57,7 +56,7 @@ def test_no_byte_of_what_was_said_is_left_in_the_file(tmp_path: Path) -> None:
 
 
 def test_another_process_forgets_what_this_one_has_read(tmp_path: Path) -> None:
-    with closing(SqliteState(tmp_path / "state.db")) as one, closing(SqliteState(tmp_path / "state.db")) as other:
+    with closing(StateDatabase(tmp_path / "state.db")) as one, closing(StateDatabase(tmp_path / "state.db")) as other:
         said_everywhere(one, LOCAL)
         before = one.threads(LOCAL).history("t")
         other.forgetting(LOCAL).redact_places(NOTE, TEXTS)
@@ -70,7 +69,7 @@ def test_another_process_forgets_what_this_one_has_read(tmp_path: Path) -> None:
 
 
 def test_damage_to_what_is_left_is_noticed(tmp_path: Path) -> None:
-    with closing(SqliteState(tmp_path / "state.db")) as state:
+    with closing(StateDatabase(tmp_path / "state.db")) as state:
         state.threads(LOCAL).apply(ThreadChange("t", turn=turn_with(DIGEST)))
         state.forgetting(LOCAL).redact_note(NOTE)
         spoiled = "UPDATE content SET body = CAST(replace(body, 'Stays', 'Stayed') AS BLOB) WHERE packed > 1"
@@ -81,7 +80,7 @@ def test_damage_to_what_is_left_is_noticed(tmp_path: Path) -> None:
 
 
 def test_only_the_texts_that_name_a_note_are_read(tmp_path: Path) -> None:
-    with closing(SqliteState(tmp_path / "state.db")) as state:
+    with closing(StateDatabase(tmp_path / "state.db")) as state:
         for number in range(1, 40):
             other = replace(turn_with(f"text {number}", number=number), receipt=Receipt(f"t-{number}", "t", 9, 1, 5))
             state.threads(LOCAL).apply(ThreadChange("t", turn=other))

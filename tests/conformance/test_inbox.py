@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.ports.inbox import InboxStore
-from promptuary.storage.sqlite.threads.inbox import SqliteInbox
+from promptuary.storage.inbox import InboxStore
 from tests.platforms.in_memory_inbox import InMemoryInbox
 from tests.suites.inbox import BODY, InboxConformance
 
@@ -21,17 +20,17 @@ class TestInMemoryInbox(InboxConformance):
 class TestSqliteInbox(InboxConformance):
     @pytest.fixture
     def inbox(self, tmp_path: Path) -> Iterator[InboxStore]:
-        with closing(SqliteInbox(tmp_path / "inbox.db")) as store:
+        with closing(InboxStore(tmp_path / "inbox.db")) as store:
             yield store
 
 
 def test_the_words_of_an_answered_message_are_not_kept(tmp_path: Path) -> None:
-    with closing(SqliteInbox(tmp_path / "inbox.db")) as store:
+    with closing(InboxStore(tmp_path / "inbox.db")) as store:
         number = store.receive("bot", "7", "1", {**BODY, "text": "confidential"})
         assert number is not None
         store.begin(number)
         store.ready(number, "confidential, too")
         store.answered(number)
-    with closing(SqliteInbox(tmp_path / "inbox.db")) as store:
+    with closing(InboxStore(tmp_path / "inbox.db")) as store:
         assert store.receive("bot", "7", "1", BODY) is None
         assert store.unanswered("bot") == []

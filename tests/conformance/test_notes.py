@@ -9,7 +9,7 @@ import pytest
 from promptuary.core.ports.notes import NoteFiles, NoteJournal
 from promptuary.storage.in_memory_notes import InMemoryNoteFiles, InMemoryNoteJournal
 from promptuary.storage.notes.files import DiskNoteFiles
-from promptuary.storage.sqlite.state import SqliteState
+from promptuary.storage.state import StateDatabase
 from tests.suites.notes import (
     ADA,
     NoteFilesConformance,
@@ -42,7 +42,7 @@ class TestInMemoryNoteJournal(NoteJournalConformance):
 class TestSqliteNoteJournal(NoteJournalConformance):
     @pytest.fixture
     def journal(self, tmp_path: Path) -> Iterator[NoteJournal]:
-        with closing(SqliteState(tmp_path / "state.db")) as state:
+        with closing(StateDatabase(tmp_path / "state.db")) as state:
             yield state.notes("agents/default")
 
 
@@ -51,7 +51,7 @@ def journal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[NoteJour
     if request.param == "memory":
         yield InMemoryNoteJournal()
         return
-    with closing(SqliteState(tmp_path / "state.db")) as state:
+    with closing(StateDatabase(tmp_path / "state.db")) as state:
         yield state.notes("agents/default")
 
 

@@ -13,7 +13,7 @@ pytest.importorskip("turbovec")
 
 from promptuary.core.ports.index import SearchIndex, VectorStore
 from promptuary.storage.index.index import DiskIndex
-from promptuary.storage.sqlite.vectors import SqliteVectors
+from promptuary.storage.vectors import Vectors
 from tests.in_memory_index import InMemoryIndex, InMemoryVectorStore
 from tests.suites.index import EMBEDDER, SearchIndexConformance
 from tests.suites.vectors import VectorStoreConformance
@@ -50,5 +50,5 @@ class TestInMemoryVectors(VectorStoreConformance):
 class TestSqliteVectors(VectorStoreConformance):
     @pytest.fixture
     def vectors(self, tmp_path: Path) -> Iterator[VectorStore]:
-        with closing(SqliteVectors(tmp_path / "state.db")) as store:
+        with closing(Vectors(tmp_path / "state.db")) as store:
             yield store

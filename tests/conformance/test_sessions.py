@@ -13,7 +13,7 @@ from promptuary.core.ports.sessions import SessionStore
 from promptuary.core.principals import LOCAL
 from promptuary.core.sessions import Pins
 from promptuary.storage.in_memory_sessions import InMemorySessions
-from promptuary.storage.sqlite.state import SqliteState
+from promptuary.storage.state import StateDatabase
 from tests.suites.sessions import ONE, PINS, SessionStoreConformance
 
 
@@ -26,7 +26,7 @@ class TestInMemorySessions(SessionStoreConformance):
 class TestSqliteSessions(SessionStoreConformance):
     @pytest.fixture
     def sessions(self, tmp_path: Path) -> Iterator[SessionStore]:
-        with closing(SqliteState(tmp_path / "state.db")) as state:
+        with closing(StateDatabase(tmp_path / "state.db")) as state:
             yield state.sessions(LOCAL)
 
 
@@ -35,7 +35,7 @@ OTHERS = [Principal("eve"), Principal(agent="other"), Principal(group="team"), P
 
 @pytest.mark.parametrize("other", OTHERS)
 def test_the_sessions_of_one_owner_are_nobody_elses(tmp_path: Path, other: Principal) -> None:
-    with closing(SqliteState(tmp_path / "state.db")) as state:
+    with closing(StateDatabase(tmp_path / "state.db")) as state:
         state.sessions(LOCAL).add(ONE, PINS)
         others = state.sessions(other)
 
@@ -50,9 +50,9 @@ def test_the_sessions_of_one_owner_are_nobody_elses(tmp_path: Path, other: Princ
 
 
 def test_a_session_survives_the_process(tmp_path: Path) -> None:
-    with closing(SqliteState(tmp_path / "state.db")) as state:
+    with closing(StateDatabase(tmp_path / "state.db")) as state:
         state.sessions(LOCAL).add(ONE, PINS)
-    with closing(SqliteState(tmp_path / "state.db")) as state:
+    with closing(StateDatabase(tmp_path / "state.db")) as state:
         assert (state.sessions(LOCAL).get(ONE.name), state.sessions(LOCAL).pins(ONE.name)) == (ONE, PINS)
 
 
@@ -67,7 +67,7 @@ def test_a_session_survives_the_process(tmp_path: Path) -> None:
     ],
 )
 def test_a_session_that_somebody_changed_in_the_file_is_damage(tmp_path: Path, forged: str) -> None:
-    with closing(SqliteState(tmp_path / "state.db")) as state:
+    with closing(StateDatabase(tmp_path / "state.db")) as state:
         state.sessions(LOCAL).add(ONE, PINS)
         state.database.write(lambda connection: connection.execute(forged))
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from promptuary.core.messages import Replacement
-from promptuary.core.ports.threads import StateDatabase, ThreadChange, ThreadStore
+from promptuary.core.ports.threads import ThreadChange
 from promptuary.core.principals import LOCAL
-from promptuary.storage.in_memory import InMemoryState
-from promptuary.storage.sqlite.state import SqliteState
+from promptuary.storage.state import StateDatabase
+from promptuary.storage.threads.store import ThreadStore
 from tests.suites.ledger import LedgerConformance
 from tests.suites.threads import ThreadStoreConformance, said, turned
 
@@ -24,13 +24,13 @@ class _Suite(ThreadStoreConformance, LedgerConformance):
 class TestInMemoryState(_Suite):
     @pytest.fixture
     def database(self) -> StateDatabase:
-        return InMemoryState()
+        return StateDatabase()
 
 
 class TestSqliteState(_Suite):
     @pytest.fixture
     def database(self, tmp_path: Path) -> Iterator[StateDatabase]:
-        with closing(SqliteState(tmp_path / "state.db")) as state:
+        with closing(StateDatabase(tmp_path / "state.db")) as state:
             yield state
 
 

@@ -11,7 +11,7 @@ from promptuary.core.errors import DatabaseDamagedError
 from promptuary.core.ports.writeback import NoteQueue, ProposalStore
 from promptuary.core.principals import LOCAL, Principal
 from promptuary.storage.in_memory_writeback import InMemoryProposals, InMemoryQueue
-from promptuary.storage.sqlite.state import SqliteState
+from promptuary.storage.state import StateDatabase
 from tests.suites.writeback import FIRST, ONE, NoteQueueConformance, ProposalStoreConformance
 
 
@@ -24,7 +24,7 @@ class TestInMemoryQueue(NoteQueueConformance):
 class TestSqliteQueue(NoteQueueConformance):
     @pytest.fixture
     def queue(self, tmp_path: Path) -> Iterator[NoteQueue]:
-        with closing(SqliteState(tmp_path / "state.db")) as state:
+        with closing(StateDatabase(tmp_path / "state.db")) as state:
             yield state.writeback_queue(LOCAL)
 
 
@@ -37,7 +37,7 @@ class TestInMemoryProposals(ProposalStoreConformance):
 class TestSqliteProposals(ProposalStoreConformance):
     @pytest.fixture
     def proposals(self, tmp_path: Path) -> Iterator[ProposalStore]:
-        with closing(SqliteState(tmp_path / "state.db")) as state:
+        with closing(StateDatabase(tmp_path / "state.db")) as state:
             yield state.proposals(LOCAL)
 
 
@@ -46,7 +46,7 @@ OTHERS = [Principal("eve"), Principal(agent="other"), Principal(group="team"), P
 
 @pytest.mark.parametrize("other", OTHERS)
 def test_what_waits_for_one_owner_is_nobody_elses(tmp_path: Path, other: Principal) -> None:
-    with closing(SqliteState(tmp_path / "state.db")) as state:
+    with closing(StateDatabase(tmp_path / "state.db")) as state:
         state.writeback_queue(LOCAL).add(ONE)
         state.proposals(LOCAL).add(FIRST)
         queue, proposals = state.writeback_queue(other), state.proposals(other)
@@ -61,16 +61,16 @@ def test_what_waits_for_one_owner_is_nobody_elses(tmp_path: Path, other: Princip
 
 
 def test_what_waits_survives_the_process(tmp_path: Path) -> None:
-    with closing(SqliteState(tmp_path / "state.db")) as state:
+    with closing(StateDatabase(tmp_path / "state.db")) as state:
         state.writeback_queue(LOCAL).add(ONE)
         state.proposals(LOCAL).add(FIRST)
-    with closing(SqliteState(tmp_path / "state.db")) as state:
+    with closing(StateDatabase(tmp_path / "state.db")) as state:
         assert list(state.writeback_queue(LOCAL).waiting()) == [ONE]
         assert list(state.proposals(LOCAL).all()) == [FIRST]
 
 
 def test_a_proposal_that_somebody_changed_in_the_file_is_damage(tmp_path: Path) -> None:
-    with closing(SqliteState(tmp_path / "state.db")) as state:
+    with closing(StateDatabase(tmp_path / "state.db")) as state:
         state.proposals(LOCAL).add(FIRST)
         raised = "UPDATE proposal SET body = replace(body, '\"external\"', '\"person\"')"
         state.database.write(lambda connection: connection.execute(raised))
@@ -80,7 +80,7 @@ def test_a_proposal_that_somebody_changed_in_the_file_is_damage(tmp_path: Path) 
 
 
 def test_of_a_rejected_proposal_no_text_is_kept(tmp_path: Path) -> None:
-    with closing(SqliteState(tmp_path / "state.db")) as state:
+    with closing(StateDatabase(tmp_path / "state.db")) as state:
         state.proposals(LOCAL).add(FIRST)
         state.proposals(LOCAL).remove(FIRST.id, rejected=True)
         state.database.purge()

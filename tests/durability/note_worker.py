@@ -46,8 +46,8 @@ _context.set_forkserver_preload(
         *(f"promptuary.{name}" for name in ("search.chunks.chunker", "models.minilm", "storage.index.index")),
         *(f"promptuary.wiring.{name}" for name in ("state", "search", "vectors", "binding")),
         *(f"promptuary.wiring.memory.{name}" for name in ("notes", "forgetting")),
-        *("promptuary.storage.sqlite.notes.journal", "promptuary.storage.sqlite.notes.forgetting", "tantivy"),
-        *("promptuary.storage.sqlite.state", "promptuary.storage.in_memory"),
+        *("promptuary.storage.notes.journal", "promptuary.storage.forgetting", "tantivy"),
+        "promptuary.storage.state",
     ]
 )
 

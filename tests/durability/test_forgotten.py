@@ -19,10 +19,10 @@ from promptuary.memory.recall.service import NoteSearch
 from promptuary.memory.recall.visible import NoteKey
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.service import SearchBackend
+from promptuary.storage.contents import unpack
 from promptuary.storage.index.index import DiskIndex
-from promptuary.storage.sqlite.state import SqliteState
-from promptuary.storage.sqlite.texts import unpack
-from promptuary.storage.sqlite.vectors import SqliteVectors
+from promptuary.storage.state import StateDatabase
+from promptuary.storage.vectors import Vectors
 from promptuary.testing.word_embedder import WordEmbedder
 from tests.notes import COUNTER, NOW, Shelf, note
 
@@ -98,7 +98,7 @@ def test_a_step_that_was_not_done_can_be_done_again(tmp_path: Path, step: int) -
 def forget(folder: Path, search: NoteSearch, steps: int = 5) -> None:
     """Forget the note as far as ``steps`` say."""
     key, texts = NoteKey("project", "spare-key"), (KEY.header.title, KEY.header.summary, KEY.body)
-    with closing(SqliteState(state_of(folder))) as state, closing(SqliteVectors(state_of(folder))) as vectors:
+    with closing(StateDatabase(state_of(folder))) as state, closing(Vectors(state_of(folder))) as vectors:
         forgetting = state.forgetting(LOCAL)
         todo = [
             lambda: vectors.remove(search.hashes(key)),
@@ -113,7 +113,7 @@ def forget(folder: Path, search: NoteSearch, steps: int = 5) -> None:
 
 
 def recorded(folder: Path, one: Note) -> None:
-    with closing(SqliteState(state_of(folder))) as state:
+    with closing(StateDatabase(state_of(folder))) as state:
         change = NoteChange(one.header.id, "create", NOW, "local", one.header.rev, one.header.path, text=f"{one}")
         state.notes(SPACE).record([(change, one.header, NoteStamp(1, 2, 3, 4))])
 
@@ -137,7 +137,7 @@ def opened(folder: Path, shelf: Shelf, principal: Principal) -> Iterator[tuple[P
 def index_at(folder: Path, shelf: Shelf, principal: Principal) -> NoteIndex:
     where = folder / ".promptuary" / f"notes-of-{principal.user}"
     where.mkdir(exist_ok=True)
-    vectors, embedder = SqliteVectors(state_of(folder)), WordEmbedder()
+    vectors, embedder = Vectors(state_of(folder)), WordEmbedder()
     backend = SearchBackend(DiskIndex(where, RECIPE, store=vectors, embedder=embedder), vectors, embedder)
     return NoteIndex(backend, shelf.visible(), COUNTER, Sizes())
 

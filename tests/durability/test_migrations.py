@@ -12,9 +12,9 @@ import pytest
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.messages import Replacement
 from promptuary.core.ports.threads import ThreadChange
-from promptuary.storage.sqlite.database import Database
-from promptuary.storage.sqlite.sql import migrate
-from promptuary.storage.sqlite.sql.queries import named, statements
+from promptuary.database import migrate
+from promptuary.database.queries import named, statements
+from promptuary.database.sqlite import SqliteDatabase
 from tests.stores import FileStore
 from tests.suites.threads import said
 
@@ -23,11 +23,11 @@ SECOND = "ALTER TABLE a ADD COLUMN y;\nUPDATE a SET y = x;\n"
 BROKEN = "INSERT INTO a VALUES (2, 2);\nINSERT INTO missing VALUES (1);\n"
 
 
-def opened(path: Path, *steps: str) -> Database:
-    return Database(path, steps, timeout=10)
+def opened(path: Path, *steps: str) -> SqliteDatabase:
+    return SqliteDatabase(path, steps, timeout=10)
 
 
-def rows(database: Database) -> list[tuple[object, ...]]:
+def rows(database: SqliteDatabase) -> list[tuple[object, ...]]:
     return database.read(lambda connection: connection.execute("SELECT * FROM a").fetchall())
 
 
@@ -87,8 +87,8 @@ def test_many_may_take_the_steps_at_once(tmp_path: Path) -> None:
 
 def test_many_processes_may_take_them_at_once(tmp_path: Path) -> None:
     program = (
-        "import sys, pathlib; from promptuary.storage.sqlite.state import SqliteState\n"
-        "sys.stdin.read(); SqliteState(pathlib.Path(sys.argv[1])).close()"
+        "import sys, pathlib; from promptuary.storage.state import StateDatabase\n"
+        "sys.stdin.read(); StateDatabase(pathlib.Path(sys.argv[1])).close()"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "state.db")]
     running = [subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)]

@@ -12,7 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from promptuary.core.errors import ConflictError
 from promptuary.core.messages import Item, Replacement, ToolCall
-from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, ThreadStore, TurnRecord
+from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, TurnRecord
+from promptuary.storage.threads.store import ThreadStore
 from tests.conftest import TORTURE
 from tests.stores import FileStore, MemoryStore, thread_state
 from tests.suites.threads import turned

@@ -16,10 +16,11 @@ from pathlib import Path
 
 from promptuary.core.errors import ConflictError
 from promptuary.core.messages import Item, Replacement
-from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, ThreadStore, TurnRecord, TurnStatus
+from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, TurnRecord, TurnStatus
 from promptuary.core.principals import LOCAL
 from promptuary.core.receipts import Receipt
-from promptuary.storage.sqlite.state import SqliteState
+from promptuary.storage.state import StateDatabase
+from promptuary.storage.threads.store import ThreadStore
 
 EVERY = 5
 """After so many turns what is older is compacted, the last summary too."""
@@ -98,5 +99,5 @@ def shared(store: ThreadStore, thread: str, count: int) -> None:
 
 
 if __name__ == "__main__":
-    with closing(SqliteState(Path(sys.argv[1]))) as state:
+    with closing(StateDatabase(Path(sys.argv[1]))) as state:
         {"own": own, "shared": shared}[sys.argv[2]](state.threads(LOCAL), sys.argv[3], int(sys.argv[4]))

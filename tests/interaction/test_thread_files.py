@@ -13,7 +13,7 @@ from promptuary.core.messages import Item, Replacement
 from promptuary.core.ports.threads import ThreadChange
 from promptuary.core.principals import LOCAL
 from promptuary.memory.writeback.snapshot import held_foreign_text, snapshot
-from promptuary.storage.sqlite.state import SqliteState
+from promptuary.storage.state import StateDatabase
 from promptuary.threads.exchange import changes, from_text
 from tests.interaction.conftest import Run
 
@@ -70,7 +70,7 @@ def test_what_a_model_wrote_to_a_terminal_is_spelled_out_in_files_and_comes_back
 def test_a_thread_that_was_compacted_comes_back_with_what_was_compacted(tmp_path: Path) -> None:
     with Promptuary.open(tmp_path) as p:
         p.threads.finish(p.threads.prepare("Hello", thread="t"), "Hi.")
-    state = SqliteState(tmp_path / ".promptuary" / "state.db")
+    state = StateDatabase(tmp_path / ".promptuary" / "state.db")
     store = state.threads(LOCAL)
     one, two = (item.id for item in store.history("t"))
     tool = Item("tool", "tool", "long", tool_call_id="c", is_error=True, turn="x")

@@ -24,7 +24,7 @@ from promptuary.gateways.port import Inbound
 from promptuary.integrations.conversation import Conversation
 from promptuary.mcp.tools import CALLS, ToolRequest
 from promptuary.models.chat.scripted_replies import ScriptedReplies
-from promptuary.storage.sqlite.state import SqliteState
+from promptuary.storage.state import StateDatabase
 from tests.interaction.conftest import Run
 
 ODD: Final = (
@@ -186,7 +186,7 @@ def test_neither_chat_nor_mcp_nor_gateway_makes_such_a_thread(tmp_path: Path) ->
 
 def test_a_thread_that_an_earlier_version_made_is_read_used_renamed_and_removed(run: Run, tmp_path: Path) -> None:
     run("expand", "-t", "main", "Hello")
-    with closing(SqliteState(tmp_path / ".promptuary" / "state.db")) as state:
+    with closing(StateDatabase(tmp_path / ".promptuary" / "state.db")) as state:
         for number, name in enumerate(ODD):
             state.threads(LOCAL).apply(ThreadChange(name, items=[Item(f"i{number}", "user", "Once said")]))
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from promptuary.core.layers import Json
-from promptuary.core.ports.inbox import MOST_CHATS, EditOutcome, InboxStore, Received, SentPart
+from promptuary.core.ports.inbox import MOST_CHATS, EditOutcome, Received, SentPart
+from promptuary.storage.inbox import InboxStore
 
 
 def _now() -> str:

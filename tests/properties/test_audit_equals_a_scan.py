@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from promptuary.blocking import Promptuary
 from promptuary.core.messages import Item
-from promptuary.core.ports.threads import ThreadStore, TurnRecord
+from promptuary.core.ports.threads import TurnRecord
 from promptuary.core.principals import LOCAL
-from promptuary.storage.sqlite.state import SqliteState
+from promptuary.storage.state import StateDatabase
+from promptuary.storage.threads.store import ThreadStore
 from tests.conftest import TORTURE
 
 FILES: Final = ("a.py", "b.md", "docs/c.txt")
@@ -154,13 +155,13 @@ def test_audit_agrees_with_a_scan_of_the_ledger_also_after_the_index_was_made_an
         folder = Path(place)
         carry_out(folder, done)
         path = folder / ".promptuary" / "state.db"
-        with closing(SqliteState(path)) as state:
+        with closing(StateDatabase(path)) as state:
             store = state.threads(LOCAL)
             expected, totals = scan(store), [store.totals(name) for name in THREADS]
             assert indexed(store) == expected
             assert any(row[3] == "direct" for row in expected)
         lose_the_index(path)
-        with closing(SqliteState(path)) as state:
+        with closing(StateDatabase(path)) as state:
             store = state.threads(LOCAL)
             assert [store.totals(name) for name in THREADS] == totals
             assert indexed(store) == expected
@@ -169,7 +170,7 @@ def test_audit_agrees_with_a_scan_of_the_ledger_also_after_the_index_was_made_an
 def test_the_generated_histories_reach_summaries(tmp_path: Path) -> None:
     """The control: what the property is about happens in such threads."""
     carry_out(tmp_path, [Step("main", frozenset({"a.py"}), tracked=False, ending="finish", edited="a.py")] * 12)
-    with closing(SqliteState(tmp_path / ".promptuary" / "state.db")) as state:
+    with closing(StateDatabase(tmp_path / ".promptuary" / "state.db")) as state:
         found = indexed(state.threads(LOCAL))
         assert found == scan(state.threads(LOCAL))
 
@@ -181,13 +182,13 @@ def test_an_index_that_is_being_made_is_completed_by_whoever_asks_next(tmp_path:
         tmp_path, [Step(name, frozenset({"a.py"}), tracked=True, ending="finish", edited=None) for name in THREADS]
     )
     path = tmp_path / ".promptuary" / "state.db"
-    with closing(SqliteState(path)) as state:
+    with closing(StateDatabase(path)) as state:
         expected = indexed(state.threads(LOCAL))
     lose_the_index(path)
     with Promptuary.open(tmp_path, exact=True, embedder="none", window=WINDOW) as promptuary:
         promptuary.threads.finish(promptuary.threads.prepare("One more"), "Yes.")  # before anybody asked
         rows = promptuary.threads.audit("a.py").rows
-    with closing(SqliteState(path)) as state:
+    with closing(StateDatabase(path)) as state:
         found = indexed(state.threads(LOCAL))
         assert found == scan(state.threads(LOCAL))
 

@@ -35,9 +35,10 @@ from promptuary.core.experiences import TYPES
 from promptuary.core.layers import Scope
 from promptuary.core.messages import Message, ToolCall
 from promptuary.core.notes import KINDS, STATUSES, NoteHeader
-from promptuary.core.ports.threads import PRIVATE_SCOPES, StateDatabase, StateKey, ThreadStore
+from promptuary.core.ports.threads import PRIVATE_SCOPES, StateKey
 from promptuary.core.principals import LOCAL
-from promptuary.storage.sqlite.state import SqliteState
+from promptuary.storage.state import StateDatabase
+from promptuary.storage.threads.store import ThreadStore
 from promptuary.testing.scripted import ScriptedModel, ScriptedStream, Spoken
 from tests.conftest import TORTURE
 
@@ -472,7 +473,7 @@ def test_no_principal_sees_a_thread_turn_item_state_receipt_or_count_of_another(
     with TemporaryDirectory() as place:
         folder = Path(place)
         carry_out(folder, done)
-        with closing(SqliteState(folder / ".promptuary" / "state.db")) as state:
+        with closing(StateDatabase(folder / ".promptuary" / "state.db")) as state:
             every = [
                 one.id for principal in PRINCIPALS for name in THREADS for one in state.threads(principal).history(name)
             ]

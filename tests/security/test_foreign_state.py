@@ -16,7 +16,7 @@ from promptuary import Promptuary as AsyncPromptuary
 from promptuary.blocking import Promptuary
 from promptuary.cli.main import main
 from promptuary.core.errors import ConflictError, ForeignStateError, StateReplacedError
-from promptuary.storage.sqlite.state import SqliteState
+from promptuary.storage.state import StateDatabase
 from promptuary.workspace.git.repository import Repository
 from tests.conftest import Files, git
 
@@ -180,7 +180,7 @@ def test_a_database_that_names_no_owner_is_not_used_before_it_is_adopted(tmp_pat
 def test_a_database_that_was_never_used_is_taken(tmp_path: Path) -> None:
     """A process was killed after it made the database and before it bound it."""
     (tmp_path / ".promptuary").mkdir()
-    SqliteState(tmp_path / ".promptuary" / "state.db").close()
+    StateDatabase(tmp_path / ".promptuary" / "state.db").close()
 
     with_thread(tmp_path)
     assert "hello" in history(tmp_path)

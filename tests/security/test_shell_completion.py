@@ -25,7 +25,7 @@ from promptuary.core.ports.threads import ThreadChange
 from promptuary.core.principals import LOCAL
 from promptuary.core.references import format_reference
 from promptuary.references.completion.menu import spell_value
-from promptuary.storage.sqlite.state import SqliteState
+from promptuary.storage.state import StateDatabase
 from tests.conftest import Figure, git
 
 SHELLS: Final = ("bash", "zsh", "fish")
@@ -268,7 +268,7 @@ def _add_threads(workspace: Path, names: list[str]) -> None:
     """Add threads as a version did that took every name."""
     with Promptuary.open(workspace) as p:
         p.threads.finish(p.threads.prepare("Hello"), "Hi.")
-    with closing(SqliteState(workspace / ".promptuary" / "state.db")) as state:
+    with closing(StateDatabase(workspace / ".promptuary" / "state.db")) as state:
         store = state.threads(LOCAL)
         for name in names:
             store.apply(ThreadChange(name, items=[Item(f"item-{name[:8]}", "user", "Hello")]))

@@ -17,10 +17,12 @@ from promptuary.core.blocks import Attachment, Detail
 from promptuary.core.messages import Item, Message, Replacement, ToolCall
 from promptuary.core.notes import NoteDraft, Place
 from promptuary.core.ports.forgetting import Forgetting
-from promptuary.core.ports.threads import LayerState, StateDatabase, StateKey, ThreadChange, ThreadStore, TurnRecord
+from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, TurnRecord
 from promptuary.core.ports.writeback import Proposal, QueuedTurn
 from promptuary.core.principals import LOCAL, Principal
 from promptuary.core.receipts import HookRun, Receipt, ReceiptEntry
+from promptuary.storage.state import StateDatabase
+from promptuary.storage.threads.store import ThreadStore
 
 EVE: Final = Principal("eve")
 NOTE: Final = "memory:4f1c00aa11bb"

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from promptuary.core.ports.inbox import InboxStore
+from promptuary.storage.inbox import InboxStore
 
 BODY = {"text": "Hello ä \ud800", "user": "42", "attachments": [{"name": "a.pdf"}]}
 

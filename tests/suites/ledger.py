@@ -10,9 +10,11 @@ from dataclasses import replace
 from promptuary.core.blocks import Attachment, Detail
 from promptuary.core.ledger import Origin, Pruned, SourceUse, Way
 from promptuary.core.messages import Item, Message, Replacement
-from promptuary.core.ports.threads import LayerState, StateDatabase, StateKey, ThreadChange, ThreadStore, TurnRecord
+from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, TurnRecord
 from promptuary.core.principals import Principal
 from promptuary.core.receipts import EntryStatus, Receipt, ReceiptEntry
+from promptuary.storage.state import StateDatabase
+from promptuary.storage.threads.store import ThreadStore
 
 
 def entry(source: str, status: EntryStatus = "in", *, layer: str = "references", revision: str = "r1") -> ReceiptEntry:

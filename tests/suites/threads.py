@@ -25,15 +25,15 @@ from promptuary.core.layers import Json
 from promptuary.core.messages import Item, ItemKind, Message, Replacement, ToolCall
 from promptuary.core.ports.threads import (
     LayerState,
-    StateDatabase,
     StateKey,
     ThreadChange,
-    ThreadStore,
     Totals,
     TurnRecord,
 )
 from promptuary.core.principals import LOCAL, Principal
 from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry
+from promptuary.storage.state import StateDatabase
+from promptuary.storage.threads.store import ThreadStore
 
 STRANGE: Final = ("", "\x00", "a\x00b", "\ud800", "\ud83d\ude00", "😀", "é", "e\u0301", "\u2028\r\n", "';--", "\ufeff")
 """Texts that stores have lost: empty, NUL, lone and paired surrogates, composed and combining characters."""

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from promptuary import concurrency
-from promptuary.storage.sqlite.threads.inbox import SqliteInbox
+from promptuary.storage.inbox import InboxStore
 from promptuary.workspace.user_folders import made, state_folder
 
 if TYPE_CHECKING:
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from promptuary.core.layers import Json
-    from promptuary.core.ports.inbox import EditOutcome, InboxStore, Received
+    from promptuary.core.ports.inbox import EditOutcome, Received
+    from promptuary.storage.inbox import InboxStore
 
 Result = TypeVar("Result")
 
@@ -40,7 +41,7 @@ class AsyncInbox:
     def _opened(cls) -> AsyncInbox:
         folder = made(state_folder() / "gateways")
         # Chats without a workspace share one that belongs to the person and stays empty.
-        return cls(SqliteInbox(folder / "inbox.db"), made(folder / "no_workspace"))
+        return cls(InboxStore(folder / "inbox.db"), made(folder / "no_workspace"))
 
     async def receive(self, gateway: str, chat: str, message: str, body: Mapping[str, Json]) -> int | None:
         """Store a message, and return its number; ``None`` if it was received before."""

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from promptuary.core.errors import ConflictError, PromptuaryError, ThreadBusyError
 from promptuary.core.layers import Json
 from promptuary.core.ports.threads import LayerState, TurnRecord
+from promptuary.core.principals import Principal
 
 
 def now() -> str:
@@ -85,6 +86,12 @@ def turn_id_conflict(turn: TurnRecord) -> ConflictError:
 def other_owner_error(note: str) -> PromptuaryError:
     """Return the error for recording a note as somebody else's."""
     return PromptuaryError(f"Note {note!r} belongs to somebody else; give this one a unique id.")
+
+
+def answering_key(principal: Principal, thread: str) -> str:
+    """Return the name of the lock of a thread in which a model answers."""
+    owner = principal.owner
+    return f"{owner.kind}\0{owner.name}\0{owner.agent}\0{thread}"
 
 
 def busy(thread: str) -> ThreadBusyError:

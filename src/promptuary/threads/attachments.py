@@ -11,13 +11,14 @@ from promptuary.core.blocks import Source, Trust
 from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.layers import Json
-from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, ThreadStore
+from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange
 from promptuary.core.references import WRITING_KINDS, Reference
 from promptuary.core.texts.languages import language_of
 from promptuary.core.threads import AttachmentList
 from promptuary.layers.tracked.layer import TrackedFiles
 from promptuary.references.locate import rooted_spelling
 from promptuary.references.scan import scan
+from promptuary.storage.threads.store import ThreadStore
 from promptuary.threads.options import Waiting
 from promptuary.workspace.workspace import Workspace
 

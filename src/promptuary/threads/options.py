@@ -13,10 +13,10 @@ from promptuary.core.expansion import Expansion
 from promptuary.core.layers import Layer
 from promptuary.core.messages import Item, WireImage
 from promptuary.core.ports.models import ChatModel
-from promptuary.core.ports.threads import ThreadStore
 from promptuary.core.principals import Principal
 from promptuary.core.references import Span
 from promptuary.core.threads import FinishedTurn
+from promptuary.storage.threads.store import ThreadStore
 
 if TYPE_CHECKING:
     from promptuary.core.sessions import Sight

@@ -12,7 +12,8 @@ from promptuary.core.blocks import Attachment, Detail
 from promptuary.core.expansion import Expansion, Spend
 from promptuary.core.layers import Json
 from promptuary.core.messages import Item, Message, Prompt, ToolCall
-from promptuary.core.ports.threads import LayerState, StateKey, ThreadStore, TurnRecord
+from promptuary.core.ports.threads import LayerState, StateKey, TurnRecord
+from promptuary.storage.threads.store import ThreadStore
 from promptuary.threads.prepared import Turn
 
 _LAYER: Final = "pending"

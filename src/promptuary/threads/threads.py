@@ -12,7 +12,7 @@ from promptuary.core.errors import ConflictError, PromptuaryError
 from promptuary.core.ledger import Audit, AuditRow, Pruned
 from promptuary.core.messages import Answer, Item
 from promptuary.core.ports.models import ChatModel
-from promptuary.core.ports.threads import StateDatabase, ThreadInfo, Totals, TurnRecord
+from promptuary.core.ports.threads import ThreadInfo, Totals, TurnRecord
 from promptuary.core.receipts import Receipt
 from promptuary.core.references import Pasted
 from promptuary.core.runs import UNRECORDED, AnyModel, Confirm, OnEvent, RunResult, Tool
@@ -29,6 +29,7 @@ from promptuary.core.threads import (
 )
 from promptuary.layers.runner import HookLog, dispose
 from promptuary.layers.tracked.layer import TrackedFiles
+from promptuary.storage.state import StateDatabase
 from promptuary.threads import exchange
 from promptuary.threads.attachments import Attachments, queued_again, waiting
 from promptuary.threads.options import ThreadOptions, Waiting

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from promptuary.core.layers import Layer
     from promptuary.core.messages import Message
     from promptuary.core.ports.models import ChatModel
-    from promptuary.core.ports.threads import StateDatabase
     from promptuary.core.references import Pasted
     from promptuary.core.runs import Tool
     from promptuary.core.search import SearchQuery, SearchResult
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from promptuary.models.named.store import ModelStore
     from promptuary.search.service import SearchService
     from promptuary.sessions.sessions import Sessions
+    from promptuary.storage.state import StateDatabase
     from promptuary.threads.options import Learner
     from promptuary.threads.prepared import Turn
     from promptuary.threads.threads import Threads
@@ -200,11 +200,12 @@ class Core:
                 return state
             if self._state is not None and self._state.is_current():
                 return self._state
-            from promptuary.wiring.state_files.state import open_state, state_in_memory  # noqa: PLC0415  (seldom needed)
+            from promptuary.storage.state import StateDatabase  # noqa: PLC0415  (seldom needed)
+            from promptuary.wiring.state_files.state import open_state  # noqa: PLC0415
             from promptuary.workspace.state_file import has_state  # noqa: PLC0415
 
             if not create and not has_state(self._workspace):
-                return state_in_memory()
+                return StateDatabase()
             if self._state is not None:
                 self.notes.append("the database of the workspace was removed or replaced; a new one is used")
                 self._close_state()

@@ -4,11 +4,11 @@ from collections.abc import Collection
 from hashlib import sha256
 
 from promptuary.config.settings import Settings
-from promptuary.core.ports.threads import StateDatabase
 from promptuary.core.principals import Owner, Principal
 from promptuary.experiences.experiences import Experiences
 from promptuary.experiences.index import RECIPE, ExperienceIndex
 from promptuary.experiences.search import ExperienceSearch
+from promptuary.storage.state import StateDatabase
 from promptuary.storage.values import now
 from promptuary.tokens import Counter
 from promptuary.wiring.search import records_backend

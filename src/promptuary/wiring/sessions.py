@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 
 from promptuary.core.errors import UnknownExperienceError
-from promptuary.core.ports.threads import StateDatabase
 from promptuary.core.principals import Principal
 from promptuary.experiences.experiences import Experiences
 from promptuary.memory.memory import Memory
 from promptuary.sessions.sessions import Knowledge, Sessions
+from promptuary.storage.state import StateDatabase
 from promptuary.wiring.memory.notes import now
 from promptuary.workspace.workspace import Workspace
 

@@ -18,7 +18,6 @@ from promptuary.core.ids import new_id
 from promptuary.core.layers import Layer, check
 from promptuary.core.messages import Item, Message
 from promptuary.core.ports.models import ChatModel
-from promptuary.core.ports.threads import StateDatabase, ThreadStore
 from promptuary.core.principals import Principal
 from promptuary.core.receipts import Receipt
 from promptuary.core.search import Search
@@ -33,7 +32,8 @@ from promptuary.memory.writeback.runner import foreign_turns
 from promptuary.memory.writeback.snapshot import held_foreign_text
 from promptuary.plugins import installed_layers
 from promptuary.references.kinds.image import images_again
-from promptuary.storage.in_memory import InMemoryState
+from promptuary.storage.state import StateDatabase
+from promptuary.storage.threads.store import ThreadStore
 from promptuary.storage.values import now
 from promptuary.threads.options import ExpandRequest, Learner, SightOf, ThreadOptions
 from promptuary.threads.prepared import Turn, asked_item
@@ -128,7 +128,7 @@ def _tracking(
 
 def _rehearsal(options: ThreadOptions) -> ThreadOptions:
     """Return ``options`` with a store in memory."""
-    scratch = InMemoryState()
+    scratch = StateDatabase()
     return replace(
         options,
         store=scratch.threads(options.principal),

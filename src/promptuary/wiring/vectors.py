@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from promptuary.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from promptuary.storage.sqlite.vectors import SqliteVectors
+    from promptuary.storage.vectors import Vectors
 
 
 class StoredVectors:
@@ -19,7 +19,7 @@ class StoredVectors:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._opening = threading.Lock()
-        self._opened: SqliteVectors | None = None
+        self._opened: Vectors | None = None
 
     def get(self, embedder: str, hashes: Sequence[str]) -> Mapping[str, bytes]:
         """Return the vectors of those hashes that have one."""
@@ -43,15 +43,15 @@ class StoredVectors:
             if self._opened is not None:
                 self._opened.close()
 
-    def _store(self) -> "SqliteVectors":
-        from promptuary.storage.sqlite.vectors import SqliteVectors  # noqa: PLC0415  (not for a search by words)
+    def _store(self) -> "Vectors":
+        from promptuary.storage.vectors import Vectors  # noqa: PLC0415  (not for a search by words)
         from promptuary.wiring.state_files.binding import check_binding  # noqa: PLC0415
         from promptuary.workspace.state_file import state_file  # noqa: PLC0415
 
         with self._opening:
             if self._opened is None:
                 file = state_file(self._workspace)
-                opened = SqliteVectors(file.path)
+                opened = Vectors(file.path)
                 check_binding(opened.database, file)
                 self._opened = opened
             return self._opened

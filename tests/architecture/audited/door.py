@@ -1,9 +1,9 @@
 """Watches by an audit hook who opens what: the one door to a workspace, held by behaviour.
 
 For a path below a watched folder the innermost frame of the package must be in ``workspace/``, or, for what is below
-``.promptuary/``, in ``storage/`` or ``durable``. Programs are started and connections are made from ``workspace/``
-alone; but the client libraries of chat platforms make their own (``CLIENTS``). The interpreter raises no event for
-``stat``, and none for what compiled extensions do.
+``.promptuary/``, in ``storage/``, ``database/`` or ``durable``. Programs are started and connections are made from
+``workspace/`` alone; but the client libraries of chat platforms make their own (``CLIENTS``). The interpreter raises no
+event for ``stat``, and none for what compiled extensions do.
 
 A hook cannot be removed, so there is one, which does nothing while nobody watches. Programs that a test starts watch
 themselves (``sitecustomize`` beside this module) and append what they find to a file. As light as it can be, since
@@ -103,6 +103,8 @@ class Watch:
             self._judge(event, repr(arguments[0] if arguments else "")[:200])
             return
         for path in arguments[: PATHS[event]]:
+            if event == "sqlite3.connect" and path == ":memory:":
+                continue  # no file
             place, relative = _place(path)
             if root := self._root_of(place):
                 private = ".promptuary" in place[len(root) :].split("/")
@@ -116,7 +118,9 @@ class Watch:
         if module is None or (relative and (module == "durable.py" or module.startswith("storage/notes/"))):
             # A name in an open folder, which the event does not tell: what matters is who opened that one.
             return
-        if module.startswith("workspace/") or (private and (module.startswith("storage/") or module == "durable.py")):
+        if module.startswith("workspace/") or (
+            private and (module.startswith(("storage/", "database/")) or module == "durable.py")
+        ):
             room = module.partition("/")[0]
             self.passed[f"{room} {event}"] = self.passed.get(f"{room} {event}", 0) + 1
             return

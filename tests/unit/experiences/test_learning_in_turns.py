@@ -11,7 +11,7 @@ from promptuary.blocking import Promptuary
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.messages import Message
 from promptuary.core.principals import Principal
-from promptuary.storage.sqlite.experiences.experiences import SqliteExperiences
+from promptuary.storage.experiences import SqliteExperiences
 
 PROBLEM = "ModuleNotFoundError: No module named 'numpy'"
 

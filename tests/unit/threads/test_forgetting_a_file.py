@@ -9,7 +9,7 @@ import pytest
 from promptuary import Principal
 from promptuary.blocking import Promptuary
 from promptuary.core.errors import PromptuaryError, SourceError
-from promptuary.storage.sqlite.texts import unpack
+from promptuary.storage.contents import unpack
 from promptuary.testing.loopback import Loopback, answer, redirect
 from tests.conftest import Files
 

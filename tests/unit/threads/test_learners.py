@@ -8,11 +8,12 @@ import pytest
 
 from promptuary.context.assemble import Room
 from promptuary.context.history import CompactionPolicy
-from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, ThreadStore
+from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange
 from promptuary.core.principals import LOCAL
 from promptuary.core.receipts import Receipt
 from promptuary.core.threads import FinishedTurn
-from promptuary.storage.sqlite.state import SqliteState
+from promptuary.storage.state import StateDatabase
+from promptuary.storage.threads.store import ThreadStore
 from promptuary.threads.options import Learner, ThreadOptions
 from promptuary.threads.turn import Thread
 from promptuary.tokens import Counter
@@ -47,11 +48,11 @@ class Pupil:
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> SqliteState:
-    return SqliteState(tmp_path / "state.db")
+def database(tmp_path: Path) -> StateDatabase:
+    return StateDatabase(tmp_path / "state.db")
 
 
-def finished(database: SqliteState, *learners: Learner) -> Receipt:
+def finished(database: StateDatabase, *learners: Learner) -> Receipt:
     common = ThreadOptions(
         LOCAL,
         database.threads(LOCAL),
@@ -74,7 +75,7 @@ def finished(database: SqliteState, *learners: Learner) -> Receipt:
     return asyncio.run(one_turn())
 
 
-def test_all_learn_from_the_messages_of_a_turn(database: SqliteState) -> None:
+def test_all_learn_from_the_messages_of_a_turn(database: StateDatabase) -> None:
     store = database.threads(LOCAL)
     pupils = [Pupil(store, "one"), Pupil(store, "two")]
     receipt = finished(database, *pupils)
@@ -84,7 +85,7 @@ def test_all_learn_from_the_messages_of_a_turn(database: SqliteState) -> None:
     assert not receipt.failures
 
 
-def test_one_who_fails_loses_neither_the_turn_nor_what_the_others_learn(database: SqliteState) -> None:
+def test_one_who_fails_loses_neither_the_turn_nor_what_the_others_learn(database: StateDatabase) -> None:
     store = database.threads(LOCAL)
     first, failing, last = Pupil(store, "one"), Pupil(store, "two", fails=True), Pupil(store, "three")
     receipt = finished(database, first, failing, last)

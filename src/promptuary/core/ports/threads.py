@@ -1,30 +1,17 @@
-"""What threads need from a store, and how several stores share one database.
-
-A ``StateDatabase`` is one database; its stores are views of it, each for one kind of data and one principal. A
-``ThreadStore`` belongs to its principal: whatever it returns belongs to that principal's owner, and whatever it writes
-is written as theirs. No method takes an owner, so none can return another owner's.
-"""
+"""What threads store: turns, changes, the states of layers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from promptuary.core.messages import SPEAKERS, Item, Message, Replacement
 
 # Types only: many commands open the database for other purposes than threads.
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from contextlib import AbstractContextManager
 
     from promptuary.core.layers import Json
-    from promptuary.core.ledger import Pruned, SourceUse, ThreadSize
-    from promptuary.core.ports.experiences import ExperienceStore, OnChange
-    from promptuary.core.ports.forgetting import Forgetting
-    from promptuary.core.ports.notes import NoteJournal
-    from promptuary.core.ports.sessions import SessionStore
-    from promptuary.core.ports.writeback import NoteQueue, ProposalStore
-    from promptuary.core.principals import Principal
     from promptuary.core.receipts import Receipt
 
 TurnStatus = Literal["prepared", "continued", "finished", "failed", "abandoned", "undone"]
@@ -160,158 +147,3 @@ class ThreadChange:
         for item in (*self.items, *(one.item for one in self.replacements)):
             if item.role not in SPEAKERS:
                 raise ValueError(f"an item of a history is of a user, an assistant or a tool, not of {item.role!r}")
-
-
-class ThreadStore(Protocol):
-    """The threads of one principal: histories, turns with their prompts, the states of layers.
-
-    Every method may be called from any thread of the process; several processes may use one database at once. Text
-    comes back as it was given, whatever characters it has; sequences come back as tuples.
-    """
-
-    def apply(self, change: ThreadChange) -> None:
-        """Write ``change`` as a whole or not at all, and return when it is persistent. Creates the thread if needed.
-
-        Raises ``ConflictError``, and changes nothing, if the number of a new turn is taken, if the turn to be continued
-        is not a prepared one of the thread, if an item with that id exists, if an item to be pinned is not in the
-        thread, or if an item to be replaced or removed is pinned or is not in its history.
-        """
-        ...
-
-    def history(self, thread: str) -> Sequence[Item]:
-        """Return the history as it is now, in order, with summaries in the place of what they replaced."""
-        ...
-
-    def items(self, ids: Sequence[str]) -> Sequence[Item]:
-        """Return these items, compacted ones too, in the order of ``ids``; unknown ids are skipped."""
-        ...
-
-    def said(self, thread: str) -> Sequence[Item]:
-        """Return every item of a thread, compacted ones too, in the order in which they were added."""
-        ...
-
-    def turn(self, thread: str, number: int | None = None) -> TurnRecord | None:
-        """Return the turn with this number, or the last turn if no number is given."""
-        ...
-
-    def last_number(self, thread: str) -> int:
-        """Return the highest number that a turn has or had; 0 if there was none."""
-        ...
-
-    def turns(self, thread: str) -> Sequence[TurnRecord]:
-        """Return the turns of a thread in the order of their numbers."""
-        ...
-
-    def threads(self) -> Sequence[ThreadInfo]:
-        """Return every thread of the owner, the most recently used first."""
-        ...
-
-    def uses(
-        self, sources: Sequence[str], *, finished_only: bool = False, limit: int = USES_AT_ONCE
-    ) -> Sequence[SourceUse]:
-        """Return the turns of all threads whose prompts had one of these sources, the newest first.
-
-        ``sources`` are addresses as receipts have them. A turn is returned once for each way in which it had a source.
-        Its history counts as it was when the turn was added.
-        """
-        ...
-
-    def sources(self, thread: str, number: int) -> Sequence[SourceUse]:
-        """Return every source in the prompt of a turn, and how it got there; empty if there is no turn."""
-        ...
-
-    def addresses(self, limit: int = USES_AT_ONCE) -> Sequence[str]:
-        """Return the addresses of sources that were in any prompt, ordered by their first use, the latest first."""
-        ...
-
-    def sizes(self) -> Sequence[ThreadSize]:
-        """Return the size of each thread, the largest first."""
-        ...
-
-    def prune(self, before: str, *, thread: str | None = None, dry_run: bool = False) -> Pruned:
-        """Remove the turns older than ``before``, of one thread or of all; return what was removed, or would be.
-
-        ``before`` is a time in UTC without a zone (``2026-01-31T15:00:00``). A thread that was used since keeps its
-        history and the numbers of its turns; messages that had left the history are removed with the turns. Any other
-        thread is removed as a whole. When this returns, the removed data is erased from the files, free pages included.
-        """
-        ...
-
-    def rename(self, thread: str, name: str) -> None:
-        """Rename a thread with everything that belongs to it: history, turns, the states of layers.
-
-        Raises ``ConflictError``, and changes nothing, if there is no such thread, or if the new name is taken.
-        """
-        ...
-
-    def totals(self, thread: str) -> Totals:
-        """Return the figures of a thread; zeros if it does not exist."""
-        ...
-
-    def states(self, keys: Sequence[StateKey]) -> Sequence[LayerState | None]:
-        """Return the state under each key, in the order of ``keys``, all read at the same moment."""
-        ...
-
-
-class StateDatabase(Protocol):
-    """One database that several stores share."""
-
-    @property
-    def persistent(self) -> bool:
-        """Whether what is written outlives the process."""
-        ...
-
-    def threads(self, principal: Principal) -> ThreadStore:
-        """Return the threads of ``principal``."""
-        ...
-
-    def notes(self, space: str) -> NoteJournal:
-        """Return the journal of the notes in the folder ``space`` of one agent, such as ``agents/reviewer``."""
-        ...
-
-    def writeback_queue(self, principal: Principal) -> NoteQueue:
-        """Return the turns of ``principal`` that wait for writeback."""
-        ...
-
-    def proposals(self, principal: Principal) -> ProposalStore:
-        """Return the proposals that wait for ``principal``."""
-        ...
-
-    def experiences(self, principal: Principal, on_change: OnChange = ...) -> ExperienceStore:
-        """Return the experiences of ``principal``; ``on_change`` is called after they were changed by this store."""
-        ...
-
-    def forgetting(self, principal: Principal) -> Forgetting:
-        """Return what removes notes and sources from this database on behalf of ``principal``."""
-        ...
-
-    def has_session(self, principal: Principal, thread: str) -> bool:
-        """Return whether a thread of ``principal`` has a session. Every turn asks, so it is one lookup."""
-        ...
-
-    def sessions(self, principal: Principal) -> SessionStore:
-        """Return the sessions of ``principal``."""
-        ...
-
-    def answering(self, principal: Principal, thread: str) -> AbstractContextManager[None]:
-        """Lock a thread of ``principal`` while a model answers in it: one holder at a time, over all processes.
-
-        Raises ``ThreadBusyError`` at once if somebody else holds it. The lock is released when the process ends.
-        """
-        ...
-
-    def transaction(self) -> AbstractContextManager[None]:
-        """Run a transaction over all stores of this database, for writes by the current thread of the process.
-
-        It becomes persistent when the block ends; an exception discards all of it. Readers in other threads and
-        processes see the state before it. Blocks do not nest.
-        """
-        ...
-
-    def is_current(self) -> bool:
-        """Return whether the database can still be used: it was not removed or replaced since it was opened."""
-        ...
-
-    def close(self) -> None:
-        """Close the files."""
-        ...

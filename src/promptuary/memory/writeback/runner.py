@@ -21,7 +21,7 @@ from promptuary.core.messages import Item, Message
 from promptuary.core.notes import Note, NoteDraft, new_note_id
 from promptuary.core.ports.json_answers import Schema, complete_json
 from promptuary.core.ports.models import ChatModel, JsonChatModel
-from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, ThreadStore
+from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange
 from promptuary.core.ports.writeback import NoteQueue, Proposal, QueuedTurn
 from promptuary.core.receipts import Receipt
 from promptuary.core.text import one_line
@@ -54,6 +54,7 @@ from promptuary.memory.writeback.snapshot import (
     to_text,
     wrote_a_note,
 )
+from promptuary.storage.threads.store import ThreadStore
 
 logger = logging.getLogger(__name__)
 

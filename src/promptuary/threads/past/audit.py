@@ -14,8 +14,8 @@ from typing import Final
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.ledger import Audit, AuditRow, Origin, SourceUse
-from promptuary.core.ports.threads import ThreadStore
 from promptuary.core.threads import UNKNOWN_DRIFT
+from promptuary.storage.threads.store import ThreadStore
 from promptuary.threads.past.sources_now import SourcesNow
 from promptuary.workspace.disk.current_folder import CurrentFolder
 

@@ -7,8 +7,9 @@ from promptuary.core.blocks import path_of
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.ledger import Origin
 from promptuary.core.messages import Item
-from promptuary.core.ports.threads import ThreadInfo, ThreadStore, TurnRecord
+from promptuary.core.ports.threads import ThreadInfo, TurnRecord
 from promptuary.core.threads import Drift, DriftKind, Replay
+from promptuary.storage.threads.store import ThreadStore
 from promptuary.threads.past.sources_now import SourcesNow
 
 _LARGEST: Final = 2**63 - 1

@@ -13,10 +13,11 @@ from promptuary.core.ledger import history_before
 from promptuary.core.messages import Item, Message
 from promptuary.core.ports.chat import ToolSpec
 from promptuary.core.ports.models import ChatModel
-from promptuary.core.ports.threads import LayerState, ThreadChange, ThreadStore, TurnRecord
+from promptuary.core.ports.threads import LayerState, ThreadChange, TurnRecord
 from promptuary.core.references import Pasted
 from promptuary.core.threads import Replay, Rerun
 from promptuary.layers.runner import state_key
+from promptuary.storage.threads.store import ThreadStore
 from promptuary.threads.attachments import documents_key, queue_key
 from promptuary.threads.options import ThreadOptions
 from promptuary.threads.prepared import Turn

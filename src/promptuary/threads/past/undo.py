@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.layers import Json
-from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, ThreadStore, TurnRecord
+from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, TurnRecord
 from promptuary.core.threads import UndoneTurn
+from promptuary.storage.threads.store import ThreadStore
 from promptuary.threads import before_turn
 from promptuary.threads.attachments import documents_key, queue_key
 from promptuary.threads.options import ThreadOptions

@@ -8,12 +8,11 @@ from dataclasses import replace
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ledger import ThreadSize
 from promptuary.core.notes import Examination, Finding
-from promptuary.core.ports.threads import StateDatabase
 from promptuary.core.principals import Principal
 from promptuary.memory import doctor
 from promptuary.memory.forget import Oblivion
 from promptuary.memory.memory import Memory
-from promptuary.storage.sqlite.state import SqliteState
+from promptuary.storage.state import StateDatabase
 
 
 def examined(
@@ -39,7 +38,7 @@ def _sizes(state: StateDatabase, principal: Principal) -> Sequence[ThreadSize]:
 
 
 def _of_database(state: StateDatabase) -> Iterator[Finding]:
-    if isinstance(state, SqliteState):
+    if isinstance(state, StateDatabase):
         try:
             state.verify()
         except PromptuaryError as error:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 from promptuary import durable
 from promptuary.core.errors import NoteFileError, PromptuaryError, UnknownNoteError
 from promptuary.core.notes import ForgetReport, Place
-from promptuary.core.ports.threads import StateDatabase
 from promptuary.memory.forget import Oblivion, finish, forget
 from promptuary.memory.memory import Memory
 from promptuary.storage.redaction import holds, passages
+from promptuary.storage.state import StateDatabase
 from promptuary.storage.values import to_text
 from promptuary.wiring.answering.being_typed import drop_lines, lines
 from promptuary.wiring.memory.notes import MemoryPlace, index_name

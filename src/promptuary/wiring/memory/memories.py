@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from promptuary.core.layers import Layer
     from promptuary.core.messages import Message
     from promptuary.core.notes import Examination, ForeignForm, ForgetReport, ImportReport, Note, NoteHeader
-    from promptuary.core.ports.threads import StateDatabase
     from promptuary.core.ports.writeback import Proposal, ProposalFields, QueuedTurn
     from promptuary.core.principals import Principal
     from promptuary.core.sessions import Sight
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from promptuary.memory.writeback.proposals import Proposals
     from promptuary.memory.writeback.runner import Writeback
     from promptuary.sessions.memory import PinnedMemory
+    from promptuary.storage.state import StateDatabase
     from promptuary.threads.prepared import Turn
     from promptuary.tokens import Counter
     from promptuary.wiring.memory.notes import MemoryPlace

@@ -10,7 +10,6 @@ from typing import Final
 
 from promptuary.config.settings import Settings
 from promptuary.core.notes import NoteScope, folder_name
-from promptuary.core.ports.threads import StateDatabase
 from promptuary.core.principals import Principal
 from promptuary.memory.memory import Memory
 from promptuary.memory.notebook.by_hand import Tracked
@@ -23,7 +22,7 @@ from promptuary.memory.recall.visible import VisibleNotes
 from promptuary.memory.roots import OpenRoot, Roots
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.storage.notes.files import DiskNoteFiles
-from promptuary.storage.sqlite.state import SqliteState
+from promptuary.storage.state import StateDatabase
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
 from promptuary.wiring.search import notes_backend
 from promptuary.workspace.disk.own.closed_folders import FOLDER
@@ -83,7 +82,7 @@ def open_memory(
 ) -> Memory:
     """Return the memory at ``place``. ``state`` returns the database of the workspace, creating it if needed."""
     principal = place.principal
-    opened: list[SqliteState] = []
+    opened: list[StateDatabase] = []
     of_person = notes_folder() / place.space
 
     def changed(scope: NoteScope, notes: Collection[str]) -> None:
@@ -131,9 +130,9 @@ def open_memory(
     return memory
 
 
-def _persons_state(path: Path) -> SqliteState:
+def _persons_state(path: Path) -> StateDatabase:
     """Return the database of the person's own notes. Notes that are there before it may be anybody's."""
-    state = SqliteState(path)
+    state = StateDatabase(path)
     if state.database.binding is None:
         state.database.bind(_PERSONS, notes_beside(path) if state.database.is_unused else ())
     return state

@@ -1,10 +1,10 @@
 """Opens the memory of a session: its pinned notes. Imported only if a thread has a session."""
 
 from promptuary.config.settings import Settings
-from promptuary.core.ports.threads import StateDatabase
 from promptuary.core.sessions import Sight
 from promptuary.memory.memory import Memory
 from promptuary.sessions.memory import PinnedMemory
+from promptuary.storage.state import StateDatabase
 from promptuary.wiring.memory.notes import MemoryPlace, open_search
 from promptuary.workspace.workspace import Workspace
 

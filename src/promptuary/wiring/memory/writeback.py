@@ -8,7 +8,6 @@ from promptuary.context.replies import said_items
 from promptuary.core.layers import Layer
 from promptuary.core.messages import Message
 from promptuary.core.ports.models import ChatModel
-from promptuary.core.ports.threads import StateDatabase, ThreadStore
 from promptuary.core.principals import Principal
 from promptuary.experiences.learning.learner import ExperienceLearner
 from promptuary.experiences.learning.told import PURPOSE, SCHEMA, question, told
@@ -23,6 +22,8 @@ from promptuary.memory.writeback.prompts import Prompts
 from promptuary.memory.writeback.proposals import NoteWriter, Proposals
 from promptuary.memory.writeback.runner import TurnReader, Writeback, answered, foreign_turns
 from promptuary.memory.writeback.snapshot import OwnFile, TurnSnapshot, snapshot
+from promptuary.storage.state import StateDatabase
+from promptuary.storage.threads.store import ThreadStore
 from promptuary.threads.prepared import Turn, asked_item
 from promptuary.tokens import Counter
 from promptuary.wiring.answering.models import chat_model

@@ -13,8 +13,8 @@ from promptuary.config.settings import user_file
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ledger import KeptFile, KeptReport
 from promptuary.core.text import one_line
-from promptuary.storage.sqlite.database import copy_database, same_database
-from promptuary.storage.sqlite.state import SqliteState
+from promptuary.database.sqlite import copy_database, same_database
+from promptuary.storage.state import StateDatabase
 from promptuary.storage.values import now
 from promptuary.workspace.disk.own import known_workspaces
 from promptuary.workspace.disk.own.archive import NAME, unpack, write_archive
@@ -149,7 +149,7 @@ class _Gathering:
         copy_database(path, target)
         if binding is not None:
             # Otherwise a restore would turn somebody else's words into the person's own.
-            state = SqliteState(target)
+            state = StateDatabase(target)
             bound = state.database.binding
             state.close()
             if bound != binding:
@@ -193,7 +193,7 @@ def _workspace_steps(folder: Path, root: Path) -> Iterator[_Step]:
     def put_state(source: Path) -> None:
         target = private_folder(root) / STATE
         copy_database(source, target)
-        state = SqliteState(target)
+        state = StateDatabase(target)
         state.database.bind(proof(root))
         state.close()
 

@@ -6,7 +6,7 @@ Separate from ``state``, which imports everything about threads: a search needs 
 from typing import Final
 
 from promptuary.core.errors import ForeignStateError
-from promptuary.storage.sqlite.database import BoundDatabase
+from promptuary.storage.binding import BoundDatabase
 from promptuary.workspace.disk.own.moved import is_signed
 from promptuary.workspace.disk.own.notes_folders import notes_beside
 from promptuary.workspace.state_file import StateFile

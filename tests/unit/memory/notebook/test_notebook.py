@@ -19,7 +19,7 @@ from promptuary.memory.notebook.notebook import Notebook
 from promptuary.memory.notebook.pages import MemoryPages
 from promptuary.storage.in_memory_notes import InMemoryNoteFiles, InMemoryNoteJournal
 from promptuary.storage.notes.files import DiskNoteFiles
-from promptuary.storage.sqlite.state import SqliteState
+from promptuary.storage.state import StateDatabase
 
 ADA, BEN = Principal("ada"), Principal("ben")
 SPACE = "agents/default"
@@ -63,7 +63,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
         return
     base = tmp_path / "memory"
     base.mkdir()
-    state = SqliteState(tmp_path / "state.db")
+    state = StateDatabase(tmp_path / "state.db")
 
     def edit(path: str, text: str) -> None:
         file = base / SPACE / path
@@ -173,7 +173,7 @@ def test_what_an_editor_saved_is_recorded_before_it_is_changed(place: Place) -> 
 
 def test_a_database_that_is_full_does_not_have_us_say_that_nothing_was_written(tmp_path: Path) -> None:
     (tmp_path / "memory").mkdir()
-    with closing(SqliteState(tmp_path / "state.db")) as state:
+    with closing(StateDatabase(tmp_path / "state.db")) as state:
         place = Place(DiskNoteFiles(tmp_path / "memory", SPACE), state.notes(SPACE), lambda *_: None)
         note, chance = written(place.of()), random.Random(1)
         other = " ".join(f"word{chance.random():.6f}" for _ in range(4_000))  # which cannot be packed

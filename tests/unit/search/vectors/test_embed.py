@@ -17,7 +17,7 @@ from promptuary.search.service import SearchService
 from promptuary.search.vectors import embed
 from promptuary.storage.index.catalog.catalog import Catalog
 from promptuary.storage.index.vectors.index import TurboVectors
-from promptuary.storage.sqlite.vectors import SqliteVectors
+from promptuary.storage.vectors import Vectors
 from tests.conftest import Files
 from tests.embedders import HashedWords, search_with
 from tests.indexes import index_of
@@ -267,7 +267,7 @@ def test_who_makes_everything_anew_is_rid_of_vectors_that_nothing_needs(files: F
         service.index([])
         service.embed()
         store = service._opened().store
-        assert isinstance(store, SqliteVectors)
+        assert isinstance(store, Vectors)
         before = store.count(vector_space_id(embedder))
         service.index([], rebuild=True)
         service.embed(lambda _: False)
@@ -438,8 +438,8 @@ def test_an_embedder_that_fails_in_the_middle_keeps_what_it_made(many: Path) -> 
 
 
 STEPS: list[tuple[type, str, int]] = [
-    (SqliteVectors, "put", 1),
-    (SqliteVectors, "put", 2),
+    (Vectors, "put", 1),
+    (Vectors, "put", 2),
     (TurboVectors, "write", 2),
     (Catalog, "set_embedded", 1),
     (Catalog, "set_embedded", 3),

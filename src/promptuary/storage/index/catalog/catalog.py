@@ -6,7 +6,6 @@ committed yet, so that the next writer can repair what a killed process left. Kn
 """
 
 import json
-import sqlite3
 import time
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
@@ -14,6 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 from promptuary.core.ports.index import ChunkTraits, IndexedChunk, UnembeddedChunk
 from promptuary.core.search import Chunk, Filters, Folder, IndexCounts, IndexedFile, note_name
+from promptuary.database.columns import from_column, to_column
+from promptuary.database.port import Connection, Result, Work
+from promptuary.database.queries import queries, script
+from promptuary.database.sqlite import SqliteDatabase
 from promptuary.storage.index.catalog import rows
 from promptuary.storage.index.catalog.rows import (
     CHECKPOINTED,
@@ -25,9 +28,6 @@ from promptuary.storage.index.catalog.rows import (
     as_damage,
     put_file,
 )
-from promptuary.storage.sqlite.columns import from_column, to_column
-from promptuary.storage.sqlite.database import Database, Result, Work
-from promptuary.storage.sqlite.sql.queries import queries, script
 
 if TYPE_CHECKING:
     from promptuary.storage.index.document import Document
@@ -57,7 +57,7 @@ class Catalog:
     def __init__(self, path: Path, *, timeout: float = 30.0) -> None:
         with as_damage():
             steps = [script(__package__, step) for step in _STEPS]
-            self._database = Database(path, steps, timeout=timeout, durable=False)
+            self._database = SqliteDatabase(path, steps, timeout=timeout, durable=False)
         self._folders: dict[Folder, int] = {}
         self._uncommitted: dict[Folder, int] = {}
         self._highest: int | None = None
@@ -65,7 +65,7 @@ class Catalog:
     def meta(self, name: str) -> str:
         """Return a property of the whole index; empty if it was never set."""
 
-        def found(connection: sqlite3.Connection) -> str:
+        def found(connection: Connection) -> str:
             row = connection.execute(_QUERIES["get_meta"], {"name": name}).fetchone()
             return "" if row is None else str(row[0])
 
@@ -90,7 +90,7 @@ class Catalog:
     def content(self, folder: Folder, path: str) -> tuple[str, Sequence[Chunk]]:
         """Return the text of a file and its chunks as they were put; nothing if there is no such file."""
 
-        def work(own: sqlite3.Connection) -> tuple[str, Sequence[Chunk]]:
+        def work(own: Connection) -> tuple[str, Sequence[Chunk]]:
             place = own.execute(
                 _QUERIES["find_folder"], {"path": to_column(folder.path), "label": to_column(folder.label)}
             )
@@ -103,7 +103,7 @@ class Catalog:
     def files_at(self, folder: Folder, paths: Iterable[str]) -> tuple[dict[str, IndexedFile], bool]:
         """Return the files at and below these paths, and whether the folder has others."""
 
-        def work(own: sqlite3.Connection) -> tuple[dict[str, IndexedFile], bool]:
+        def work(own: Connection) -> tuple[dict[str, IndexedFile], bool]:
             found: dict[str, IndexedFile] = {}
             for path in paths:
                 at = own.execute(_QUERIES["file_at"], {"folder": to_column(folder.path), "path": to_column(path)})
@@ -116,7 +116,7 @@ class Catalog:
     def put(self, folder: Folder, files: Sequence[FileContent]) -> CatalogChange:
         """Write files of a folder, all of them or none. Chunks that they had before keep their numbers."""
 
-        def work(own: sqlite3.Connection) -> tuple[CatalogChange, int]:
+        def work(own: Connection) -> tuple[CatalogChange, int]:
             place = self._folder_number(own, folder)
             last = rows.highest(own) if self._highest is None else self._highest
             new: list[Document] = []
@@ -143,7 +143,7 @@ class Catalog:
     def move(self, folder: Folder, old: str, file: IndexedFile) -> CatalogChange:
         """Rename a file; its chunks keep their numbers, and must be indexed again under the new path."""
 
-        def work(own: sqlite3.Connection) -> CatalogChange:
+        def work(own: Connection) -> CatalogChange:
             place = self._folder_number(own, folder)
             row = own.execute(_QUERIES["find_file"], {"folder": place, "path": to_column(old)}).fetchone()
             if row is None:
@@ -160,7 +160,7 @@ class Catalog:
     def drop(self, folder: Folder, paths: Sequence[str]) -> CatalogChange:
         """Delete files; paths that are not there are ignored."""
 
-        def work(own: sqlite3.Connection) -> CatalogChange:
+        def work(own: Connection) -> CatalogChange:
             place = self._folder_number(own, folder)
             dropped: list[int] = []
             for path in paths:
@@ -184,7 +184,7 @@ class Catalog:
     def pending_changes(self) -> CatalogChange:
         """Return the changes that the full-text index may not have: what a killed process left."""
 
-        def work(own: sqlite3.Connection) -> CatalogChange:
+        def work(own: Connection) -> CatalogChange:
             after = {"written": rows.number(own, WRITTEN)}
             numbers = {one for (one,) in own.execute(_QUERIES["new_chunks"], after)}
             numbers |= {one for (one,) in own.execute(_QUERIES["pending"])}
@@ -201,7 +201,7 @@ class Catalog:
     def clear_pending(self) -> None:
         """Record that the full-text index has all changes."""
 
-        def work(own: sqlite3.Connection) -> None:
+        def work(own: Connection) -> None:
             rows.set_number(own, WRITTEN, rows.highest(own))
             own.execute(_QUERIES["clear_pending"])
 
@@ -210,7 +210,7 @@ class Catalog:
     def has_pending(self) -> bool:
         """Return whether the full-text index lacks changes: a killed writer may have left some."""
 
-        def work(own: sqlite3.Connection) -> bool:
+        def work(own: Connection) -> bool:
             pending = own.execute(_QUERIES["pending"]).fetchone() is not None
             return pending or rows.highest(own) > rows.number(own, WRITTEN)
 
@@ -233,7 +233,7 @@ class Catalog:
     def chunks(self, numbers: Sequence[int]) -> dict[int, IndexedChunk]:
         """Return the chunks with these numbers that still exist."""
 
-        def work(own: sqlite3.Connection) -> dict[int, IndexedChunk]:
+        def work(own: Connection) -> dict[int, IndexedChunk]:
             texts, key = rows.Texts(own), {"numbers": json.dumps(numbers)}
             return {one: rows.to_chunk(row, texts) for one, *row in own.execute(_QUERIES["chunks"], key).fetchall()}
 
@@ -259,7 +259,7 @@ class Catalog:
         ``files`` restricts them to these files.
         """
 
-        def work(own: sqlite3.Connection) -> list[tuple[int, str]]:
+        def work(own: Connection) -> list[tuple[int, str]]:
             if own.execute(_QUERIES["some_link"]).fetchone() is None:
                 return []
             return rows.linked(own, {"query": _any_of(terms), "limit": _MOST_LINKS}, files)
@@ -291,7 +291,7 @@ class Catalog:
     def unembedded(self, limit: int, first: Iterable[str] = ()) -> Sequence[UnembeddedChunk]:
         """Return chunks that lack a vector: those of the paths in ``first``, then of the files that changed last."""
 
-        def work(own: sqlite3.Connection) -> list[UnembeddedChunk]:
+        def work(own: Connection) -> list[UnembeddedChunk]:
             texts, valid = rows.Texts(own), [path for path in first if isinstance(to_column(path), str)]
             key = {"limit": limit, "first": json.dumps(valid), "above": rows.number(own, EMBEDDED)}
             found = own.execute(_QUERIES["unembedded"], key)
@@ -302,7 +302,7 @@ class Catalog:
     def lacking_vectors(self, above: int, limit: int) -> Sequence[tuple[int, str]]:
         """Return the numbers and hashes of chunks that lack a vector, above a number and in order."""
 
-        def work(own: sqlite3.Connection) -> list[tuple[int, str]]:
+        def work(own: Connection) -> list[tuple[int, str]]:
             key = {"limit": limit, "above": max(above, rows.number(own, EMBEDDED))}
             return [(one, bytes(sha).hex()) for one, sha in own.execute(_QUERIES["lacking_vectors"], key)]
 
@@ -311,7 +311,7 @@ class Catalog:
     def set_embedded(self, numbers: Sequence[int], *, vectors: bool) -> None:
         """Record that these chunks need no vector any more; ``vectors``: some of them got one."""
 
-        def work(own: sqlite3.Connection) -> None:
+        def work(own: Connection) -> None:
             own.executemany(_QUERIES["add_embedded"], [(one,) for one in numbers])
             above = {"above": rows.number(own, EMBEDDED), "limit": 1}
             lacking = own.execute(_QUERIES["lacking_vectors"], above).fetchone()
@@ -329,7 +329,7 @@ class Catalog:
     def clear_embedded(self) -> None:
         """Record that every chunk lacks its vector."""
 
-        def work(own: sqlite3.Connection) -> None:
+        def work(own: Connection) -> None:
             own.execute(_QUERIES["clear_embedded"])
             rows.set_number(own, EMBEDDED, 0)
             rows.set_number(own, VECTORS, 0)
@@ -347,7 +347,7 @@ class Catalog:
     def counts(self) -> IndexCounts:
         """Return how much the index holds."""
 
-        def work(own: sqlite3.Connection) -> IndexCounts:
+        def work(own: Connection) -> IndexCounts:
             return IndexCounts(*own.execute(_QUERIES["counts"], {"above": rows.number(own, EMBEDDED)}).fetchone())
 
         return self._read(work)
@@ -356,7 +356,7 @@ class Catalog:
         """Close the file."""
         self._database.close()
 
-    def _folder_number(self, connection: sqlite3.Connection, folder: Folder) -> int:
+    def _folder_number(self, connection: Connection, folder: Folder) -> int:
         """Return the number of a folder; cached only once it is committed."""
         known = self._folders.get(folder)
         if known is None:

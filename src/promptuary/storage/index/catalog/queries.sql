@@ -60,7 +60,8 @@ SELECT id FROM file WHERE folder = :folder AND path = :path;
 INSERT INTO file (folder, path, name, size, modified, changed, inode, sha256, kind, date, tags, chunks, conversations)
 VALUES (:folder, :path, :name, :size, :modified, :changed, :inode, :sha256, :kind, :date, :tags, coalesce(:chunks, 0),
 coalesce(:conversations, 0))
-ON CONFLICT (folder, path) DO NOTHING;
+ON CONFLICT (folder, path) DO NOTHING
+RETURNING id;
 
 -- name: change_file
 -- Update a file; without numbers of chunks and conversations, it keeps those that it has.

@@ -15,9 +15,10 @@ from promptuary.core.errors import DatabaseDamagedError, IndexDamagedError, Prom
 from promptuary.core.ports.index import HEAD_LINES, ChunkTraits, IndexedChunk, UnembeddedChunk
 from promptuary.core.query import extra_terms, folded
 from promptuary.core.search import FILE_KINDS, Chunk, FileKind, Folder, IndexedFile, NoteLink, Stamp, as_tag, note_name
+from promptuary.database.columns import from_column, to_column
+from promptuary.database.port import Connection
+from promptuary.database.queries import queries
 from promptuary.storage.index.document import Document
-from promptuary.storage.sqlite.columns import from_column, to_column
-from promptuary.storage.sqlite.sql.queries import queries
 
 _QUERIES = queries(__package__, "queries.sql")
 
@@ -42,7 +43,7 @@ class Texts:
 
     __slots__ = ("_connection", "_lines")
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._lines: dict[int, list[str]] = {}
 
@@ -74,7 +75,7 @@ def as_damage() -> Iterator[None]:
         raise IndexDamagedError(f"the index is damaged ({error})") from error
 
 
-def folder_number(connection: sqlite3.Connection, folder: Folder) -> int:
+def folder_number(connection: Connection, folder: Folder) -> int:
     """Return the number of a folder; add it if it is not there."""
     values = {"path": to_column(folder.path), "label": to_column(folder.label)}
     row = connection.execute(_QUERIES["find_folder"], values).fetchone()
@@ -85,7 +86,7 @@ def folder_number(connection: sqlite3.Connection, folder: Folder) -> int:
 
 
 def add_file(
-    connection: sqlite3.Connection, folder: int, file: IndexedFile, chunks: Sequence[Chunk] | None = None
+    connection: Connection, folder: int, file: IndexedFile, chunks: Sequence[Chunk] | None = None
 ) -> tuple[int, bool]:
     """Add or update a file, with these ``chunks`` or those it had; return its number, and whether it is new.
 
@@ -107,9 +108,9 @@ def add_file(
         "chunks": None if chunks is None else len(chunks),
         "conversations": None if chunks is None else sum(1 for one in chunks if one.own),
     }
-    added = connection.execute(_QUERIES["add_file"], values)
-    if added.rowcount:
-        return int(added.lastrowid or 0), True
+    added = connection.execute(_QUERIES["add_file"], values).fetchone()
+    if added is not None:
+        return int(added[0]), True
     return int(connection.execute(_QUERIES["change_file"], values).fetchone()[0]), False
 
 
@@ -136,7 +137,7 @@ def to_tag(tag: str) -> str:
     return " ".join(as_tag(tag).split()).replace("\0", "").encode("utf-8", "replace").decode()
 
 
-def same_chunks(connection: sqlite3.Connection, file: int) -> dict[Identity, list[Place]]:
+def same_chunks(connection: Connection, file: int) -> dict[Identity, list[Place]]:
     """Return the chunks of a file by what identifies them, the last first: they are taken from the end."""
     found: dict[Identity, list[Place]] = defaultdict(list)
     for number, first, last, sha256, *fields in connection.execute(_QUERIES["chunks_of"], {"file": file}):
@@ -144,7 +145,7 @@ def same_chunks(connection: sqlite3.Connection, file: int) -> dict[Identity, lis
     return dict(found)
 
 
-def content_of(connection: sqlite3.Connection, file: int) -> tuple[str, list[Chunk]]:
+def content_of(connection: Connection, file: int) -> tuple[str, list[Chunk]]:
     """Return the text of a file and its chunks."""
     row = connection.execute(_QUERIES["get_content"], (file,)).fetchone()
     texts, cut = Texts(connection), connection.execute(_QUERIES["chunks_in"], {"file": file}).fetchall()
@@ -155,7 +156,7 @@ def content_of(connection: sqlite3.Connection, file: int) -> tuple[str, list[Chu
     return from_column(row[0]) if row else "", chunks
 
 
-def drop_chunks(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
+def drop_chunks(connection: Connection, numbers: Sequence[int]) -> None:
     """Delete chunks, and mark them as pending for the full-text index."""
     if not numbers:
         return
@@ -167,7 +168,7 @@ def drop_chunks(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
 
 
 def add_chunks(
-    connection: sqlite3.Connection, file: int, path: str, chunks: Sequence[tuple[int, Chunk, Identity]]
+    connection: Connection, file: int, path: str, chunks: Sequence[tuple[int, Chunk, Identity]]
 ) -> list[Document]:
     """Add chunks with their numbers and identities; return them as documents for the full-text index."""
     if not chunks:
@@ -183,7 +184,7 @@ def add_chunks(
     return [_document(number, file, path, one) for number, one, _ in chunks]
 
 
-def _add_links(connection: sqlite3.Connection, links: Sequence[tuple[int, NoteLink]]) -> None:
+def _add_links(connection: Connection, links: Sequence[tuple[int, NoteLink]]) -> None:
     last = int(connection.execute(_QUERIES["last_link"]).fetchone()[0])
     numbered = list(enumerate(links, last + 1))
     connection.executemany(
@@ -196,9 +197,7 @@ def _add_links(connection: sqlite3.Connection, links: Sequence[tuple[int, NoteLi
     connection.executemany(_QUERIES["add_link_text"], [(number, _findable(one.text)) for number, (_, one) in numbered])
 
 
-def linked(
-    connection: sqlite3.Connection, query: Mapping[str, object], files: Collection[int] | None
-) -> list[tuple[int, str]]:
+def linked(connection: Connection, query: Mapping[str, object], files: Collection[int] | None) -> list[tuple[int, str]]:
     """Return the first chunks of the files that the links of a query point at, each with the text of the link."""
     named: dict[int, tuple[NoteLink, str]] = {}
     paths: dict[int, dict[str, int]] = defaultdict(dict)
@@ -238,12 +237,12 @@ def _packed(texts: tuple[str, ...]) -> str:
     return f"[{', '.join(map(json.dumps, texts))}]"
 
 
-def highest(connection: sqlite3.Connection) -> int:
+def highest(connection: Connection) -> int:
     """Return the highest number that a chunk may have had."""
     return max(int(connection.execute(_QUERIES["highest"]).fetchone()[0]), number(connection, WRITTEN))
 
 
-def documents(connection: sqlite3.Connection, numbers: Sequence[int]) -> tuple[list[Document], list[int]]:
+def documents(connection: Connection, numbers: Sequence[int]) -> tuple[list[Document], list[int]]:
     """Return chunks as documents for the full-text index, and the numbers of those that are gone."""
     texts = Texts(connection)
     there: list[Document] = []
@@ -290,7 +289,7 @@ def to_unembedded(row: Sequence[Any], texts: Texts) -> UnembeddedChunk:
     return UnembeddedChunk(int(number), context, bytes(sha256).hex(), from_column(path), head)
 
 
-def traits(connection: sqlite3.Connection, numbers: str) -> dict[int, ChunkTraits]:
+def traits(connection: Connection, numbers: str) -> dict[int, ChunkTraits]:
     """Return the documents of chunks, whose numbers are a JSON list."""
     found = connection.execute(_QUERIES["traits"], {"numbers": numbers}).fetchall()
     chats = sorted({row[1] for row in found if row[4]})
@@ -317,13 +316,13 @@ def _conversation(line: int, conversations: Sequence[tuple[int, int]]) -> int | 
     return conversations[place][1] if place >= 0 else None
 
 
-def number(connection: sqlite3.Connection, name: str) -> int:
+def number(connection: Connection, name: str) -> int:
     """Return a numeric property of the whole index; 0 if it was never set."""
     row = connection.execute(_QUERIES["get_meta"], {"name": name}).fetchone()
     return 0 if row is None else int(row[0])
 
 
-def set_number(connection: sqlite3.Connection, name: str, value: int) -> None:
+def set_number(connection: Connection, name: str, value: int) -> None:
     """Store a numeric property of the whole index."""
     connection.execute(_QUERIES["set_meta"], {"name": name, "value": str(value)})
 
@@ -361,7 +360,7 @@ class CatalogChange:
     fresh: bool = False
 
 
-def put_file(own: sqlite3.Connection, folder: int, content: FileContent, last: int) -> tuple[CatalogChange, int]:
+def put_file(own: Connection, folder: int, content: FileContent, last: int) -> tuple[CatalogChange, int]:
     """Write one file; ``last`` is the highest number of a chunk, and the new highest number is returned."""
     file, text, chunks = content
     number, new_file = add_file(own, folder, file, chunks)

@@ -1,0 +1,110 @@
+"""What a store needs from a database: read, write, transaction, lock, notify. Stores are written once, over this.
+
+A driver stands behind it: ``sqlite`` now. The work of a store is a function that gets a ``Connection``; it may run more
+than once, so it has no other effects. SQL is in named files (``queries``) with placeholders ``:name``, so that another
+driver can translate them, or take a query of the same name from a file of its own. Knows nothing of what is stored.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+Result = TypeVar("Result")
+
+Row = tuple[Any, ...]
+"""A row from the database; it may be anything if the database is damaged."""
+
+
+class Cursor(Protocol):
+    """The result of a statement."""
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows a statement changed."""
+        ...
+
+    def fetchone(self) -> Any:
+        """Return the next row; ``None`` if there is none."""
+        ...
+
+    def fetchall(self) -> list[Any]:
+        """Return the rows that are left."""
+        ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Connection(Protocol):
+    """What the work of one transaction runs its statements on."""
+
+    def execute(self, query: str, values: Mapping[str, Any] | Sequence[Any] = ..., /) -> Cursor:
+        """Run a statement."""
+        ...
+
+    def executemany(self, query: str, values: Iterable[Any], /) -> Cursor:
+        """Run a statement once for each of ``values``."""
+        ...
+
+
+Work = Callable[[Connection], Result]
+"""The work of one transaction. It may run more than once, so it must not have other effects."""
+
+
+class Change(NamedTuple):
+    """An entry in the feed of changes: ``owner`` is a number, 0 for everybody; ``noun`` says what ``key`` names."""
+
+    seq: int
+    owner: int
+    noun: str
+    key: str
+
+
+class Database(Protocol):
+    """A database that many threads and processes use."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        ...
+
+    def read(self, work: Work[Result], /) -> Result:
+        """Run ``work``, which reads from one snapshot of the database."""
+        ...
+
+    def write(self, work: Work[Result], /, *, after_commit: Callable[[Result], object] = ...) -> Result:
+        """Run ``work`` atomically; when this returns, it is persistent and ``after_commit`` was called.
+
+        Within ``transaction`` both happen when that ends.
+        """
+        ...
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Join every ``write`` of this thread in the block into one transaction. Blocks do not nest."""
+        ...
+
+    def lock(self, key: str, /) -> AbstractContextManager[int]:
+        """Hold the lock ``key`` over all processes, and yield its fencing token, which counts up with every holder.
+
+        Raises ``LockTimeoutError`` at once if somebody holds it. It is released when the holder ends, however it does.
+        """
+        ...
+
+    def check_lock(self, connection: Connection, key: str, /) -> None:
+        """Raise ``ConflictError`` if this process holds the lock ``key`` and somebody else took it since."""
+        ...
+
+    def notify(self, connection: Connection, owner: int, noun: str, key: str, /) -> None:
+        """Append to the feed of changes, within a write."""
+        ...
+
+    def changes(self, after: int, /) -> Sequence[Change]:
+        """Return the changes with a higher ``seq`` than ``after``, the oldest first. Old ones are dropped."""
+        ...
+
+    def purge(self) -> None:
+        """Erase deleted data from the files, free pages and logs included."""
+        ...
+
+    def close(self) -> None:
+        """Close it after the transactions that are running."""
+        ...

@@ -1,0 +1,15 @@
+-- name: binding
+-- The owner of this database, if recorded.
+SELECT value FROM binding;
+
+-- name: bind
+-- Record the owner of this database.
+INSERT INTO binding (one, value) VALUES (1, :value) ON CONFLICT (one) DO UPDATE SET value = excluded.value;
+
+-- name: tables
+-- The tables in which only a database that was used has rows.
+SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND name NOT IN ('owner', 'removal', 'tenant');
+
+-- name: bring
+-- Record that a file of notes was there before this database.
+INSERT INTO brought_note (path) VALUES (:path) ON CONFLICT (path) DO NOTHING;

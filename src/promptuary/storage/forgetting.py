@@ -1,0 +1,385 @@
+"""Forgetting in ``state.db``: finds the texts that show a note, or say the same, and redacts them.
+
+Above is ``state``; ``storage.redaction`` decides what is a copy of a note, and what replaces it.
+
+The texts of prompts are shared by many turns. One that shows a note keeps its name, so the checksums of the turns stay
+valid, and only the texts that name the note are read. What somebody said is redacted for its owner alone, though
+another may have said the same: there the rows of the owner get separate texts.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from promptuary.core.json import receipt_from_json
+from promptuary.core.messages import Item
+from promptuary.core.notes import Place
+from promptuary.core.ports.forgetting import Forgetting
+from promptuary.core.principals import Owner
+from promptuary.database.columns import from_column, history_checksum, to_column
+from promptuary.database.errors import sound
+from promptuary.database.port import Connection, Database
+from promptuary.database.queries import queries
+from promptuary.storage.contents import Contents, pack, pack_redacted, unpack
+from promptuary.storage.owners import add_owner, find_owner
+from promptuary.storage.redaction import (
+    attached_notes,
+    holds,
+    id_of,
+    item_without_blocks,
+    item_without_words,
+    mentioned,
+    passages,
+    receipt_without,
+    state_without,
+    without_blocks,
+    without_images,
+    without_words,
+)
+from promptuary.storage.threads import rows
+from promptuary.storage.values import to_text
+
+_QUERIES: Final = queries(__package__, "forgetting.sql")
+_THREADS: Final = queries("promptuary.storage.threads", "threads.sql")
+_SOURCES: Final = queries("promptuary.storage.threads", "sources.sql")
+_NOBODY: Final = -1
+"""The number for an owner without any rows yet: no row has it."""
+
+
+class SqliteForgetting(Forgetting):
+    """``Forgetting`` over ``database``, for one owner."""
+
+    def __init__(self, database: Database, owner: Owner) -> None:
+        self._database = database
+        self._owner = owner
+
+    def begin(self, note: str, *, everywhere: bool) -> None:
+        """Record that the owner is forgetting a note."""
+
+        def begun(connection: Connection) -> None:
+            values = {"owner": add_owner(connection, self._owner), "note": to_column(note), "everywhere": everywhere}
+            connection.execute(_QUERIES["begin_forgetting"], values)
+
+        self._database.write(begun)
+
+    def unfinished(self) -> Mapping[str, bool]:
+        """Return the notes that the owner has begun to forget, and whether everywhere."""
+
+        def found(connection: Connection) -> dict[str, bool]:
+            rows = connection.execute(_QUERIES["unforgotten"], {"owner": find_owner(connection, self._owner)})
+            return {from_column(note): bool(everywhere) for note, everywhere in rows}
+
+        with sound(self._database.name):
+            return self._database.read(found)
+
+    def end(self, note: str) -> None:
+        """Record that a note has been forgotten completely."""
+
+        def ended(connection: Connection) -> None:
+            values = {"owner": find_owner(connection, self._owner), "note": to_column(note)}
+            connection.execute(_QUERIES["end_forgetting"], values)
+
+        self._database.write(ended)
+
+    def redact_note(self, address: str, texts: Sequence[str] = ()) -> int:
+        """Remove a note from the prompts, receipts and states of every owner."""
+        with sound(self._database.name):
+            return self._database.write(lambda connection: _Note(connection, address, texts).run())
+
+    def places(self, address: str, texts: Sequence[str]) -> Sequence[Place]:
+        """Return where else ``texts`` occur in what the owner has."""
+        with sound(self._database.name):
+            return self._database.read(lambda connection: self._words(connection, address, texts).places())
+
+    def redact_places(self, address: str, texts: Sequence[str]) -> int:
+        """Replace the texts by a mark in all those places."""
+
+        def redacted(connection: Connection) -> int:
+            # So that blocks are not searched for the words.
+            _Note(connection, address, texts).run()
+            return self._words(connection, address, texts).run()
+
+        with sound(self._database.name):
+            return self._database.write(redacted)
+
+    def redact_source(self, address: str) -> int:
+        """Remove the blocks of a file from what the owner has."""
+
+        def redacted(connection: Connection) -> int:
+            found = find_owner(connection, self._owner)
+            return 0 if found is None else _Blocks(connection, found, address, ()).run()
+
+        with sound(self._database.name):
+            return self._database.write(redacted)
+
+    def purge(self) -> None:
+        """Erase every byte of what was removed from the file and its log."""
+        self._database.purge()
+
+    def _words(self, connection: Connection, address: str, texts: Sequence[str]) -> "_Words":
+        found = find_owner(connection, self._owner)
+        return _Words(connection, _NOBODY if found is None else found, address, texts)
+
+
+class _Note:
+    """The removal of a note from prompts, receipts and states, within one transaction."""
+
+    def __init__(self, connection: Connection, address: str, texts: Sequence[str]) -> None:
+        self._connection = connection
+        self._address, self._texts = address, texts
+        self._contents = Contents(connection)
+        self._changed = 0
+
+    def run(self) -> int:
+        """Remove the note, and return how many texts were changed."""
+        note = {"note": id_of(self._address)}
+        changed, threads = 0, set[int]()
+        for content, is_receipt in self._connection.execute(_QUERIES["mentions"], note).fetchall():
+            before = self._contents.get(content)
+            after = self._receipt(before) if is_receipt else without_blocks(before, self._address)
+            for number, row, item in self._attached(content):
+                after = item.content
+                _store_item(self._connection, number, rows.changed_item(row, item, self._contents.digest(content)))
+                threads.add(row[10])
+            if after != before:
+                self._store(content, after)
+                changed += 1
+        self._connection.execute(_QUERIES["drop_mentions"], note)
+        self._connection.execute(_SOURCES["forget_parts"], {"address": self._address, "owner": None})
+        for thread in threads:
+            _seal(self._connection, thread)
+        return changed + self._clean_states()
+
+    def _store(self, content: int, left: str) -> None:
+        packed = pack_redacted(left, self._contents.digest(content))
+        values = {"id": content, "packed": packed.packed, "body": packed.body}
+        self._connection.execute(_QUERIES["change_content"], values)
+
+    def _receipt(self, text: str) -> str:
+        receipt = receipt_from_json(json.loads(text))
+        return rows.receipt_text(receipt_without(receipt, self._address, self._texts))
+
+    def _attached(self, content: int) -> Iterator[tuple[int, rows.Row, Item]]:
+        """Yield the items with this text to which the note was attached: number, row before, and what is left."""
+        key = {"content": content}
+        for number, *row in self._connection.execute(_QUERIES["mentioning_items"], key).fetchall():
+            item = rows.to_item(tuple(row))
+            left = item_without_blocks(item, self._address)
+            if left != item:
+                yield number, tuple(row), left
+
+    def _clean_states(self) -> int:
+        """Remove the note from the states of layers, and return how many were changed."""
+        changed, wanted = 0, passages(self._texts)
+        for rowid, *stored in self._connection.execute(_QUERIES["states"]).fetchall() if self._texts else ():
+            before = unpack(*stored)
+            after = state_without(before, self._address, self._texts, wanted)
+            if after != before:
+                packed = pack(after)
+                values = {"rowid": rowid, "sha256": packed.sha256, "packed": packed.packed, "body": packed.body}
+                self._connection.execute(_QUERIES["change_state"], values)
+                changed += 1
+        return changed
+
+
+class _Words:
+    """The places where an owner said, or was shown, what is also in a note; within one transaction."""
+
+    def __init__(self, connection: Connection, owner: int, address: str, texts: Sequence[str]) -> None:
+        self._connection = connection
+        self._owner = {"owner": owner}
+        self._address, self._passages = address, passages(texts)
+        self._contents = Contents(connection)
+        self._left: dict[int, int] = {}
+        """Texts that hold a passage, by number, and the number of each redacted text, 0 while that is not stored."""
+        self._clean: set[int] = set()
+
+    def places(self) -> tuple[Place, ...]:
+        """Return every place, in order."""
+        found = [*self._said(), *self._shown(), *self._waiting(), *self._proposed()]
+        return tuple(dict.fromkeys(found))
+
+    def run(self) -> int:
+        """Redact every place, and return how many there were."""
+        count = len(self.places())
+        self._change_items()
+        self._change_turns()
+        self._change_waiting()
+        self._remove_unused()
+        return count
+
+    def _rows(self, query: str) -> list[rows.Row]:
+        return self._connection.execute(_QUERIES[query], self._owner).fetchall()
+
+    def _holds(self, text: str) -> bool:
+        return holds(without_blocks(text, self._address), self._passages)
+
+    def _is_hit(self, content: int) -> bool:
+        """Return whether a text holds a passage; each is read once."""
+        if content not in self._left and content not in self._clean:
+            if self._holds(self._contents.get(content)):
+                self._left[content] = 0
+            else:
+                self._clean.add(content)
+        return content in self._left
+
+    def _said(self) -> Iterator[Place]:
+        for content, thread, turn, _, *row in self._rows("items"):
+            item = rows.to_item(tuple(row))
+            if self._is_hit(content) or any(self._holds(call.arguments) for call in item.tool_calls):
+                yield Place("summary" if item.kind == "summary" else "thread", from_column(thread), int(turn))
+
+    def _shown(self) -> Iterator[Place]:
+        """Yield the turns whose message or prompt holds a passage that is not from the history."""
+        said = {row[0] for row in self._rows("items")}
+        for row in self._rows("turns"):
+            parts = [one["content"] for one in json.loads(self._contents.get(row[6]))]
+            if any(self._is_hit(one) for one in (row[5], *(part for part in parts if part not in said))):
+                yield Place("thread", from_column(row[1]), int(row[2]))
+
+    def _waiting(self) -> Iterator[Place]:
+        for _, turn, thread, body, error in self._rows("queued"):
+            if self._holds(from_column(body)) or self._holds(from_column(error)):
+                found = self._connection.execute(_QUERIES["turn_number"], {"turn": turn}).fetchone()
+                yield Place("queue", from_column(thread), 0 if found is None else int(found[0]))
+
+    def _proposed(self) -> Iterator[Place]:
+        for _, proposal, body in self._rows("proposed"):
+            if self._is_proposed(from_column(body)):
+                yield Place("proposal", from_column(proposal))
+
+    def _is_proposed(self, body: str) -> bool:
+        changes = json.loads(body)["draft"]["id"] == id_of(self._address)
+        return changes or self._holds(body)
+
+    def _change_items(self) -> None:
+        threads = set()
+        for content, _, _, number, *row in self._rows("items"):
+            item = rows.to_item(tuple(row))
+            after = self._item(item)
+            if after != item:
+                left = self._left_of_item(content, after)
+                changed = rows.changed_item(tuple(row), after, self._contents.digest(left))
+                _store_item(self._connection, number, changed | {"content": left})
+                self._mention(left, row[0], after)
+                threads.add(int(row[10]))
+        for thread in threads:
+            _seal(self._connection, thread)
+
+    def _left_of_item(self, content: int, after: Item) -> int:
+        del after  # its text is the redacted ``content``
+        return self._left_of(content)
+
+    def _mention(self, content: int, name: Any, item: Item) -> None:
+        """Record which notes an item names, now that its text may have changed: they may be forgotten too."""
+        if notes := mentioned(item.content) | attached_notes(item):
+            self._contents.mention(content, notes)
+            self._connection.execute(_THREADS["add_mention_item"], {"id": name})
+
+    def _left_of(self, content: int) -> int:
+        """Return the number of the redacted text; of the text itself if it holds no passage."""
+        if not self._is_hit(content):
+            return content
+        if not self._left[content]:
+            self._left[content] = self._put(self._contents.get(content))
+        return self._left[content]
+
+    def _put(self, text: str) -> int:
+        # A unique name: the redacted text belongs to this owner alone, and no other text is ever mapped to it.
+        return self._contents.put_redacted(self._text(text), os.urandom(32))
+
+    def _text(self, text: str) -> str:
+        return without_words(text, self._address, self._passages)
+
+    def _item(self, item: Item) -> Item:
+        return item_without_words(item, self._address, self._passages)
+
+    def _receipt(self, content: int) -> int:
+        return self._left_of(content)
+
+    def _change_turns(self) -> None:
+        for row in self._rows("turns"):
+            text, messages, receipt = row[5:8]
+            before = self._contents.get(messages)
+            stored = json.loads(before)
+            parts = [self._left_of(one["content"]) for one in stored]
+            after = to_text([{**one, "content": part} for one, part in zip(stored, parts, strict=True)])
+            if self._holds(after):
+                messages = self._put(after)
+            elif after != before:
+                messages = self._contents.put(after)
+            changed = (self._left_of(text), messages, self._receipt(receipt))
+            if changed != tuple(row[5:8]):
+                self._store_turn(row, changed, [self._contents.digest(one) for one in (*changed, *parts)])
+
+    def _store_turn(self, row: rows.Row, texts: tuple[int, int, int], digests: list[bytes]) -> None:
+        checksum = rows.turn_checksum((row[0], row[9], row[2], row[4], row[8]), row[10], row[11], digests)
+        names = dict(zip(("text", "messages", "receipt"), texts, strict=True))
+        self._connection.execute(_QUERIES["change_turn"], {"id": row[0], "checksum": checksum, **names})
+
+    def _change_waiting(self) -> None:
+        for number, _, _, body, error in self._rows("queued"):
+            left = {"body": self._without(body), "error": self._without(error), "number": number}
+            self._connection.execute(_QUERIES["change_queued"], left)
+        for number, _, body in self._rows("proposed"):
+            if self._is_proposed(from_column(body)):
+                self._connection.execute(_QUERIES["remove_proposed"], {"number": number})
+
+    def _without(self, column: Any) -> str | bytes:
+        return to_column(without_words(from_column(column), self._address, self._passages))
+
+    def _remove_unused(self) -> None:
+        """Remove the unused texts that hold a passage: these, and those of a turn before it ended."""
+        used = {row[0] for row in self._connection.execute(_QUERIES["used_in_rows"])}
+        for row in self._connection.execute(_QUERIES["prompts"]):
+            used.update(one["content"] for one in json.loads(unpack(*row)))
+        every = self._connection.execute(_QUERIES["all_contents"]).fetchall()
+        unused = [number for number, *stored in every if number not in used and self._holds(unpack(*stored))]
+        for number in unused:
+            self._connection.execute(_QUERIES["remove_content"], {"id": number})
+        if unused:
+            self._connection.execute(_QUERIES["count_removal"])
+
+
+class _Blocks(_Words):
+    """The removal of a file from what an owner was shown: only its blocks are removed, not the same words elsewhere."""
+
+    def run(self) -> int:
+        """Replace every block by a mark, and return how many texts had one."""
+        self._change_items()
+        self._change_turns()
+        self._remove_unused()
+        self._connection.execute(_SOURCES["forget_parts"], {"address": self._address, **self._owner})
+        return len(self._left)
+
+    def _holds(self, text: str) -> bool:
+        return self._text(text) != text
+
+    def _text(self, text: str) -> str:
+        return without_images(without_blocks(text, self._address), self._address)
+
+    def _item(self, item: Item) -> Item:
+        return item_without_blocks(item, self._address)
+
+    def _left_of_item(self, content: int, after: Item) -> int:
+        # The positions of attachments are stored with an item, even if its text no longer has the format of a block.
+        if after.content != self._contents.get(content) and not self._left.get(content):
+            self._left[content] = self._contents.put_redacted(after.content, os.urandom(32))
+        return self._left.get(content, content)
+
+    def _receipt(self, content: int) -> int:
+        before = receipt_from_json(json.loads(self._contents.get(content)))
+        after = receipt_without(before, self._address, ())
+        if after == before:
+            return content
+        return self._contents.put_redacted(rows.receipt_text(after), os.urandom(32), is_receipt=True)
+
+
+def _store_item(connection: Connection, number: int, changed: rows.Values) -> None:
+    connection.execute(_QUERIES["change_item"], {"number": number, "content": None, **changed})
+
+
+def _seal(connection: Connection, thread: int) -> None:
+    standing = connection.execute(_THREADS["standing_of"], {"thread": thread}).fetchall()
+    connection.execute(_THREADS["seal_history"], {"thread": thread, "history": history_checksum(standing)})

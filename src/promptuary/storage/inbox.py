@@ -1,0 +1,154 @@
+"""The messages that gateways received, in a separate database: they belong to no workspace."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from promptuary.core.layers import Json
+from promptuary.core.ports.inbox import MOST_CHATS, EditOutcome, Received, SentPart
+from promptuary.database.columns import from_column, to_column
+from promptuary.database.errors import sound
+from promptuary.database.port import Connection
+from promptuary.database.queries import queries, script
+from promptuary.database.sqlite import SqliteDatabase
+from promptuary.storage import schema
+from promptuary.storage.values import now, to_text
+
+_QUERIES: Final = queries(__package__, "inbox.sql")
+_STEPS: Final = ("inbox_1.sql", "inbox_2.sql")
+"""The migration scripts of the tables, in order. A change of the tables adds one at the end."""
+
+
+class InboxStore:
+    """The messages that gateways received, in the file ``path``, which is created if needed; its folder must exist."""
+
+    def __init__(self, path: Path, *, timeout: float = 30.0, clock: Callable[[], str] = now) -> None:
+        self._clock = clock
+        self._database = SqliteDatabase(path, [script(schema.__name__, step) for step in _STEPS], timeout=timeout)
+
+    def receive(self, gateway: str, chat: str, message: str, body: Mapping[str, Json]) -> int | None:
+        """Store a message, and return its number; ``None`` if it was received before."""
+        row = {**_key(gateway, chat, message), "received": self._clock(), "body": to_column(to_text(dict(body)))}
+
+        def received(connection: Connection) -> int | None:
+            found = connection.execute(_QUERIES["receive"], row).fetchone()
+            return None if found is None else int(found[0])
+
+        return self._database.write(received)
+
+    def edit(self, gateway: str, chat: str, message: str, body: Mapping[str, Json]) -> EditOutcome:
+        """Replace a message that its sender edited, unless the answer has begun."""
+        text = to_column(to_text(dict(body)))
+
+        def edited(connection: Connection) -> EditOutcome:
+            found = connection.execute(_QUERIES["known"], _key(gateway, chat, message)).fetchone()
+            if found is None:
+                return "unknown"
+            number, status, before = found
+            if before == text:
+                return "same"
+            if status != "waiting":
+                return "late"
+            connection.execute(_QUERIES["replace_body"], {"number": number, "body": text})
+            return "replaced"
+
+        return self._database.write(edited)
+
+    def unanswered(self, gateway: str) -> Sequence[Received]:
+        """Return the messages that wait for an answer, or for the rest of it, the oldest first."""
+
+        def found(connection: Connection) -> list[Received]:
+            rows = connection.execute(_QUERIES["unanswered"], {"gateway": to_column(gateway)}).fetchall()
+            return [self._received(connection, row) for row in rows]
+
+        return self._database.read(found)
+
+    def begin(self, number: int) -> Received | None:
+        """Record that the answer begins; return the message as it was before, or ``None`` if it is already answered."""
+
+        def begun(connection: Connection) -> Received | None:
+            row = connection.execute(_QUERIES["one"], {"number": number}).fetchone()
+            if row is None:
+                return None
+            connection.execute(_QUERIES["begin"], {"number": number})
+            return self._received(connection, row)
+
+        return self._database.write(begun)
+
+    def ready(self, number: int, answer: str) -> None:
+        """Store the whole answer, before its last part is sent."""
+        self._write("ready", number=number, answer=to_column(answer))
+
+    def sending(self, number: int, part: int, *, again: bool = False) -> None:
+        """Record that a part of the answer, counted from 0, is being sent; ``again``: it may have arrived before."""
+        self._write("sending", number=number, part=part, since=self._clock(), again=int(again))
+
+    def sent(self, number: int, part: int, message: str) -> None:
+        """Record that a part was sent, and the id of its message."""
+        self._write("sent", number=number, part=part, message=to_column(message))
+
+    def answered(self, number: int) -> None:
+        """Record that the whole answer was sent, and delete the text of the message."""
+
+        def ended(connection: Connection) -> None:
+            for query in ("answered", "drop_parts"):
+                connection.execute(_QUERIES[query], {"number": number})
+
+        self._database.write(ended)
+
+    def last_messages(self, gateway: str, *, most: int = MOST_CHATS) -> Mapping[str, str]:
+        """Return the id of the last received message of each chat, the newest first."""
+        named = {"gateway": to_column(gateway), "most": most}
+        rows = self._database.read(lambda connection: connection.execute(_QUERIES["last_messages"], named).fetchall())
+        return {from_column(chat): from_column(message) for chat, message in rows}
+
+    def note(self, gateway: str, chat: str, name: str, value: Json) -> None:
+        """Store a value for a chat under a name; ``None`` deletes it."""
+        key = {"gateway": to_column(gateway), "chat": to_column(chat), "name": name}
+        if value is None:
+            self._write("forget_note", **key)
+        else:
+            self._write("note", **key, value=to_column(to_text(value)))
+
+    def noted(self, gateway: str, chat: str, name: str) -> Json:
+        """Return the value that was stored under a name; ``None`` if there is none."""
+        key = {"gateway": to_column(gateway), "chat": to_column(chat), "name": name}
+        row = self._database.read(lambda connection: connection.execute(_QUERIES["noted"], key).fetchone())
+        with sound(self._database.name):
+            value: Json = None if row is None else json.loads(from_column(row[0]))
+            return value
+
+    def prune(self, before: str) -> int:
+        """Delete the records of answered messages that were received before a time, and return how many."""
+        named = {"before": before}
+        return self._database.write(lambda connection: connection.execute(_QUERIES["prune"], named).rowcount)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    def _write(self, query: str, **values: Any) -> None:
+        self._database.write(lambda connection: connection.execute(_QUERIES[query], values))
+
+    def _received(self, connection: Connection, row: tuple[Any, ...]) -> Received:
+        number, chat, message, body, received, status, answer = row
+        parts = connection.execute(_QUERIES["parts"], {"number": number}).fetchall()
+        with sound(self._database.name):
+            return Received(
+                int(number),
+                from_column(chat),
+                from_column(message),
+                json.loads(from_column(body)),
+                str(received),
+                begun=status == "begun",
+                answer=None if answer is None else from_column(answer),
+                sent={
+                    int(part): SentPart(from_column(message), str(since), repeated=bool(repeated))
+                    for part, message, since, repeated in parts
+                },
+            )
+
+
+def _key(gateway: str, chat: str, message: str) -> dict[str, Any]:
+    return {"gateway": to_column(gateway), "chat": to_column(chat), "message": to_column(message)}

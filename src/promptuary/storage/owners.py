@@ -1,0 +1,66 @@
+"""Owners of what is stored: each gets a number in the database with the first write for it."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Final
+
+from promptuary.core.principals import Owner
+from promptuary.database.columns import to_column
+from promptuary.database.port import Connection, Database, Result
+from promptuary.database.queries import queries
+
+_QUERIES = queries("promptuary.storage.threads", "threads.sql")
+
+_NOBODY: Final = -1
+"""The number for an owner without any rows yet: no row has it."""
+
+
+def find_owner(connection: Connection, owner: Owner) -> int | None:
+    """Return the number of ``owner``; ``None`` if nothing was written for it yet."""
+    row = connection.execute(_QUERIES["find_owner"], _owner_key(owner)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def add_owner(connection: Connection, owner: Owner) -> int:
+    """Return the number of ``owner``, adding one if needed."""
+    connection.execute(_QUERIES["add_owner"], _owner_key(owner))
+    (number,) = connection.execute(_QUERIES["find_owner"], _owner_key(owner)).fetchone()
+    return int(number)
+
+
+def _owner_key(owner: Owner) -> dict[str, str | bytes]:
+    return {"kind": to_column(owner.kind), "name": to_column(owner.name), "agent": to_column(owner.agent)}
+
+
+class OwnedRows:
+    """Access to the rows of one owner: each query gets the number of that owner."""
+
+    _queries: ClassVar[Mapping[str, str]]
+
+    def __init__(self, database: Database, owner: Owner) -> None:
+        self._database = database
+        self._owner = owner
+
+    def _rows(self, query: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        def found(connection: Connection) -> list[tuple[Any, ...]]:
+            owner = find_owner(connection, self._owner)
+            of_owner = {"owner": _NOBODY if owner is None else owner, **(values or {})}
+            return connection.execute(self._queries[query], of_owner).fetchall()
+
+        return self._database.read(found)
+
+    def _changed(self, query: str, values: Mapping[str, Any]) -> bool:
+        """Run a statement, and return whether it changed a row."""
+        return self._write(
+            lambda connection, owner: connection.execute(self._queries[query], {"owner": owner, **values}).rowcount > 0
+        )
+
+    def _write(
+        self,
+        work: Callable[[Connection, int], Result],
+        *,
+        after_commit: Callable[[Result], object] = lambda _: None,
+    ) -> Result:
+        """Run ``work`` with the number of the owner, atomically."""
+        return self._database.write(
+            lambda connection: work(connection, add_owner(connection, self._owner)), after_commit=after_commit
+        )

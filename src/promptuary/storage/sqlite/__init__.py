@@ -1,1 +1,0 @@
-"""SQLite in the workspace: nothing to install, nothing to start."""

@@ -1,1 +1,0 @@
-"""Experiences in ``state.db``."""

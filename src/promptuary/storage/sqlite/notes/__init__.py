@@ -1,1 +1,0 @@
-"""The journal of notes in ``state.db``."""

@@ -1,0 +1,150 @@
+"""``state.db``: one database for everything persistent, with one store per kind of data and principal over it."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from promptuary.core.errors import LockTimeoutError
+from promptuary.core.ports.experiences import OnChange
+from promptuary.core.principals import Principal
+from promptuary.database.columns import to_column
+from promptuary.database.errors import damaged, sound
+from promptuary.database.port import Connection
+from promptuary.database.queries import queries
+from promptuary.storage.binding import BoundDatabase
+from promptuary.storage.contents import Numbers, unpack
+from promptuary.storage.owners import find_owner
+from promptuary.storage.values import answering_key, busy, now
+
+if TYPE_CHECKING:
+    from promptuary.storage.experiences import SqliteExperiences
+    from promptuary.storage.forgetting import SqliteForgetting
+    from promptuary.storage.notes.journal import SqliteNoteJournal
+    from promptuary.storage.sessions.store import SqliteSessions
+    from promptuary.storage.threads.history_cache import Histories
+    from promptuary.storage.threads.store import ThreadStore
+    from promptuary.storage.writeback import SqliteProposals, SqliteQueue
+
+_QUERIES = queries("promptuary.storage.threads", "threads.sql")
+
+
+class StateDatabase:
+    """The database in the file ``path``, created if it does not exist; its folder must exist. Without one: in memory.
+
+    ``timeout`` is how many seconds to wait for other processes; ``clock`` gives the time at which threads are created
+    and updated.
+    """
+
+    def __init__(self, path: Path | None = None, *, timeout: float = 30.0, clock: Callable[[], str] = now) -> None:
+        self._clock = clock
+        self._histories: Histories | None = None
+        self._numbers = Numbers()
+        self._database = BoundDatabase(path, timeout=timeout)
+
+    @property
+    def persistent(self) -> bool:
+        """Whether what is written outlives the process."""
+        return not self._database.in_memory
+
+    def threads(self, principal: Principal) -> "ThreadStore":
+        """Return the threads of ``principal``."""
+        from promptuary.storage.threads.history_cache import Histories  # noqa: PLC0415  (notes need no threads)
+        from promptuary.storage.threads.store import ThreadStore  # noqa: PLC0415
+
+        histories = self._histories = self._histories or Histories()
+        return ThreadStore(self._database, principal, histories=histories, numbers=self._numbers, clock=self._clock)
+
+    def notes(self, space: str) -> "SqliteNoteJournal":
+        """Return the journal of the notes in the folder ``space`` of one agent, such as ``agents/reviewer``."""
+        from promptuary.storage.notes.journal import SqliteNoteJournal  # noqa: PLC0415  (few commands need it)
+
+        return SqliteNoteJournal(self._database, space)
+
+    def writeback_queue(self, principal: Principal) -> "SqliteQueue":
+        """Return the turns of ``principal`` that wait for writeback."""
+        from promptuary.storage.writeback import SqliteQueue  # noqa: PLC0415  (few commands need it)
+
+        return SqliteQueue(self._database, principal.owner)
+
+    def proposals(self, principal: Principal) -> "SqliteProposals":
+        """Return the proposals that wait for ``principal``."""
+        from promptuary.storage.writeback import SqliteProposals  # noqa: PLC0415  (few commands need it)
+
+        return SqliteProposals(self._database, principal.owner)
+
+    def experiences(self, principal: Principal, on_change: OnChange = lambda _: None) -> "SqliteExperiences":
+        """Return the experiences of ``principal``; ``on_change`` is called after they were changed by this store."""
+        from promptuary.storage.experiences import SqliteExperiences  # noqa: PLC0415
+
+        return SqliteExperiences(self._database, principal.owner, on_change)
+
+    def forgetting(self, principal: Principal) -> "SqliteForgetting":
+        """Return what removes notes and sources from this database on behalf of ``principal``."""
+        from promptuary.storage.forgetting import SqliteForgetting  # noqa: PLC0415  (few commands need it)
+
+        return SqliteForgetting(self._database, principal.owner)
+
+    def has_session(self, principal: Principal, thread: str) -> bool:
+        """Return whether a thread of ``principal`` has a session."""
+
+        def found(connection: Connection) -> bool:
+            owner = find_owner(connection, principal.owner)
+            named = {"owner": owner, "thread": to_column(thread)}
+            return owner is not None and bool(connection.execute(_QUERIES["has_session"], named).fetchone()[0])
+
+        return self._database.read(found)
+
+    def sessions(self, principal: Principal) -> "SqliteSessions":
+        """Return the sessions of ``principal``."""
+        from promptuary.storage.sessions.store import SqliteSessions  # noqa: PLC0415  (few commands need it)
+
+        return SqliteSessions(self._database, principal.owner)
+
+    @contextmanager
+    def answering(self, principal: Principal, thread: str) -> Iterator[None]:
+        """Lock a thread of ``principal`` while a model answers in it: one holder at a time, over all processes.
+
+        Raises ``ThreadBusyError`` at once if somebody else holds it. The lock is released when the process ends.
+        """
+        with ExitStack() as held:
+            try:
+                held.enter_context(self._database.lock(answering_key(principal, thread)))
+            except LockTimeoutError:
+                raise busy(thread) from None
+            yield
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Run a transaction over all stores, for writes by the current thread."""
+        return self._database.transaction()
+
+    @property
+    def name(self) -> str:
+        """The name of the file in messages."""
+        return self._database.name
+
+    @property
+    def database(self) -> BoundDatabase:
+        """The file, which records its owner."""
+        return self._database
+
+    def is_current(self) -> bool:
+        """Return whether the file is still the one that was opened."""
+        return self._database.is_current()
+
+    def verify(self) -> None:
+        """Read everything, and raise an error if anything differs from what was written. Slow for a large file."""
+
+        def compared(connection: Connection) -> str:
+            for row in connection.execute(_QUERIES["contents"]):
+                unpack(*row)
+            return str(connection.execute(_QUERIES["integrity"]).fetchone()[0])
+
+        with sound(self._database.name):
+            found = self._database.read(compared)
+        if found != "ok":
+            raise damaged(self._database.name, found)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()

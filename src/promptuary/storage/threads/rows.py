@@ -1,0 +1,248 @@
+"""Converts values of the core to rows of the database, and back.
+
+An invalid row raises ``ValueError``.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final, cast
+
+from promptuary.core.blocks import Attachment, Detail
+from promptuary.core.json import receipt_from_json, receipt_json
+from promptuary.core.messages import Item, Message, ToolCall
+from promptuary.core.ports.threads import LayerState, StateKey, ThreadInfo, TurnRecord
+from promptuary.core.receipts import Receipt
+from promptuary.database.columns import from_column, row_checksum, to_column
+from promptuary.storage.contents import Contents, pack, unpack
+from promptuary.storage.redaction import marked
+from promptuary.storage.values import state_text, to_text
+
+Row = tuple[Any, ...]
+"""A value from the database; it may be anything if the file is damaged."""
+
+Values = dict[str, Any]
+
+_FIXED: Final = (
+    "id",
+    "thread",
+    "place",
+    "role",
+    "kind",
+    "tool_calls",
+    "tool_call_id",
+    "stands_for",
+    "turn",
+    "attached",
+)
+"""The columns of an item that its checksum covers."""
+
+_NONE: Final = "[]"
+
+
+def of_item(item: Item, thread: int, place: int, contents: Contents) -> Values:
+    """Return the row of ``item``."""
+    row = _fixed(item, thread, place) | {"pinned": item.pinned, "content": contents.put(item.content)}
+    return row | {"checksum": _item_checksum(row, contents.digests[int(row["content"])])}
+
+
+def _fixed(item: Item, thread: int, place: int) -> Values:
+    """Return the columns of an item that its checksum covers."""
+    calls = [[call.id, call.name, call.arguments] for call in item.tool_calls]
+    return {
+        "id": to_column(item.id),
+        "thread": thread,
+        "place": place,
+        "role": to_column(item.role),
+        "kind": to_column(item.kind),
+        "tool_calls": to_column(to_text(calls)),
+        "tool_call_id": to_column(item.tool_call_id),
+        "stands_for": to_column(to_text(item.stands_for)),
+        "turn": to_column(item.turn),
+        "attached": to_column(_attached_text(item)),
+    }
+
+
+def changed_item(row: Row, item: Item, digest: bytes) -> Values:
+    """Return what forgetting changes in ``row``, which becomes ``item``; ``digest`` is the hash of its text."""
+    fixed = _fixed(item, thread=row[10], place=row[9])
+    changed = {name: fixed[name] for name in ("tool_calls", "attached")}
+    return changed | {"checksum": _item_checksum(fixed, digest)}
+
+
+def _item_checksum(row: Values, digest: bytes) -> int:
+    return row_checksum(*[row[name] for name in _FIXED], digest)
+
+
+def to_item(row: Row) -> Item:
+    """Return the item of a row, or raise ``ValueError`` if it differs from what was written."""
+    number, role, pinned, kind, calls, call, stands_for, turn, attached, place, thread, checksum, *content = row
+    fixed = (number, thread, place, role, kind, calls, call, stands_for, turn, attached, content[0])
+    if checksum is not None and checksum != row_checksum(*fixed):
+        raise ValueError("an item is not what was written")
+    words_start, attachments, is_error = _attached(from_column(attached))
+    return Item(
+        id=from_column(number),
+        role=from_column(role),  # type: ignore[arg-type]  # what was written was a role
+        content=unpack(*content),
+        tool_calls=()
+        if calls == _NONE
+        else tuple(ToolCall(*map(_text, one)) for one in json.loads(from_column(calls))),
+        tool_call_id=from_column(call),
+        pinned=bool(pinned),
+        kind=from_column(kind),  # type: ignore[arg-type]  # likewise
+        stands_for=() if stands_for == _NONE else tuple(map(_text, json.loads(from_column(stands_for)))),
+        turn=from_column(turn),
+        attachments=attachments,
+        words_start=words_start,
+        is_error=is_error,
+    )
+
+
+def _attached_text(item: Item) -> str:
+    """Return the metadata of ``item`` as JSON: what was attached, and whether a tool failed.
+
+    Empty for most items.
+    """
+    if not item.attachments and not item.words_start and item.is_error is None:
+        return ""
+    each = [
+        [one.source, one.label, one.revision, one.detail, one.lines, one.start, one.end] for one in item.attachments
+    ]
+    failed = [] if item.is_error is None else [item.is_error]
+    return to_text([item.words_start, each, *failed])
+
+
+def _attached(text: str) -> tuple[int, tuple[Attachment, ...], bool | None]:
+    if not text:
+        return 0, (), None
+    words_start, each, *failed = json.loads(text)
+    return int(words_start), tuple(map(_attachment, each)), bool(failed[0]) if failed else None
+
+
+def _attachment(value: Any) -> Attachment:
+    source, label, revision, detail, lines, start, end = value
+    between = None if lines is None else (int(lines[0]), int(lines[1]))
+    return Attachment(_text(source), _text(label), _text(revision), Detail(detail), between, int(start), int(end))
+
+
+def to_attached(attached: Any, stands_for: Any) -> Item:
+    """Return an item with only its attachments and the ids that it stands for."""
+    behind = tuple(map(_text, json.loads(from_column(stands_for))))
+    return Item("", "user", "", attachments=_attached(from_column(attached))[1], stands_for=behind)
+
+
+def sent_texts(messages: str) -> list[int]:
+    """Return the texts of the messages of a stored prompt."""
+    return [_whole(message["content"]) for message in json.loads(messages)]
+
+
+def of_turn(turn: TurnRecord, thread: int, user: str, contents: Contents, sent: Sequence[int]) -> Values:
+    """Return the row of ``turn``, in which ``user`` acted; ``sent`` are the texts of its messages."""
+    messages = [{**message, "content": text} for message, text in zip(turn.messages, sent, strict=True)]
+    row: Values = {
+        "number": turn.number,
+        "id": to_column(turn.id),
+        "thread": thread,
+        "created": to_column(turn.created),
+        "status": to_column(turn.status),
+        "text": contents.put(turn.text),
+        "messages": contents.put(to_text(messages)),
+        "receipt": contents.put(receipt_text(turn.receipt), is_receipt=True),
+        "user": to_column(user),
+        "tokens": turn.receipt.tokens,
+        "reply_tokens": turn.reply_tokens,
+        "cost": turn.cost,
+    }
+    digests = [contents.digests[_whole(number)] for number in (row["text"], row["messages"], row["receipt"], *sent)]
+    fixed = (row["id"], thread, turn.number, row["status"], row["user"])
+    return row | {"checksum": turn_checksum(fixed, turn.reply_tokens, turn.cost, digests)}
+
+
+def turn_checksum(fixed: Sequence[object], reply_tokens: int, cost: float | None, digests: Sequence[bytes]) -> int:
+    """Return the checksum of a turn. Missing figures are left out: earlier versions had none."""
+    figures = (reply_tokens, cost) if reply_tokens or cost is not None else ()
+    return row_checksum(*fixed, *digests, *figures)
+
+
+def to_turn(row: Row, contents: Contents) -> TurnRecord:
+    """Return the turn of a row, or raise ``ValueError`` if it differs from what was written."""
+    number, thread, count, created, status, text, messages, receipt, user, home, replied, cost, checksum = row
+    stored = json.loads(contents.get(messages))
+    texts = [text, messages, receipt, *(message["content"] for message in stored)]
+    turn = TurnRecord(
+        id=from_column(number),
+        thread=from_column(thread),
+        number=int(count),
+        created=from_column(created),
+        status=from_column(status),  # type: ignore[arg-type]  # what was written was a status
+        text=contents.get(text),
+        messages=tuple(_message(one, contents) for one in stored),
+        # A thread may have been renamed since.
+        receipt=replace(receipt_from_json(json.loads(contents.get(receipt))), thread=from_column(thread)),
+        user=from_column(user),
+        forgotten=_forgotten(texts, contents),
+        reply_tokens=_whole(replied),
+        cost=cost,
+    )
+    digests = [contents.digests[one] for one in texts]
+    if checksum is not None and checksum != turn_checksum((number, home, count, status, user), replied, cost, digests):
+        raise ValueError("a turn is not what was written")
+    return turn
+
+
+def receipt_text(receipt: Receipt) -> str:
+    """Return a receipt as it is stored."""
+    return to_text(receipt_json(receipt))
+
+
+def _forgotten(texts: Sequence[int], contents: Contents) -> tuple[str, ...]:
+    """Return the notes that were removed from the texts of a turn."""
+    parts = (contents.get(one) for one in dict.fromkeys(texts) if one in contents.redacted)
+    return tuple(dict.fromkeys(address for part in parts for address in marked(part)))
+
+
+def of_key(key: StateKey, owner: int) -> Values:
+    """Return the columns of a state's key."""
+    return {"owner": owner, "layer": to_column(key.layer), "scope": to_column(key.scope), "name": to_column(key.name)}
+
+
+def of_state(state: LayerState, owner: int) -> Values:
+    """Return the row of ``state``."""
+    packed = pack(state_text(state))
+    value: Values = {
+        "version": state.version,
+        "sha256": packed.sha256,
+        "packed": packed.packed,
+        "body": packed.body,
+    }
+    return of_key(state.key, owner) | value
+
+
+def to_state(key: StateKey, row: Row) -> LayerState:
+    """Return the state of a row."""
+    version, *content = row
+    return LayerState(key, int(version), json.loads(unpack(*content)))
+
+
+def to_thread(row: Row) -> ThreadInfo:
+    """Return the thread of a row."""
+    name, created, updated, turns, items = row
+    return ThreadInfo(from_column(name), from_column(created), from_column(updated), int(turns), int(items))
+
+
+def _message(stored: dict[str, Any], contents: Contents) -> Message:
+    stored["content"] = contents.get(stored["content"])
+    return cast("Message", stored)
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int):
+        raise TypeError("a number is not a number")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a text is not text")
+    return value
