@@ -1,7 +1,9 @@
 """What every test may use: a workspace to write files into, and figures that grow under ``make torture``."""
 
 import gc
+import itertools
 import os
+import re
 import signal
 import subprocess
 import warnings
@@ -31,16 +33,13 @@ settings.register_profile(
 settings.register_profile("torture", deadline=None, max_examples=5_000, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("torture" if TORTURE else "short")
 
-# Suites that ship with the package; announced before anything imports them, so that their asserts explain themselves.
-for suite in (
-    "conformance",
-    "embedder_conformance",
-    "index_conformance",
-    "suites.notes",
-    "suites.vectors",
-    "suites.words",
-):
-    pytest.register_assert_rewrite(f"promptuary.testing.{suite}")
+# Suites are no test modules: announced before anything imports them, so that their asserts explain themselves.
+pytest.register_assert_rewrite(
+    "tests.suites",
+    "promptuary.testing.embedder_conformance",
+    "promptuary.testing.reranker_conformance",
+    "promptuary.testing.suites",
+)
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # ``nohup make test &`` and some CI runners start with SIGINT ignored, and programs inherit that. With a handler
@@ -78,10 +77,23 @@ Files = Callable[[Mapping[str, str | bytes]], Path]
 """Writes files into the workspace and returns its path."""
 
 
+_numbers: Final = itertools.count()
+
+
+def _new_folder(factory: pytest.TempPathFactory, name: str) -> Path:
+    """Return a new folder. Pytest finds a free number by listing every folder of the run, at each test anew."""
+    return factory.mktemp(f"{re.sub(r'[^a-zA-Z0-9_]', '_', name)[:30]}{next(_numbers)}", numbered=False)
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _new_folder(tmp_path_factory, request.node.name)
+
+
 @pytest.fixture(autouse=True)
 def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees or changes the settings, state or git identity of whoever runs it."""
-    home = tmp_path_factory.mktemp("home")
+    home = _new_folder(tmp_path_factory, "home")
     for name in [name for name in os.environ if name.startswith(("PROMPTUARY_", "GIT_", "XDG_"))]:
         if name not in {"PROMPTUARY_TORTURE", "PROMPTUARY_UPDATE_SNAPSHOTS"}:
             monkeypatch.delenv(name)
