@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from promptuary.core.layers import Json
     from promptuary.core.ports.inbox import EditOutcome, Received
-    from promptuary.storage.inbox import InboxStore
 
 Result = TypeVar("Result")
 
