@@ -12,8 +12,9 @@ import sqlite3
 import statistics
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from bench.indexing import _tantivy
 from bench.memory import _seconds

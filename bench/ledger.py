@@ -11,8 +11,9 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from bench.report import Row, report
 from promptuary.core.blocks import Attachment, Detail

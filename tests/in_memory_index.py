@@ -9,7 +9,9 @@ import struct
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from promptuary.core.ports.index import HEAD_LINES, ChunkTraits, IndexedChunk, Similarity, UnembeddedChunk
 from promptuary.core.query import (
@@ -27,8 +29,7 @@ from promptuary.core.query import (
 from promptuary.core.search import UNREAD, Chunk, Filters, Folder, IndexCounts, IndexedFile, Words, as_tag, note_name
 
 
-@dataclass(slots=True)
-class _File:
+class _File(Struct):
     """A file with its number, its text, and its chunks by their numbers."""
 
     number: int
@@ -38,8 +39,7 @@ class _File:
     chunks: dict[int, Chunk] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class _Contents:
+class _Contents(Struct):
     """Everything in one index. ``visible`` are the chunks that searches find; numbers are never reused.
 
     Chunks in ``without`` need no vector.

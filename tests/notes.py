@@ -2,10 +2,11 @@
 
 import weakref
 from collections.abc import Sequence
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from promptuary.core.notes import Note, NoteChange, NoteHeader, NoteScope
 from promptuary.core.ports.models import Embedder

@@ -11,8 +11,10 @@ reach on the set that was left out, beside what the shipped ones reach, and the 
 import argparse
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import fields, replace
 
 from bench.retrieval.figures import FIGURES, figures, mean
 from bench.retrieval.sets import CACHE, Corpus, found_sets, written

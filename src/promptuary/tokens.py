@@ -11,12 +11,13 @@ A process that counts a few short texts does not load the whole vocabulary: see 
 import threading
 from binascii import b2a_base64
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from math import ceil, floor, sqrt
 from pathlib import Path
 from typing import Final, Protocol, cast
+
+from msgspec import Struct
 
 from promptuary.core.errors import ConfigError
 from promptuary.vocabularies.table import TokenTable
@@ -48,8 +49,7 @@ class _Encoder(Protocol):
     def encode_flat(self, text: str) -> bytes: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
+class Model(Struct, frozen=True):
     """The window and vocabulary of a model. ``exact`` is false if its vocabulary is not public."""
 
     window: int

@@ -5,11 +5,11 @@ import asyncio
 import inspect
 import re
 from collections.abc import Iterator
-from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from msgspec import Struct
 
 import promptuary
 from promptuary import blocking, engine
@@ -47,7 +47,7 @@ def _given(declared: object, value: object) -> str:
 
 
 def _is_facade(value: object) -> bool:
-    return type(value).__module__.startswith("promptuary.") and not is_dataclass(value) and not callable(value)
+    return type(value).__module__.startswith("promptuary.") and not isinstance(value, Struct) and not callable(value)
 
 
 def _called(method: Any) -> Offer:

@@ -2,10 +2,10 @@
 
 from collections.abc import Collection, Iterator
 from contextlib import closing, suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from promptuary.core.errors import DatabaseDamagedError
 from promptuary.core.experiences import used

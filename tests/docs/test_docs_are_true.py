@@ -5,7 +5,6 @@ import inspect
 import re
 import subprocess
 import sys
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -50,7 +49,7 @@ def test_every_kind_is_resolved_offered_and_documented() -> None:
 
 def test_every_setting_is_documented_with_its_default() -> None:
     rows = dict(re.findall(r"^\| `(\w+)` \| (.*)$", page("docs/configuration.md"), re.MULTILINE))
-    public = {one.name for one in fields(Settings) if not one.metadata}
+    public = set(Settings.__struct_fields__) - {"static_layers", "models", "gateways", "notes", "origins"}
 
     assert rows.keys() == public
     assert {name for name, row in rows.items() if row.rstrip().endswith("| no |")} == USER_ONLY

@@ -8,10 +8,10 @@ import subprocess
 import sys
 from collections import Counter
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ports.threads import ThreadChange

@@ -5,10 +5,10 @@ import subprocess
 import sys
 import time
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from promptuary.storage.values import frozen
 from tests.conftest import Figure

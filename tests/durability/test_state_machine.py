@@ -2,13 +2,13 @@
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from msgspec.structs import replace
 
 from promptuary.core.errors import ConflictError
 from promptuary.core.messages import Item, Replacement, ToolCall
@@ -78,7 +78,7 @@ class Stores(RuleBasedStateMachine):
 
     @rule(thread=THREADS, text=ANY_TEXT, number=st.integers(1, 4), name=st.sampled_from(["", "x"]), status=STATUSES)
     def take_a_turn(self, thread: str, text: str, number: int, name: str, status: str) -> None:
-        turn: TurnRecord = replace(turned(number, thread, name=name, text=text), status=status)  # type: ignore[arg-type]
+        turn: TurnRecord = replace(turned(number, thread, name=name, text=text), status=status)
         self.both(lambda store: store.apply(ThreadChange(thread, turn=turn)))
 
     @precondition(lambda self: any(self.model.history(line.id) for line in self.model.threads()))

@@ -11,8 +11,9 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from promptuary.core.errors import ConflictError
 from promptuary.core.messages import Item, Replacement

@@ -2,8 +2,9 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
+
+from msgspec.structs import replace
 
 from promptuary.core.layers import Json
 from promptuary.core.ports.inbox import MOST_CHATS, EditOutcome, Received, SentPart

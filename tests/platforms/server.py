@@ -12,20 +12,19 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final, Self
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
+from msgspec import Struct, field
 
 from promptuary import concurrency
 
 _PATIENCE: Final = 30.0
 
 
-@dataclass(slots=True)
-class BotMessage:
+class BotMessage(Struct):
     """A message that the bot sent: its current text, as Markdown, and how often it was edited.
 
     ``raw`` is the text as it was sent, with the marks of the platform. ``previews``: its links may be fetched.

@@ -3,10 +3,10 @@
 import asyncio
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from promptuary.context.compact.digest import digest
 from promptuary.context.compact.envelope import summary_of

@@ -1,10 +1,10 @@
 """Whatever a note says, forgetting takes all of it out of a prompt, and nothing else."""
 
 import json
-from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from promptuary.core.blocks import Block
 from promptuary.core.layers import Recall

@@ -1,11 +1,11 @@
 """No content can break out of its block, whatever it is made of."""
 
 import re
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from promptuary.core.blocks import Block, Detail, Source, Trust
 from promptuary.core.render import preamble, render, render_message

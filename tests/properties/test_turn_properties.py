@@ -3,13 +3,13 @@
 import asyncio
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from promptuary.blocking import Promptuary
 from promptuary.context.assemble import Room, ceiling, promise
@@ -72,7 +72,7 @@ class Says(Layer):
         if self.manner == "silent":
             return None
         if self.manner == "odd":
-            return Recall([replace(Block.of("", self.id), text=None)])  # type: ignore[arg-type]
+            return Recall([replace(Block.of("", self.id), text=None)])
         self.said.append(self.content if self.manner == "liar" else cut(self.content, request.budget))
         return self.said[-1]
 

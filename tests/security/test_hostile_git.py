@@ -9,10 +9,11 @@ import shutil
 import struct
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.workspace.git.process import run

@@ -1,7 +1,7 @@
 """A whole turn, as a person would read it. ``make snapshots`` writes it anew; then read the diff."""
 
 import re
-from dataclasses import replace
+from msgspec.structs import replace
 from pathlib import Path
 
 from promptuary.blocking import Promptuary

@@ -5,9 +5,10 @@
 
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Final
+
+from msgspec.structs import replace
 
 from promptuary import concurrency
 from promptuary.core.experiences import Experience, contradicted, decayed, reinforced, strength, used

@@ -10,8 +10,9 @@ What happens to free pages and logs is for the backend's own tests.
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from promptuary.core.blocks import Attachment, Detail
 from promptuary.core.messages import Item, Message, Replacement, ToolCall

@@ -1,6 +1,6 @@
 """The contract of every store of received messages: subclass, and add ``inbox``, an empty ``InboxStore``."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from promptuary.storage.inbox import InboxStore
 

@@ -17,9 +17,10 @@ import hashlib
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from math import isclose
 from typing import Final
+
+from msgspec.structs import replace
 
 from promptuary import concurrency
 from promptuary.core.ports.index import IndexWriter, SearchIndex, VectorStore

@@ -5,7 +5,8 @@ local person in it.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from promptuary.core.blocks import Attachment, Detail
 from promptuary.core.ledger import Origin, Pruned, SourceUse, Way
@@ -40,7 +41,7 @@ def turn_of(
     turn = TurnRecord(
         name, thread, number, f"2026-01-{number:02}T12:00:00Z", "prepared", f"message {number}", messages, receipt
     )
-    return replace(turn, status=status)  # type: ignore[arg-type]  # a status of a turn
+    return replace(turn, status=status)
 
 
 def origin(source: str, how: Way = "direct", *, layer: str = "references", revision: str = "r1") -> Origin:

@@ -16,9 +16,10 @@ Each test gets new, empty ones. What is specific to a disk or a database is for 
 import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from promptuary import concurrency
 from promptuary.core.errors import LockTimeoutError, NoteFileError, PromptuaryError

@@ -1,7 +1,8 @@
 """The contract of every store of sessions: subclass, and add ``sessions``, an empty ``SessionStore``."""
 
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from promptuary.core.ports.sessions import SessionStore
 from promptuary.core.sessions import FilePin, Pins, Session

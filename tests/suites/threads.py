@@ -14,9 +14,10 @@ process ends is for the backend's own tests.
 """
 
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Final
+
+from msgspec.structs import replace
 
 from promptuary import concurrency
 from promptuary.core.blocks import Attachment, Detail

@@ -6,9 +6,10 @@ class TestMyQueue(NoteQueueConformance):
         ...     # an empty one
 """
 
-from dataclasses import replace
 from functools import partial
 from typing import Final
+
+from msgspec.structs import replace
 
 from promptuary import concurrency
 from promptuary.core.notes import NoteDraft

@@ -1,10 +1,9 @@
 """The options that a chat starts with."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class ChatOptions:
+class ChatOptions(Struct, frozen=True):
     thread: str = "main"
     tools: bool = True
     max_requests: int = 50

@@ -3,9 +3,10 @@
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
+
+from msgspec import Struct
 
 from promptuary.commands.registry import COMMANDS, Action, SlashCommand, allowed_commands, find_command, is_allowed
 from promptuary.core.text import one_line
@@ -42,8 +43,7 @@ _OTHER_NAMES: Final = {
 """Names that other programs use, and the command that each means here."""
 
 
-@dataclass(frozen=True, slots=True)
-class Invocation:
+class Invocation(Struct, frozen=True):
     """A command, its action if it has actions, and the rest of the line as typed."""
 
     command: str
@@ -65,8 +65,7 @@ class Invocation:
             return self.rest.split()
 
 
-@dataclass(frozen=True, slots=True)
-class CommandSlip:
+class CommandSlip(Struct, frozen=True):
     """A line that is almost a command, or a command that is not available here, and a sentence that says what to do."""
 
     reason: str
@@ -154,8 +153,7 @@ def _one_line(text: str) -> str:
     return line if len(line) <= 4 * _SHOWN else f"{line[: 4 * _SHOWN]}…"
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """A row of the ``/`` menu: the text that replaces what was typed from ``start`` on, and what it means."""
 
     text: str

@@ -4,12 +4,12 @@ It does not know what a command does (``run`` does), nor how a line is parsed (`
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Action:
+
+class Action(Struct, frozen=True):
     """An action of a command: its name, its meaning for people, and its arguments.
 
     ``takes`` is how the help shows the arguments; ``needed`` says that at least one is required.
@@ -21,8 +21,7 @@ class Action:
     needed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SlashCommand:
+class SlashCommand(Struct, frozen=True):
     """A slash command. Without ``actions`` it takes arguments itself; else the first of ``actions`` is the default."""
 
     name: str

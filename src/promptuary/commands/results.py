@@ -5,7 +5,8 @@ Where a value of the core says everything, it is the result itself; the values h
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from promptuary.commands.registry import SlashCommand
 from promptuary.core.expansion import Measured
@@ -16,22 +17,19 @@ from promptuary.core.search import SearchResult
 from promptuary.core.threads import AttachmentList, CompactedThread, HistoryStats, Replay, UndoneTurn
 
 
-@dataclass(frozen=True, slots=True)
-class CommandRefused:
+class CommandRefused(Struct, frozen=True):
     """Nothing was done; ``reason`` says why, and what to do."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class CommandDone:
+class CommandDone(Struct, frozen=True):
     """The command is done; a sentence is all there is to show."""
 
     sentence: str
 
 
-@dataclass(frozen=True, slots=True)
-class ContextShown:
+class ContextShown(Struct, frozen=True):
     """What is in view of a thread, and what waits for its next message.
 
     ``refused`` has a sentence for each word that was refused. ``whole`` says that the person asked for the cost of
@@ -46,24 +44,21 @@ class ContextShown:
     whole: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class FilesFound:
+class FilesFound(Struct, frozen=True):
     """The files that the words may mean, most likely first."""
 
     words: str
     paths: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class NotesMatched:
+class NotesMatched(Struct, frozen=True):
     """The notes that answer a question."""
 
     query: str
     result: MemoryResult
 
 
-@dataclass(frozen=True, slots=True)
-class NotesChanged:
+class NotesChanged(Struct, frozen=True):
     """Notes that were written, archived or restored. ``refused`` has a sentence for each of the others."""
 
     deed: str
@@ -71,84 +66,73 @@ class NotesChanged:
     refused: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NoteHistory:
+class NoteHistory(Struct, frozen=True):
     """The changes to a note, oldest first."""
 
     key: str
     changes: Sequence[NoteChange]
 
 
-@dataclass(frozen=True, slots=True)
-class ProposalsListed:
+class ProposalsListed(Struct, frozen=True):
     """The proposals that wait for the person's decision, and the notes that wait for ``adopt``."""
 
     proposals: Sequence[Proposal]
     unadopted: Sequence[NoteHeader] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PassagesFound:
+class PassagesFound(Struct, frozen=True):
     """The passages of indexed files that answer a question."""
 
     query: str
     result: SearchResult
 
 
-@dataclass(frozen=True, slots=True)
-class Explained:
+class Explained(Struct, frozen=True):
     """A turn with its receipt, and which of its sources have changed since."""
 
     replay: Replay
 
 
-@dataclass(frozen=True, slots=True)
-class Replayed:
+class Replayed(Struct, frozen=True):
     """A turn as it was sent."""
 
     replay: Replay
 
 
-@dataclass(frozen=True, slots=True)
-class ModelsListed:
+class ModelsListed(Struct, frozen=True):
     """The models named in the settings, and the current one, if there is one."""
 
     names: Sequence[str]
     current: str
 
 
-@dataclass(frozen=True, slots=True)
-class ModelChosen:
+class ModelChosen(Struct, frozen=True):
     """From now on the surface talks to this model."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadsListed:
+class ThreadsListed(Struct, frozen=True):
     """The threads of the principal, most recently used first, and the one that is open."""
 
     threads: Sequence[ThreadInfo]
     current: str
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadChosen:
+class ThreadChosen(Struct, frozen=True):
     """From now on the surface uses this thread."""
 
     name: str
     is_new: bool
 
 
-@dataclass(frozen=True, slots=True)
-class HelpShown:
+class HelpShown(Struct, frozen=True):
     """The commands that are allowed here, or the one that was asked for."""
 
     commands: Sequence[SlashCommand]
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """The person wants to leave."""
 
 

@@ -1,8 +1,9 @@
 """The bar of a window: how much of it each layer takes, and how much is free. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from promptuary.core.receipts import Receipt
 
@@ -12,8 +13,7 @@ _MARKS: Final = "█▓▒░▚▞▙▟"
 _MARK_OF: Final = {REPLY: "┄", FREE: "·"}
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Struct, frozen=True):
     """A part of the bar: its name, its tokens, and how many cells it takes."""
 
     name: str

@@ -6,8 +6,9 @@ in them; they name the environment variable, or say that the keyring has it.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from promptuary.config.values import cut, integer, nearest, number
 from promptuary.core.errors import ConfigError
@@ -19,8 +20,7 @@ _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _TOKENS: Final = {"telegram": "TELEGRAM_BOT_TOKEN", "discord": "DISCORD_BOT_TOKEN", "slack": "SLACK_BOT_TOKEN"}
 
 
-@dataclass(frozen=True, slots=True)
-class ChatRules:
+class ChatRules(Struct, frozen=True):
     """Who the people of a chat are, and what they may refer to.
 
     Without a ``workspace`` there are no files. ``kinds`` of references: empty means all; ``folders`` of the workspace:
@@ -36,8 +36,7 @@ class ChatRules:
     hosts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NamedGateway:
+class NamedGateway(Struct, frozen=True):
     """A bot: its platform, where its token is, who may write to it, and the rules of its chats.
 
     ``token_env`` names an environment variable; with ``keyring`` the keyring has the token under the name of the

@@ -7,8 +7,9 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from promptuary.core.errors import ConfigError, PromptuaryError, how_to_install
 from promptuary.workspace.web.refusals import without_key
@@ -19,8 +20,7 @@ KEYRING_SERVICE: Final = "promptuary"
 _SECRET_NAME: Final = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class KeyPlace:
+class KeyPlace(Struct, frozen=True):
     """Where the key of a service is: in an environment variable, in the keyring, or nowhere if it needs none.
 
     ``variable`` takes precedence over ``entry``, the name in the keyring. ``setting`` says how to configure one of

@@ -7,14 +7,16 @@ of a few providers need no table: their own names are enough (``gpt-5``, ``ollam
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 from promptuary.config.keys import KeyPlace
 from promptuary.config.prices import Price, price_of
 from promptuary.config.values import converted, cut, nearest
 from promptuary.core.errors import ConfigError
+from promptuary.core.values import shown_without
 
 NO_MODEL: Final = (
     'no model is configured to answer: write answer_model = "NAME" into your own configuration, with the name of a '
@@ -35,8 +37,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 
 
-@dataclass(frozen=True, slots=True)
-class NamedModel:
+class NamedModel(Struct, frozen=True):
     """A chat model with a name: a service, prepared replies, or an object.
 
     ``provider`` says which protocol the service speaks. ``base_url`` is where it is; ``model`` is the service's name
@@ -60,8 +61,11 @@ class NamedModel:
     output_price: float = 0.0
     cached_price: float = 0.0
     scripted: tuple[str, ...] = ()
-    given: object = field(default=None, repr=False)
+    given: object = None
     """A ``ChatModel`` that a program passed; importing the type would slow down every start."""
+
+    def __repr__(self) -> str:
+        return shown_without(self, "given")
 
     @property
     def key(self) -> KeyPlace:
@@ -94,8 +98,7 @@ _DEFAULTS: Final[Mapping[str, object]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Service:
+class _Service(Struct, frozen=True):
     """A provider whose models need no table: its protocol, where it is, and where its key usually is."""
 
     provider: str

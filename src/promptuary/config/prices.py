@@ -5,14 +5,14 @@ change: a price in the configuration takes precedence.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 _MILLION: Final = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(Struct, frozen=True):
     """Dollars for a million tokens: read, written, and read from the provider's cache."""
 
     read: float

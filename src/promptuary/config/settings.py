@@ -9,9 +9,11 @@ their mistakes become notes. A mistake anywhere else is a ``ConfigError``.
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from promptuary.config.counting import counting_notes
 from promptuary.config.settings_file import SHORT_NAMES, STATIC_LAYERS, parsed, without_tables, workspace_table
@@ -43,8 +45,7 @@ _UNKNOWN_WINDOW: Final = 32_768
 """The window of an unknown chat model: small enough for most local models."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """All settings. Sizes are in bytes, times in seconds, shares are fractions of the window."""
 
     model: str = ""
@@ -115,15 +116,15 @@ class Settings:
     instructions_max_file_bytes: int = 32 * 1024
     instructions_tag: str = "instructions"
     instructions_budget: int = 0
-    static_layers: "tuple[StaticLayer, ...]" = field(default=(), metadata={"internal": True})
+    static_layers: "tuple[StaticLayer, ...]" = ()
     """The layers that show a file on every turn: the person's, and those of the workspace."""
-    models: "tuple[NamedModel, ...]" = field(default=(), metadata={"internal": True})
+    models: "tuple[NamedModel, ...]" = ()
     """The named chat models."""
-    gateways: "tuple[NamedGateway, ...]" = field(default=(), metadata={"internal": True})
+    gateways: "tuple[NamedGateway, ...]" = ()
     """The bots of chat platforms that the person configured."""
-    notes: tuple[str, ...] = field(default=(), metadata={"internal": True})
+    notes: tuple[str, ...] = ()
     """What was ignored and why, and what else the person should know: one printable line each."""
-    origins: tuple[tuple[str, str], ...] = field(default=(), metadata={"internal": True})
+    origins: tuple[tuple[str, str], ...] = ()
     """The origin of each setting that was set."""
 
     @property
@@ -315,7 +316,14 @@ USER_ONLY: Final = frozenset(
 )
 """Settings that widen what may be read or sent. The files of a workspace cannot set them."""
 
-_FIELDS: Final[Mapping[str, Field[Any]]] = {one.name: one for one in fields(Settings) if not one.metadata}
+_INTERNAL: Final = frozenset({"static_layers", "models", "gateways", "notes", "origins"})
+"""Fields that no single value sets."""
+_FIELDS: Final[Mapping[str, Any]] = {
+    name: default
+    for name, default in zip(Settings.__struct_fields__, Settings.__struct_defaults__, strict=True)
+    if name not in _INTERNAL
+}
+"""Every setting and its default."""
 SETTINGS: Final = tuple(_FIELDS)
 """The names of all settings."""
 
@@ -355,8 +363,7 @@ def find_workspace(start: Path) -> tuple[Path, Sequence[str]]:
     return start, notes
 
 
-@dataclass(slots=True)
-class _Draft:
+class _Draft(Struct):
     """Settings that are being collected, from the weakest place to the strongest."""
 
     values: dict[str, Any] = field(default_factory=dict)
@@ -525,7 +532,7 @@ def _value(name: str, value: object, where: str) -> object:
     if name == "instructions_budget" and value == "auto":
         return 0
     if name in _FIELDS:
-        return converted(name, value, where, _FIELDS[name].default)
+        return converted(name, value, where, _FIELDS[name])
     meant = nearest(name, _FIELDS)
     advice = f"did you mean {meant}?" if meant else "`promptuary config` lists all settings"
     raise ConfigError(f"{where} is not a setting; {advice}")

@@ -6,8 +6,9 @@ inside it. Other modules read the file and create the layer.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal
+
+from msgspec import Struct
 
 from promptuary.config.values import cut, integer, nearest, number
 from promptuary.core.errors import ConfigError
@@ -22,8 +23,7 @@ SCOPES: Final = ("thread", "user", "resource", "global", "execution")
 _OPTIONS: Final = ("file", "tag", "slot", "scope", "budget", "reload")
 
 
-@dataclass(frozen=True, slots=True)
-class StaticLayer:
+class StaticLayer(Struct, frozen=True):
     """One file that is shown in the window; ``reload`` is when it is reread, in seconds or by name.
 
     ``budget`` is the least and the most tokens; without it, the file gets what fits. ``of_workspace``: a file of the

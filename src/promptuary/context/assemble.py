@@ -6,7 +6,9 @@ content and the history. What a layer does not use goes to the history.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.context.history import MESSAGE_OVERHEAD, PricedHistory
 from promptuary.core.budget import Claim, TokenCounter, allocate
@@ -17,8 +19,7 @@ _LOOP_SHARE = 8
 """One part in so many, beyond the layers' reservations, is left free for calls of tools and their results."""
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
+class Room(Struct, frozen=True):
     """The size of the window, and how much of it is reserved for the reply.
 
     ``history_share`` is the part of the tokens beyond the layers' reservations that the history always gets.
@@ -34,8 +35,7 @@ class Room:
         return max(self.window - self.reserve, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Contribution:
+class Contribution(Struct, frozen=True):
     """The output of a layer for the prompt, and its cost with the envelope."""
 
     layer: str

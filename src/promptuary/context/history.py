@@ -10,7 +10,9 @@ result without a call, stay in the history and are never sent.
 
 from collections import Counter as Tally
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import ConfigError
@@ -56,8 +58,7 @@ class CachingCounter:
         return known
 
 
-@dataclass(frozen=True, slots=True)
-class CompactionPolicy:
+class CompactionPolicy(Struct, frozen=True):
     """When a history is compacted and how far.
 
     Compaction is due when the history costs more than ``threshold`` of the window, however many messages it has; it
@@ -104,8 +105,7 @@ class CompactionPolicy:
 DEFAULT_POLICY = CompactionPolicy()
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """Items that are kept or removed together, from index ``start``. ``sendable`` are those that a provider accepts."""
 
     start: int
@@ -202,8 +202,7 @@ def older(items: Sequence[Item], keep_last: int) -> list[Group]:
     return [group for group in groups(items) if group.end <= tail and not group.is_fixed]
 
 
-@dataclass(frozen=True, slots=True)
-class PricedHistory:
+class PricedHistory(Struct, frozen=True):
     """A history with its costs: grouped and counted once, used several times in a turn.
 
     ``priced`` has each group that can be sent and what it costs; ``sent`` is the sum. ``strays`` are the groups of

@@ -5,7 +5,9 @@ than is necessary at the moment.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.context.compact.shorten import Shorten
 from promptuary.context.compact.trim import Trim
@@ -30,8 +32,7 @@ _SLACK = 5
 """When something is cut, a fifth of the room is freed for the next results."""
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(Struct, frozen=True):
     """The items since the message, as they are sent; the last ``new`` items are the newest.
 
     ``said`` are the same items as they were received.

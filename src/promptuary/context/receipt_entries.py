@@ -6,8 +6,9 @@ of any part into an entry.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from promptuary.context.assemble import Contribution
 from promptuary.context.history import Group, PricedHistory
@@ -26,8 +27,7 @@ _TOOL_OVERHEAD: Final = 12
 """About how many tokens services add around the description of a tool."""
 
 
-@dataclass(frozen=True, slots=True)
-class PromptPart:
+class PromptPart(Struct, frozen=True):
     """The blocks of one layer (or ``references``, ``history``, ``message``), and what it left out."""
 
     layer: str

@@ -7,8 +7,9 @@ whole or in parts, and everything that ``render`` writes. No client is imported:
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ids import new_id
@@ -101,8 +102,7 @@ def _item(message: Message, turn: str) -> Item:
     )
 
 
-@dataclass(slots=True)
-class _Said:
+class _Said(Struct):
     """A message of the assistant while its parts are read.
 
     Adjacent words are joined: a provider splits them where it cites. Words with a call or a thought between them become
@@ -143,8 +143,7 @@ class _Said:
         return {**message, "tool_calls": self.calls} if self.calls else message
 
 
-@dataclass(slots=True)
-class _Reading:
+class _Reading(Struct):
     """The messages read so far, and the open message of the assistant, to which standalone parts are added."""
 
     messages: list[Message] = field(default_factory=list)

@@ -6,10 +6,13 @@ of layers, the history and the message itself are blocks.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
 from typing import Final, Protocol
+
+from msgspec import Struct
+
+from promptuary.core.values import shown_without
 
 LARGEST_IMAGE: Final = 3_750_000
 """Bytes of one image: Anthropic takes 5 MB of its text form, which is a third longer."""
@@ -41,14 +44,16 @@ class Trust(StrEnum):
     """The web and anyone else: data, never instructions."""
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(Struct, frozen=True):
     """An image: its type, its size in pixels, and the bytes of its file."""
 
     media_type: str
     width: int
     height: int
-    data: bytes = field(repr=False)
+    data: bytes
+
+    def __repr__(self) -> str:
+        return shown_without(self, "data")
 
     @property
     def format(self) -> str:
@@ -73,8 +78,7 @@ def nothing_shorter() -> Forms:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """A text, where it came from, and how it can be shortened.
 
     Sources with the same ``key`` are the same thing and are attached once. ``path`` is the file it came from, if any,
@@ -122,8 +126,7 @@ class Source:
         return self.origin or (f"file:{self.path}" if self.path else self.key)
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(Struct, frozen=True):
     """A text in the window; ``path`` and ``lines`` say which lines of which file it shows, if any."""
 
     text: str
@@ -131,8 +134,7 @@ class Passage:
     lines: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """A source at one detail, as it is sent.
 
     ``tokens`` counts exactly ``text``, and the image that goes with it. ``body`` is where the source's own text starts
@@ -201,8 +203,7 @@ def content_hash(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Attachment:
+class Attachment(Struct, frozen=True):
     """Something that was attached to a message, as data beside the text that was sent.
 
     ``source`` says where it came from (``file:src/a.py``), ``revision`` is the SHA-256 of what was fetched, ``lines``

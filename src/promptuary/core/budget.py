@@ -4,8 +4,9 @@ Only whole tokens are divided, and none is left over while a claim is unmet.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 
 class TokenCounter(Protocol):
@@ -38,8 +39,7 @@ def water_fill(wants: Sequence[int], total: int, weights: Sequence[int] = ()) ->
     return shares
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """How many tokens are wanted, and how many of them are guaranteed."""
 
     wants: int

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from promptuary.core.budget import most_tokens
 
@@ -18,8 +19,7 @@ _MARKS: Final = ("@", "#", "[[")
 """Every reference begins with one of these, and so does everything that only looks like one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """How one reference ended.
 
     ``target`` is the path that the reference leads to, or its value, without a range. ``lines`` is the range that was
@@ -37,8 +37,7 @@ class Outcome:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Slip:
+class Slip(Struct, frozen=True):
     """Text that is not a reference but was probably meant as one; ``meant`` is the correct spelling, if it is known.
 
     It is sent unchanged and without a remark to the model: only the person knows what was meant.
@@ -55,8 +54,7 @@ class Slip:
         return f"{self.raw} is sent as text: {self.reason}.{advice}"
 
 
-@dataclass(frozen=True, slots=True)
-class Spend:
+class Spend(Struct, frozen=True):
     """The tokens of the attached context, and the limits that applied."""
 
     injected: int
@@ -65,8 +63,7 @@ class Spend:
     limit: int
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(Struct, frozen=True):
     """The cost of a message: its own words, and what it points at.
 
     ``uncounted`` are references that are fetched, or do something, only when the message is sent. ``waiting`` are the
@@ -80,8 +77,7 @@ class Measured:
     waiting: tuple[tuple[str, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Expansion:
+class Expansion(Struct, frozen=True):
     """A message with everything it refers to, ready to send.
 
     ``text`` is the part that the person wrote; it starts at ``words_start`` of the message's content; ``attachments``

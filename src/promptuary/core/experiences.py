@@ -9,9 +9,11 @@ input or output.
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, Literal, TypedDict, assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.core.fading import HALF_LIFE
 from promptuary.core.layers import Json
@@ -50,8 +52,7 @@ _MOST_TAGS: Final = 32
 _SECONDS: Final = 86_400.0
 
 
-@dataclass(frozen=True, slots=True)
-class Experience:
+class Experience(Struct, frozen=True):
     """Something that was learnt. Times are ISO 8601 in UTC.
 
     ``success_score`` and ``confidence`` are from 0 to 1; ``confidence`` is how sure a preference is. ``base_weight`` is
@@ -103,8 +104,7 @@ class ExperienceFields(TypedDict, total=False):
     turn: str
 
 
-@dataclass(frozen=True, slots=True)
-class ExperienceHit:
+class ExperienceHit(Struct, frozen=True):
     """An experience that resembles the query. ``why`` has the scores of words and meaning.
 
     ``score`` is relevance plus ``prior``, which is what strength, success and shared tags add: a bounded part.
@@ -118,22 +118,18 @@ class ExperienceHit:
     shared_tags: tuple[str, ...] = ()
 
 
-class ExperienceResult(RecordResult[ExperienceHit]):
+class ExperienceResult(RecordResult[ExperienceHit], frozen=True):
     """The experiences that a search found."""
 
-    __slots__ = ()
 
-
-@dataclass(frozen=True, slots=True)
-class ExperienceList:
+class ExperienceList(Struct, frozen=True):
     """Experiences, and how many match in all."""
 
     experiences: Sequence[Experience]
     total: int
 
 
-@dataclass(frozen=True, slots=True)
-class ExperienceStats:
+class ExperienceStats(Struct, frozen=True):
     """How many experiences there are: in all, by type, by outcome, and too weak to be found."""
 
     total: int = 0
@@ -143,8 +139,7 @@ class ExperienceStats:
     uses: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class PruneReport:
+class PruneReport(Struct, frozen=True):
     """The experiences that pruning removed, or in a dry run would remove: their strength is below ``min_weight``."""
 
     min_weight: float

@@ -16,9 +16,10 @@ import json
 import re
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, NamedTuple, NoReturn
+
+from msgspec import Struct, field
 
 from promptuary.core.errors import FrontMatterError
 from promptuary.core.text import split_lines, valid_unicode
@@ -86,8 +87,7 @@ class _Field(NamedTuple):
     item: str
 
 
-@dataclass(frozen=True, slots=True)
-class NoteText:
+class NoteText(Struct, frozen=True):
     """A text as optional front matter, which is ``lines`` with the marks around it, and ``body``."""
 
     bom: str

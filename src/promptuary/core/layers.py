@@ -16,9 +16,10 @@ JSON; the engine stores it per scope, in the same transaction as the turn.
 
 import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+
+from msgspec import Struct
 
 from promptuary.core.blocks import Block, Passage
 from promptuary.core.budget import TokenCounter
@@ -70,8 +71,7 @@ TIMEOUTS: Mapping[Hook, float] = {
 """Default timeouts of hooks in seconds; a layer may override them. Zero or less means no timeout."""
 
 
-@dataclass(frozen=True, slots=True)
-class Between:
+class Between(Struct, frozen=True):
     """A budget with a reservation and a ceiling."""
 
     min: int = 0
@@ -96,8 +96,7 @@ async def _nothing_earlier(_: str) -> str:
     return ""
 
 
-@dataclass(slots=True)
-class LayerContext:
+class LayerContext(Struct):
     """The argument of every hook. A hook sets ``state`` to change it; one that fails or times out changes nothing."""
 
     thread: str
@@ -117,8 +116,7 @@ class LayerContext:
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Incoming:
+class Incoming(Struct, frozen=True):
     """The person's message before recall. Layers with smaller slots may have rewritten ``text``.
 
     ``pasted`` are the parts of ``text`` in which nothing is a reference.
@@ -129,16 +127,14 @@ class Incoming:
     pasted: Sequence[tuple[int, int]] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(Struct, frozen=True):
     """What ``on_message`` may return: another text, and whether to recall again."""
 
     text: str | None = None
     rerender: Literal["immediate", "next_turn"] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RecallRequest:
+class RecallRequest(Struct, frozen=True):
     """A request for at most ``budget`` tokens that help with ``query``, the person's words.
 
     ``in_view`` are the blocks that are already in the window beside the ``history``: the message, its attachments, and
@@ -158,8 +154,7 @@ class RecallRequest:
             yield from item.passages()
 
 
-@dataclass(frozen=True, slots=True)
-class Omitted:
+class Omitted(Struct, frozen=True):
     """Something that could have been in the window and is not, and why; ``tokens`` is what it would have cost."""
 
     label: str
@@ -169,8 +164,7 @@ class Omitted:
     tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Recall:
+class Recall(Struct, frozen=True):
     """The output of a layer: ``heading`` first, then its blocks, with an empty line between them.
 
     ``notes`` are for the person and not for the model: they become warnings of the turn. ``updates`` say what has
@@ -201,8 +195,7 @@ def _below(heading: str, blocks: Sequence[Block]) -> str:
     return "\n\n".join([heading, *bodies] if heading else bodies) if bodies else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """The reply of the model: the items in order; the last one is what the person sees."""
 
     items: Sequence[Item]

@@ -4,9 +4,10 @@ Knows receipts and items. It does not know how the ledger is stored, nor what a 
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final, Literal, NamedTuple
+
+from msgspec import Struct
 
 from promptuary.core.messages import Item
 from promptuary.core.receipts import Receipt
@@ -41,8 +42,7 @@ class Origin(NamedTuple):
         return self._replace(revision="", lines=None)
 
 
-@dataclass(frozen=True, slots=True)
-class SourceUse:
+class SourceUse(Struct, frozen=True):
     """A source in the prompt of one turn of a thread. ``status`` is what became of the turn."""
 
     thread: str
@@ -52,8 +52,7 @@ class SourceUse:
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True)
-class AuditRow:
+class AuditRow(Struct, frozen=True):
     """A turn that a source influenced.
 
     ``current`` is whether the source is still what the model saw; ``None`` if that cannot be determined without the
@@ -72,8 +71,7 @@ class AuditRow:
     current: bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class Audit:
+class Audit(Struct, frozen=True):
     """The turns that a source influenced, the newest first; ``more`` says that there are others.
 
     ``sources`` are the addresses that receipts use for it: the file itself, and its lines in the index.
@@ -84,8 +82,7 @@ class Audit:
     more: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Pruned:
+class Pruned(Struct, frozen=True):
     """What the removal of old turns removed, or would remove: whole threads, turns, messages, and bytes of texts."""
 
     threads: int = 0
@@ -94,8 +91,7 @@ class Pruned:
     bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadSize:
+class ThreadSize(Struct, frozen=True):
     """The size of a thread in the database; shared texts count for each of their threads."""
 
     thread: str
@@ -153,8 +149,7 @@ def in_prompt(contents: Iterable[str], standing: Iterable[Item]) -> Iterator[Ite
     return (item for item in standing if item.content in sent)
 
 
-@dataclass(frozen=True, slots=True)
-class KeptFile:
+class KeptFile(Struct, frozen=True):
     """A file or folder that Promptuary owns: what it is, where it is, and its size.
 
     ``action`` is what a restore does with it: "new", "same", "replaced" or "left out".
@@ -166,8 +161,7 @@ class KeptFile:
     action: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class KeptReport:
+class KeptReport(Struct, frozen=True):
     """The files of a backup, a restore or a purge; ``done`` is false for a dry run."""
 
     files: Sequence[KeptFile]

@@ -1,8 +1,9 @@
 """The items of a conversation, and the messages that a chat API takes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal, NotRequired, Protocol, TypedDict
+
+from msgspec import Struct
 
 from promptuary.core.blocks import Attachment, Passage
 
@@ -64,8 +65,7 @@ EMPTY: Final = "(empty)"
 """What is sent instead of an empty message to a provider that rejects empty messages."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True):
     """A call of a tool: ``arguments`` is the JSON that the model wrote."""
 
     id: str
@@ -80,8 +80,7 @@ ItemKind = Literal["message", "summary"]
 """A message as it was sent or received, or a summary that replaces compacted messages."""
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """One entry of a thread's history.
 
     ``content`` is exactly what was sent or received. ``pinned`` items are never compacted. ``stands_for`` holds the ids
@@ -123,8 +122,7 @@ class Item:
                 yield Passage(self.content[one.start : one.end], one.path, one.lines)
 
 
-@dataclass(frozen=True, slots=True)
-class Replacement:
+class Replacement(Struct, frozen=True):
     """``item`` replaces the first of the items with these ids; the others leave the history and stay in the ledger.
 
     Items are never merely removed, so everything that left a history can be found from the items in it.
@@ -165,8 +163,7 @@ def _without_data(image: WireImage) -> WireImage:
     return kept
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(Struct, frozen=True):
     """Standing content, the conversation so far, what is live, and the person's message with what it points at.
 
     ``loop`` is what followed the message within the turn: the model's calls and what the tools answered, and behind

@@ -10,11 +10,14 @@ import re
 import secrets
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypedDict
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from promptuary.core.principals import Owner
 from promptuary.core.search import RecordResult, Why
+from promptuary.core.values import fields_without
 
 if TYPE_CHECKING:
     from promptuary.core.ledger import ThreadSize
@@ -60,8 +63,7 @@ _LONGEST_FOLDER: Final = 32
 _DAY: Final = len("2026-01-31")
 
 
-@dataclass(frozen=True, slots=True)
-class NoteHeader:
+class NoteHeader(Struct, frozen=True):
     """The metadata of a note, without its text. Times are ISO 8601 in UTC, empty if unknown.
 
     ``path`` begins with the audience (``private/user/likes-tabs-4f1c….md``) and is relative to the agent's folder.
@@ -105,8 +107,7 @@ class NoteHeader:
         return f"memory:{self.id}"
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """A note as a whole: ``text`` is the file byte for byte, ``body`` what follows its front matter.
 
     ``similar`` are older notes about the same, of a note that was just written: it may contradict or replace them.
@@ -115,7 +116,15 @@ class Note:
     header: NoteHeader
     body: str
     text: str
-    similar: Sequence[NoteHeader] = field(default=(), compare=False)
+    similar: Sequence[NoteHeader] = ()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Note):
+            return NotImplemented
+        return fields_without(self, "similar") == fields_without(other, "similar")
+
+    def __hash__(self) -> int:
+        return hash(fields_without(self, "similar"))
 
     @property
     def hint(self) -> str:
@@ -127,8 +136,7 @@ class Note:
         return f"the note {old.id} is about the same ({old.title}); if it is no longer true: {replaces}"
 
 
-@dataclass(frozen=True, slots=True)
-class NoteDraft:
+class NoteDraft(Struct, frozen=True):
     """The fields of a note to write. ``None`` keeps the value of an existing note, or uses the default of a new one.
 
     ``id`` names the note to update. ``title`` defaults to the first words of ``content``. ``created_at`` and
@@ -158,7 +166,7 @@ class NoteDraft:
     def __post_init__(self) -> None:
         """Replace a legacy kind: here every door passes."""
         if self.kind is not None and self.kind in LEGACY_KINDS:
-            object.__setattr__(self, "kind", LEGACY_KINDS[self.kind])
+            force_setattr(self, "kind", LEGACY_KINDS[self.kind])
 
 
 class NoteFields(TypedDict, total=False):
@@ -189,8 +197,7 @@ class NoteSelection(TypedDict, total=False):
     tags: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class NoteHit:
+class NoteHit(Struct, frozen=True):
     """A note that matches a query; ``text`` are its best matching lines. ``named``: the query has its name."""
 
     header: NoteHeader
@@ -200,10 +207,8 @@ class NoteHit:
     named: bool = False
 
 
-class MemoryResult(RecordResult[NoteHit]):
+class MemoryResult(RecordResult[NoteHit], frozen=True):
     """The notes that a search found."""
-
-    __slots__ = ()
 
     @property
     def answers(self) -> bool:
@@ -217,8 +222,7 @@ class MemoryResult(RecordResult[NoteHit]):
         return [*(hit for hit in self.hits if hit.named), *(hit for hit in answering if not hit.named)]
 
 
-@dataclass(frozen=True, slots=True)
-class NoteList:
+class NoteList(Struct, frozen=True):
     """Notes, and how many match in all. ``complete``: no files were left that still had to be read."""
 
     headers: Sequence[NoteHeader]
@@ -238,8 +242,7 @@ ForeignForm = Literal["promptuary", "xpert", "claude-code", "codex", "basic-memo
 """Which program wrote the files of another memory."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImportReport:
+class ImportReport(Struct, frozen=True):
     """The result of an import: the new notes, how many existed already, and what was left out and why."""
 
     form: ForeignForm
@@ -252,8 +255,7 @@ ChangeKind = Literal["create", "update", "archive", "restore", "adopt", "undo", 
 """What happened to a note. ``edit`` and ``delete`` were done by hand and found later."""
 
 
-@dataclass(frozen=True, slots=True)
-class NoteChange:
+class NoteChange(Struct, frozen=True):
     """An entry of the journal. ``text`` is the file after the change, ``None`` where it is gone or forgotten.
 
     ``number`` counts up in one journal and is 0 before the change is recorded. ``actor`` is who did it, as
@@ -288,8 +290,7 @@ PlaceKind = Literal["thread", "summary", "proposal", "queue", "experience", "typ
 as an experience, or among the lines that were typed in chats."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Place:
+class Place(Struct, frozen=True, order=True):
     """Where the text of a forgotten note also occurs. ``name`` is the thread, or the id of a proposal or an experience.
 
     ``turn`` is the number of the turn in its thread, 0 where there is none.
@@ -300,8 +301,7 @@ class Place:
     turn: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ForgetReport:
+class ForgetReport(Struct, frozen=True):
     """The result of forgetting a note, or of a dry run.
 
     ``prompts`` is how many stored prompts, receipts and states it was taken out of. ``places`` are where somebody said
@@ -337,8 +337,7 @@ FindingCode = Literal[
 """The kind of a finding. Stable: programs match on these."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One problem: a sentence about it, where it is, and a sentence about how to solve it.
 
     ``fixable``: it can be repaired without losing anything. ``fixed``: it was.
@@ -352,8 +351,7 @@ class Finding:
     fixed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Examination:
+class Examination(Struct, frozen=True):
     """What was checked, by name with a count, and what was found. ``threads`` has the size of each thread."""
 
     counts: Sequence[tuple[str, int]] = ()

@@ -4,8 +4,9 @@ Ownership is never taken from an argument, a file or a message: the code that op
 everything below asks that. This module knows nothing of storage or of authentication.
 """
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from promptuary.core.errors import ConfigError
 
@@ -16,8 +17,7 @@ DEFAULT_AGENT: Final = "default"
 _LONGEST: Final = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Principal:
+class Principal(Struct, frozen=True):
     """A user who acts through an agent, optionally in a group.
 
     Threads and private state belong to the user with that agent, or, in a group, to the group with that agent: then
@@ -43,8 +43,7 @@ class Principal:
         return Owner("user", self.user, self.agent)
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(Struct, frozen=True):
     """The owner of something: a user or a group, each with an agent. Only ``Principal.owner`` makes one."""
 
     kind: str

@@ -7,9 +7,10 @@ is no scoring and no real stemming here: an index analyses terms further, in the
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
+
+from msgspec.structs import replace
 
 from promptuary.core.search import RecordResult, SearchResult, Words
 from promptuary.core.text import UNSPACED, name_word_pattern, pairs

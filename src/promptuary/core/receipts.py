@@ -1,8 +1,10 @@
 """The receipt of a turn: what went into its prompt, what did not, and why. The ledger stores it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from promptuary.core.blocks import Detail, Trust
 from promptuary.core.table import Column, table
@@ -16,8 +18,7 @@ AROUND = "around them"
 """The name in receipts for what belongs to no layer: headings, and the frames of messages."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReceiptEntry:
+class ReceiptEntry(Struct, frozen=True):
     """One block of a prompt, or something that is not in it.
 
     ``layer`` is the layer's id, or ``references``, ``history``, ``message``. ``share`` is the part of the window.
@@ -38,8 +39,7 @@ class ReceiptEntry:
     lines: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HookRun:
+class HookRun(Struct, frozen=True):
     """How long a hook took, in milliseconds."""
 
     layer: str
@@ -47,8 +47,7 @@ class HookRun:
     milliseconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """A layer's failure: a stable ``code`` and a sentence. The turn went on without that layer."""
 
     layer: str
@@ -57,8 +56,7 @@ class Failure:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(Struct, frozen=True):
     """What went into one request of a turn, what did not, and why.
 
     ``thread`` is empty if the turn is not recorded. ``earlier`` are the receipts of the requests before it, if tools
@@ -79,7 +77,7 @@ class Receipt:
 
     def __post_init__(self) -> None:
         for name in ("entries", "hooks", "failures", "warnings", "earlier"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+            force_setattr(self, name, tuple(getattr(self, name)))
 
     @property
     def requests(self) -> tuple["Receipt", ...]:

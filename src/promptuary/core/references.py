@@ -6,9 +6,10 @@ A reference is ``@kind:value``, a bare keyword (``@diff``), a bare ``@path`` or 
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal
+
+from msgspec import Struct
 
 from promptuary.core.errors import ConfigError
 
@@ -33,8 +34,7 @@ PATH_KINDS = frozenset({"file", "folder"})
 """Kinds whose value is a path in the workspace."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Struct, frozen=True):
     """One reference and its place in the text.
 
     ``raw`` is the text from ``start`` to ``end``. ``value`` is without quotes; ``suffix`` is what follows the closing
@@ -56,8 +56,7 @@ class Reference:
     remark: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LineRange:
+class LineRange(Struct, frozen=True):
     """Lines ``first`` to ``last``, from 1 on, both included. ``None`` means an open end."""
 
     first: int | None
@@ -127,8 +126,7 @@ def format_reference(kind: str, value: str = "", suffix: str = "") -> str:
     return f"@{kind}:{written}{suffix}"
 
 
-@dataclass(frozen=True, slots=True)
-class MenuItem:
+class MenuItem(Struct, frozen=True):
     """One line of a menu. ``insert`` replaces what is being typed; ``matches`` are offsets in ``label``.
 
     ``path`` is the file that the line offers, if any. Its ``hint`` may be empty because measuring would have delayed
@@ -143,8 +141,7 @@ class MenuItem:
     path: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
+class Completion(Struct, frozen=True):
     """The menu at the end of a text. An item's ``insert`` replaces ``prefix``, the text from ``start`` on.
 
     ``scanning`` means that the workspace is still being listed, so that a later answer may have more items.

@@ -10,8 +10,10 @@ Every block starts with ``#`` and ends with an empty line: tokenizers split ther
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from hashlib import sha256
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.core.blocks import Attachment, Block, Detail, Source, Trust
 from promptuary.core.budget import TokenCounter
@@ -128,8 +130,7 @@ def masked_warnings(blocks: Iterable[Block]) -> list[str]:
     return [f"what looks like a secret was masked in {shown}; to send it, allow the file by name (--allow-sensitive)"]
 
 
-@dataclass(frozen=True, slots=True)
-class RenderedMessage:
+class RenderedMessage(Struct, frozen=True):
     """A person's message as it is sent: ``content`` has first what is attached, then from ``words_start`` the words."""
 
     content: str

@@ -5,8 +5,9 @@ Values only, no input or output: surfaces decide where the lines go.
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, Protocol, assert_never
+
+from msgspec import Struct
 
 from promptuary.core.expansion import Expansion
 from promptuary.core.layers import Json
@@ -51,8 +52,7 @@ AnyModel = str | StreamingModel | ChatModel
 """A model to run a turn with: a name from the settings or of a provider, or a model object."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(Struct, frozen=True):
     """What a model may call in a run.
 
     ``call`` gets arguments that fit the schema of ``spec`` and returns the result for the model. The model also sees
@@ -121,22 +121,19 @@ class SentTurn(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class TurnPrepared:
+class TurnPrepared(Struct, frozen=True):
     """The message and its context are ready, and are sent now."""
 
     turn: SentTurn
 
 
-@dataclass(frozen=True, slots=True)
-class CallBegun:
+class CallBegun(Struct, frozen=True):
     """The model calls a tool. The person is asked for consent after this."""
 
     call: ToolCall
 
 
-@dataclass(frozen=True, slots=True)
-class CallEnded:
+class CallEnded(Struct, frozen=True):
     """The result of a call for the model; ``is_error``: the tool failed, was refused, or does not exist."""
 
     call: ToolCall
@@ -144,8 +141,7 @@ class CallEnded:
     is_error: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TurnExtended:
+class TurnExtended(Struct, frozen=True):
     """The results of tools are ready, and are sent now, in the next request of the turn."""
 
     turn: SentTurn
@@ -155,8 +151,7 @@ RunStop = StopReason | Literal["interrupted", "failed"]
 """Why a run ended. With ``tools``, the model wanted to call more of them than the run allows requests."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunResult:
+class RunResult(Struct, frozen=True):
     """One turn, answered and recorded.
 
     ``reply`` is the last answer as it is in the history. ``usage`` is what the service counted in all
@@ -191,8 +186,7 @@ class RunResult:
         return SentTokens(self.receipt.tokens, self.receipt.total, self.receipt.window)
 
 
-@dataclass(frozen=True, slots=True)
-class SentTokens:
+class SentTokens(Struct, frozen=True):
     """The tokens as counted here before sending, with the vocabulary of the settings; services may count differently.
 
     ``last_request`` is the ``tokens`` of the receipt, ``all_requests`` the sum over the requests of the turn.
@@ -203,8 +197,7 @@ class SentTokens:
     window: int
 
 
-@dataclass(frozen=True, slots=True)
-class RunEnded:
+class RunEnded(Struct, frozen=True):
     """The turn is recorded. The last event of a run, even of one that was interrupted or failed halfway."""
 
     result: RunResult

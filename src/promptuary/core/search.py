@@ -5,13 +5,15 @@ Values only, no input or output. A chunk is always whole lines, so that its line
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from posixpath import dirname, join, normpath
 from typing import Any, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar, assert_never
 from unicodedata import normalize
 
+from msgspec import Struct, field
+
 from promptuary.core.errors import TRANSIENT_CODES, Code, ConfigError
 from promptuary.core.text import one_line
+from promptuary.core.values import fields_without, shown_without
 
 FileKind = Literal["markdown", "code", "text", "data"]
 """The kind of a file for search: prose with headings, source code, other prose, configuration and tables."""
@@ -70,8 +72,7 @@ class NoteLink(NamedTuple):
         return nearest[2] if nearest[0] < 3 else None
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(Struct, frozen=True):
     """Some whole lines of a file. ``start_line`` and ``end_line`` count from one, both included.
 
     ``text`` is exactly these lines, joined by line feeds. ``heading`` says where in the file they are: the headings
@@ -109,8 +110,7 @@ class Chunk:
         return f"{above}\n{self.text}" if above else self.text
 
 
-@dataclass(frozen=True, slots=True)
-class Stamp:
+class Stamp(Struct, frozen=True):
     """The state of a file in the file system; it differs after every change. Times are nanoseconds."""
 
     size: int
@@ -119,8 +119,7 @@ class Stamp:
     inode: int
 
 
-@dataclass(frozen=True, slots=True)
-class Folder:
+class Folder(Struct, frozen=True):
     """An indexed folder by its absolute path. ``label`` is a name that searches can filter by, not a permission."""
 
     path: str
@@ -131,8 +130,7 @@ UNREAD: Final = "0" * 64
 """The ``sha256`` of a file that is indexed without content: binary, too large, not allowed."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedFile:
+class IndexedFile(Struct, frozen=True):
     """A file as the index knows it. ``date`` is seconds since 1970: a date of its own, else its last change.
 
     ``tags`` are those of a note, as ``as_tag`` spells them.
@@ -146,8 +144,7 @@ class IndexedFile:
     tags: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Filters:
+class Filters(Struct, frozen=True):
     """The filters of a search. An empty one matches everything; ``since`` and ``until`` are seconds since 1970.
 
     ``paths`` are globs, files or folders, with ``!`` before what is excluded: relative to the workspace, relative to
@@ -178,8 +175,7 @@ class Filters:
         return self != Filters()
 
 
-@dataclass(frozen=True, slots=True)
-class SearchQuery:
+class SearchQuery(Struct, frozen=True):
     """A question as any text, the most hits to return, and what may be among them.
 
     ``lexical_only`` compares words and not meaning. ``per_file`` is how many hits of one file are returned at most; 0
@@ -194,8 +190,7 @@ class SearchQuery:
     merge_copies: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(Struct, frozen=True):
     """A query parsed for full-text search: each part is what a person typed, not yet analysed.
 
     ``phrases`` must be in a hit word for word, ``prefixes`` are beginnings of words, ``terms`` are the rest.
@@ -216,8 +211,7 @@ class Words:
         return len(self.terms) + len(self.phrases) + len(self.prefixes)
 
 
-@dataclass(frozen=True, slots=True)
-class Why:
+class Why(Struct, frozen=True):
     """The parts of a hit's score. ``None``: it was not compared in that way.
 
     ``lexical`` is how many of the query's words the text explains: a rare one counts for more than one. ``meaning`` is
@@ -227,11 +221,22 @@ class Why:
 
     lexical: float | None = None
     cosine: float | None = None
-    match: Callable[[], tuple[str, ...]] = field(default=tuple, repr=False, compare=False)
+    match: Callable[[], tuple[str, ...]] = tuple
     rerank: float | None = None
     meaning: float | None = None
     length: float = 0.0
     share: float = 0.0
+
+    def __repr__(self) -> str:
+        return shown_without(self, "match")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Why):
+            return NotImplemented
+        return fields_without(self, "match") == fields_without(other, "match")
+
+    def __hash__(self) -> int:
+        return hash(fields_without(self, "match"))
 
     @property
     def matched(self) -> tuple[str, ...]:
@@ -245,8 +250,7 @@ class Why:
 _PLAIN: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./")
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Struct, frozen=True):
     """One chunk that answers a query.
 
     ``folder`` is the indexed folder and ``path`` the file in it; ``workspace`` is the root of the workspace that was
@@ -291,8 +295,7 @@ HeldReason = Literal["missing", "empty", "unreadable"]
 """Why the files of a folder are not deleted from the index: the folder is gone, has no files, or cannot be listed."""
 
 
-@dataclass(frozen=True, slots=True)
-class FolderHeld:
+class FolderHeld(Struct, frozen=True):
     """Files of an indexed folder cannot be seen, so their entries in the index were kept.
 
     ``inside`` is the folder below ``folder`` that cannot be listed, if it is not all of ``folder``. ``detail`` is an
@@ -305,29 +308,25 @@ class FolderHeld:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FilesSkipped:
+class FilesSkipped(Struct, frozen=True):
     """Files that could not be indexed, by their absolute paths, and why."""
 
     files: Mapping[str, Code]
 
 
-@dataclass(frozen=True, slots=True)
-class FilesUnparsed:
+class FilesUnparsed(Struct, frozen=True):
     """Files of code that take too long to parse, by their absolute paths; they were indexed by paragraphs."""
 
     files: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class IgnoreRulesCut:
+class IgnoreRulesCut(Struct, frozen=True):
     """Ignore files that have more rules than are applied, by their absolute paths: they hide less than they say."""
 
     files: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class IndexBusy:
+class IndexBusy(Struct, frozen=True):
     """The index lacks something: another thread of this process (``here``), or another process, is writing it.
 
     ``reason`` is why it could not be written, if that failed.
@@ -337,27 +336,23 @@ class IndexBusy:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexRebuilt:
+class IndexRebuilt(Struct, frozen=True):
     """The index was damaged and was rebuilt from the files."""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchedByWordsOnly:
+class SearchedByWordsOnly(Struct, frozen=True):
     """The query could not be embedded, so that only words were compared."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class NotReranked:
+class NotReranked(Struct, frozen=True):
     """The reranker did not answer, so that the hits are in the order of words and meaning."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class FilesUnpinned:
+class FilesUnpinned(Struct, frozen=True):
     """Files of a session, by their paths in the workspace, that are left out: they changed since it was pinned."""
 
     session: str
@@ -435,8 +430,7 @@ def _why_held(note: FolderHeld) -> str:
             assert_never(note.reason)
 
 
-@dataclass(frozen=True, slots=True)
-class SearchResult:
+class SearchResult(Struct, frozen=True):
     """The hits of a search, the best first. ``mode`` says what was compared: words, or words and meaning.
 
     ``auto_synced``: files had changed and were indexed first. ``partially_embedded``: some chunks have no vector yet.
@@ -459,8 +453,7 @@ class SearchResult:
 RecordHit = TypeVar("RecordHit", bound=Any)
 
 
-@dataclass(frozen=True, slots=True)
-class RecordResult(Generic[RecordHit]):
+class RecordResult(Struct, Generic[RecordHit], frozen=True):
     """The hits of a search for something other than files, the best first. See ``SearchResult`` for the fields."""
 
     hits: Sequence[RecordHit] = ()
@@ -484,8 +477,7 @@ Search = Callable[[SearchQuery], SearchResult]
 """Answers a query from the index. Raises ``PromptuaryError`` if nothing is indexed."""
 
 
-@dataclass(frozen=True, slots=True)
-class SyncReport:
+class SyncReport(Struct, frozen=True):
     """The result of a sync, counted in files.
 
     ``reread`` files were read again and are the same. ``skipped`` are the files that could not be read, by their
@@ -567,23 +559,20 @@ class IndexStatus(NamedTuple):
     embedder: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class WatchModeChanged:
+class WatchModeChanged(Struct, frozen=True):
     """How changes are noticed from now on: by events, or by polling and then why."""
 
     mode: Literal["events", "polling"]
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FilesSynced:
+class FilesSynced(Struct, frozen=True):
     """Files had changed and were indexed."""
 
     report: SyncReport
 
 
-@dataclass(frozen=True, slots=True)
-class ChunksEmbedded:
+class ChunksEmbedded(Struct, frozen=True):
     """Chunks got their vectors, in ``seconds``; ``left`` still lack one."""
 
     count: int
@@ -591,8 +580,7 @@ class ChunksEmbedded:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateFailed:
+class UpdateFailed(Struct, frozen=True):
     """An update failed and will be tried again."""
 
     reason: str

@@ -7,14 +7,16 @@ no input or output.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from shlex import quote
 from typing import Final, Literal, NamedTuple
+
+from msgspec import Struct, field
 
 from promptuary.core.errors import Code, ConfigError, ConflictError, SourceError
 from promptuary.core.notes import NoteScope
 from promptuary.core.references import KEYWORDS, KINDS
 from promptuary.core.text import one_line
+from promptuary.core.values import shown_without
 
 SessionStatus = Literal["active", "archived"]
 """No turn is prepared in the thread of an archived session."""
@@ -67,21 +69,22 @@ NotePin = tuple[NoteScope, str]
 """Which note was pinned: an id is unique in its scope only."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pins:
+class Pins(Struct, frozen=True):
     """The pinned revisions of a session: of every file, note and experience, by path, note and id.
 
     ``pages`` are the texts that people wrote into the lists of notes: hashes by scope and path.
     """
 
-    files: Mapping[str, FilePin] = field(default_factory=dict, repr=False)
+    files: Mapping[str, FilePin] = field(default_factory=dict)
     notes: Mapping[NotePin, str] = field(default_factory=dict)
     experiences: Mapping[str, str] = field(default_factory=dict)
     pages: Mapping[str, str] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return shown_without(self, "files")
 
-@dataclass(frozen=True, slots=True)
-class Session:
+
+class Session(Struct, frozen=True):
     """A name, a thread, and what that thread may see. Times are ISO 8601 in UTC.
 
     ``roots`` are files and folders of the workspace; none means all of it. ``memory``: turns recall notes and
@@ -105,8 +108,7 @@ class Session:
     experiences_pinned: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """What differs from the pins, by name."""
 
     added: Sequence[str] = ()
@@ -117,8 +119,7 @@ class Difference:
         return len(self.added) + len(self.changed) + len(self.gone)
 
 
-@dataclass(frozen=True, slots=True)
-class SessionReport:
+class SessionReport(Struct, frozen=True):
     """A session, and what has changed since it was pinned."""
 
     session: Session
@@ -132,16 +133,18 @@ class SessionReport:
         return not (len(self.files) or len(self.notes) or len(self.experiences))
 
 
-@dataclass(frozen=True, slots=True)
-class Sight:
+class Sight(Struct, frozen=True):
     """What the turns of one thread may see: all code that reads on behalf of a turn asks it.
 
     ``roots`` are paths relative to the workspace; ``WORKSPACE`` covers all files, and no root at all covers none.
     """
 
     session: Session
-    pins: Pins = field(repr=False)
+    pins: Pins
     roots: tuple[str, ...] = (WORKSPACE,)
+
+    def __repr__(self) -> str:
+        return shown_without(self, "pins")
 
     @classmethod
     def of(cls, session: Session, pins: Pins) -> "Sight":
@@ -209,8 +212,7 @@ class Sight:
         return one_line(self.session.name)
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(Struct, frozen=True):
     """What messages may refer to: ``kinds`` of references, and ``folders`` of the workspace.
 
     A refusal reads the same as a missing file, so that nobody learns from it what exists.

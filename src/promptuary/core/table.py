@@ -1,12 +1,12 @@
 """Text tables with aligned columns."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from unicodedata import east_asian_width
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Column:
+
+class Column(Struct, frozen=True):
     """The title of a column, and whether its cells are aligned to the right."""
 
     title: str

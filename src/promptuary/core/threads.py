@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.messages import Item, Message
@@ -34,8 +35,7 @@ def thread_name(name: str, existing: Callable[[], Collection[str]] = tuple, *, w
     return name
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryStats:
+class HistoryStats(Struct, frozen=True):
     """A history in figures; ``share`` is the part of the window that it takes."""
 
     messages: int
@@ -46,8 +46,7 @@ class HistoryStats:
     summaries: int
 
 
-@dataclass(frozen=True, slots=True)
-class TrackedFile:
+class TrackedFile(Struct, frozen=True):
     """A tracked file as it is listed; ``tokens`` is what all of it would cost."""
 
     path: str
@@ -58,16 +57,14 @@ class TrackedFile:
     pinned: bool
 
 
-@dataclass(frozen=True, slots=True)
-class AttachmentList:
+class AttachmentList(Struct, frozen=True):
     """The tracked files of a thread, by priority, and the references that are queued for its next message."""
 
     tracked: Sequence[TrackedFile]
     queued: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class CompactedThread:
+class CompactedThread(Struct, frozen=True):
     """The result of compacting the history of a thread on request; ``reason`` is a sentence for people."""
 
     thread: str
@@ -88,8 +85,7 @@ def turn_numbers(numbers: Sequence[int]) -> str:
             return f"turns {numbers[0]} to {numbers[-1]}"
 
 
-@dataclass(frozen=True, slots=True)
-class UndoneTurn:
+class UndoneTurn(Struct, frozen=True):
     """An undone turn: its number, what the person had said, and what was answered.
 
     ``answered`` is false for a turn that had no reply yet. ``messages`` is how many left the history. ``queued`` are
@@ -112,8 +108,7 @@ ExportForm = Literal["json", "md"]
 """How a thread is written: JSON, which can be imported, or Markdown for people."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedThread:
+class ImportedThread(Struct, frozen=True):
     """A thread that was imported: its name, how many messages it has, and what was not taken over.
 
     ``tracked`` are the files that were tracked where it was exported; ``turns`` is how many turns its ledger had.
@@ -132,16 +127,14 @@ UNKNOWN_DRIFT: Final[frozenset[DriftKind]] = frozenset({"not fetched again", "no
 """Drifts of sources that were not compared."""
 
 
-@dataclass(frozen=True, slots=True)
-class Drift:
+class Drift(Struct, frozen=True):
     """A source that is no longer what the model saw: the path of a file, the address of anything else."""
 
     path: str
     kind: DriftKind
 
 
-@dataclass(frozen=True, slots=True)
-class Replay:
+class Replay(Struct, frozen=True):
     """A past turn, exactly as it was sent except for what was forgotten, and which of its sources have changed since.
 
     ``requests`` are the numbers of all turns of its message, in their order: each round of tool calls adds one.
@@ -166,8 +159,7 @@ class Replay:
         return self.turn.forgotten
 
 
-@dataclass(frozen=True, slots=True)
-class FinishedTurn:
+class FinishedTurn(Struct, frozen=True):
     """A turn to learn from: the history of the thread, which ends with the messages of the turn, and its receipt.
 
     ``noted`` says that the message had a note written on purpose.
@@ -185,8 +177,7 @@ class FinishedTurn:
         return [item for item in self.history if item.turn == self.turn]
 
 
-@dataclass(frozen=True, slots=True)
-class EntryChange:
+class EntryChange(Struct, frozen=True):
     """A line of a receipt that differs in another: ``None`` where it is missing."""
 
     layer: str
@@ -219,8 +210,7 @@ def _shape(entry: ReceiptEntry | None) -> tuple[object, ...] | None:
     return None if entry is None else (entry.status, entry.tokens, entry.revision)
 
 
-@dataclass(frozen=True, slots=True)
-class Rerun:
+class Rerun(Struct, frozen=True):
     """A past turn that was run again; nothing of it is recorded.
 
     ``messages`` is what would be sent now: exactly what was sent, or the turn prepared again for another window, and

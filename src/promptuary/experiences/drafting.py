@@ -8,10 +8,11 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from difflib import get_close_matches
 from typing import Final, cast
 from unicodedata import normalize
+
+from msgspec.structs import replace
 
 from promptuary.core.errors import ConfigError
 from promptuary.core.experiences import (

@@ -5,9 +5,10 @@ Values are validated and scrubbed before they reach the store. Every method may 
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Final, Unpack
+
+from msgspec.structs import replace
 
 from promptuary.core.blocks import Block
 from promptuary.core.budget import TokenCounter

@@ -5,8 +5,10 @@ part of the best keep their order. The order of the first hits does not depend o
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.core.experiences import (
     Experience,
@@ -35,8 +37,7 @@ TAGS: Final = 0.15
 _EVERY: Final = ExperienceFilter()
 
 
-@dataclass(frozen=True, slots=True)
-class ExperienceQuery:
+class ExperienceQuery(Struct, frozen=True):
     """A query, in any words. ``tags`` are preferred; with ``strict_tags``, every hit has one of them."""
 
     text: str

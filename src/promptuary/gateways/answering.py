@@ -8,8 +8,9 @@ import asyncio
 import logging
 import re
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from promptuary.commands.parsing import Invocation, is_command, parse, unescaped
 from promptuary.commands.results import CommandResult, FilesFound
@@ -61,8 +62,7 @@ _LINK_TO_FILE: Final = re.compile(r"\[#(.+?)\]\(#[\w-]+\)")
 _NUMBERS: Final = re.compile(r"\s*#?\d{1,2}(?:[\s,]+#?\d{1,2}){0,8}\s*\.?\s*")
 
 
-@dataclass(slots=True)
-class AnsweredChat:
+class AnsweredChat(Struct):
     """A conversation as an answer needs it."""
 
     gateway: NamedGateway

@@ -9,9 +9,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, TypeVar
+
+from msgspec.structs import replace
 
 from promptuary.core.errors import PlatformError, PlatformUnreachableError, RateLimitedError
 from promptuary.core.ports.inbox import Received, SentPart

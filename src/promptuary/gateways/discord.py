@@ -11,9 +11,10 @@ import logging
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
 
 from promptuary.core.errors import (
     BadTokenError,

@@ -9,9 +9,11 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from promptuary.config.gateways import NamedGateway
 from promptuary.core.errors import PlatformError, PlatformUnreachableError, PromptuaryError
@@ -39,8 +41,7 @@ TOO_LONG: Final = "That message is too long. Send it as a document."
 EDITED_LATE: Final = "You edited that message after I began to answer it; send it again to get another answer."
 
 
-@dataclass(slots=True)
-class _Queue:
+class _Queue(Struct):
     """The waiting messages of one conversation, and the task that answers them."""
 
     waiting: deque[int] = field(default_factory=deque)

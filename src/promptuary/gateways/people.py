@@ -6,8 +6,9 @@ group has its own thread and notes, and no private note of anybody is recalled i
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from itertools import islice
+
+from msgspec import Struct, field
 
 from promptuary.config.gateways import ChatRules, NamedGateway
 from promptuary.core.principals import Principal
@@ -40,8 +41,7 @@ def reach_of(rules: ChatRules) -> Reach:
     return Reach(frozenset(rules.kinds) or REMOTE_KINDS, rules.folders or ("",), hosts)
 
 
-@dataclass(slots=True)
-class RateLimit:
+class RateLimit(Struct):
     """How many messages each person has sent in the last minute. ``clock`` returns seconds."""
 
     most: int
@@ -62,8 +62,7 @@ class RateLimit:
         return 0.0
 
 
-@dataclass(slots=True)
-class SaidLately:
+class SaidLately(Struct):
     """Who was sent a sentence in the last ``seconds``, so that it is not repeated.
 
     It remembers some thousand people, however many write; beyond that, it forgets the oldest entries first. It is said

@@ -5,8 +5,10 @@ write, what is answered, how an answer is split and when it is sent again.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from promptuary.core.errors import PlatformUnreachableError, RateLimitedError
 from promptuary.core.layers import Json
@@ -21,8 +23,7 @@ def kind_of_mime(mime: str | None) -> AttachmentKind:
     return "sound" if (mime or "").startswith(("audio/", "video/")) else "document"
 
 
-@dataclass(frozen=True, slots=True)
-class ChatFile:
+class ChatFile(Struct, frozen=True):
     """A file that came with a message. ``handle`` is what the adapter needs to download it."""
 
     name: str
@@ -31,8 +32,7 @@ class ChatFile:
     handle: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Inbound:
+class Inbound(Struct, frozen=True):
     """A message. All ids are the platform's, as text.
 
     ``direct``: nobody else is in the chat. ``addressed``: it is meant for the bot; in a group most messages are for
@@ -69,8 +69,7 @@ class Inbound:
         return cls(**{**body, "files": files})
 
 
-@dataclass(frozen=True, slots=True)
-class Capabilities:
+class Capabilities(Struct, frozen=True):
     """What a platform can do. ``longest`` is in characters per message; ``edit_every`` is in seconds.
 
     ``size`` returns how many of these characters a Markdown text takes on the platform.
@@ -147,8 +146,7 @@ class Platform(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class Backoff:
+class Backoff(Struct):
     """How long to wait before the next attempt: longer each time, until one succeeds."""
 
     first: float = 0.5

@@ -3,8 +3,9 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from promptuary.config.gateways import NamedGateway
 from promptuary.config.keys import KeyPlace
@@ -162,8 +163,7 @@ def _missing(config: NamedGateway, settings: Settings) -> list[str]:
     return lines
 
 
-@dataclass(frozen=True, slots=True)
-class GatewayCheck:
+class GatewayCheck(Struct, frozen=True):
     """What a gateway is, a line each, and whether a model can answer in it."""
 
     lines: Sequence[str]

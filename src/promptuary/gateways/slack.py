@@ -11,9 +11,10 @@ import html
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import urlsplit
+
+from msgspec.structs import replace
 
 from promptuary.core.errors import (
     BadTokenError,

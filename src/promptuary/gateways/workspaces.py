@@ -9,8 +9,9 @@ import os
 from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from promptuary.config.gateways import ChatRules
 from promptuary.core.errors import ConfigError
@@ -25,8 +26,7 @@ _MOST_IDLE: Final = 32
 _Key = tuple[Principal, ChatRules]
 
 
-@dataclass(slots=True)
-class _Opened:
+class _Opened(Struct):
     """A workspace as a principal sees it, and how many conversations use it now."""
 
     promptuary: Promptuary

@@ -15,8 +15,9 @@ from __future__ import annotations
 import json
 import logging
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from promptuary.core.errors import ConflictError, PromptuaryError
 from promptuary.core.json import messages_json, tool_failure_json
@@ -34,8 +35,7 @@ logger = logging.getLogger(__name__)
 _BLOCKED: Final = "This message does not fit into the window of {:,} tokens: {}"
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """What to send: first ``system``, then ``messages``, then ``loop``.
 
     ``messages`` end with the person's message and what it points at; their roles are user, assistant or tool. ``loop``

@@ -6,8 +6,10 @@ Experiences found for this message have a score in the receipt, by which their u
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary import concurrency
 from promptuary.core.blocks import Block
@@ -42,8 +44,7 @@ ReadExperiences = Callable[[Collection[str]], Mapping[str, Experience]]
 """Returns the experiences with these ids, skipping unknown ones. Blocks."""
 
 
-@dataclass(frozen=True, slots=True)
-class WantedExperience:
+class WantedExperience(Struct, frozen=True):
     """An experience to show, since when, and why; ``score`` is that of the search."""
 
     experience: Experience

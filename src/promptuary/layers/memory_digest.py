@@ -1,8 +1,9 @@
 """The layer ``memory_digest``: a list of the notes before the conversation, the same bytes from turn to turn."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import ClassVar
+
+from msgspec.structs import replace
 
 from promptuary import concurrency
 from promptuary.core.layers import Between, Layer, LayerContext, Recall, RecallRequest, Slot

@@ -6,8 +6,10 @@ does not know how notes are selected.
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import ClassVar, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary import concurrency
 from promptuary.core.blocks import Block
@@ -48,8 +50,7 @@ _EARLIER: Final = "recalled earlier in this thread"
 _CHANGED: Final = "recalled earlier in this thread, and changed since"
 
 
-@dataclass(frozen=True, slots=True)
-class WantedNote:
+class WantedNote(Struct, frozen=True):
     """A note to show, since when, and why; ``score`` is that of the search."""
 
     note: Note

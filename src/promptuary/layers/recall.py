@@ -5,9 +5,10 @@ Without an index the layer adds nothing. This module does not know how the searc
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from promptuary import concurrency
 from promptuary.core.blocks import Block, Passage

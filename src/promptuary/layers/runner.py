@@ -12,8 +12,10 @@ import marshal
 import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from promptuary.context.history import MESSAGE_OVERHEAD
 from promptuary.core.blocks import Block, Detail, Trust
@@ -50,8 +52,7 @@ LoadStates = Callable[[Sequence[StateKey]], Awaitable[Sequence[LayerState | None
 """Returns the state under each key, in the order of the keys."""
 
 
-@dataclass(slots=True)
-class HookLog:
+class HookLog(Struct):
     """The log of the hooks of one turn: their times, their failures, and their notes for the person, each once."""
 
     hooks: list[HookRun] = field(default_factory=list)
@@ -59,8 +60,7 @@ class HookLog:
     notes: dict[str, None] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class LayerRun:
+class LayerRun(Struct):
     """A layer in one scope: its current state, and whether that has to be stored."""
 
     layer: Layer

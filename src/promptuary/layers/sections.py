@@ -11,8 +11,9 @@ Render, then measure: what is counted is the text that is sent.
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from promptuary.core.blocks import Block, Detail, Source
 from promptuary.core.budget import Claim, TokenCounter, allocate
@@ -31,8 +32,7 @@ _STEPS = 16
 _LONGEST_CLUSTER = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A source to be shown between tags.
 
     Its text is already ``readable``. ``name``, if any, is written in the opening tag. ``most`` is the most characters

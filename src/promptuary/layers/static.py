@@ -10,8 +10,10 @@ import inspect
 import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary import concurrency
 from promptuary.core.blocks import Source
@@ -51,8 +53,7 @@ _SHARE_OF_TIMEOUT = 0.9
 _LONGEST_REASON = 300
 
 
-@dataclass(frozen=True, slots=True)
-class NamedText:
+class NamedText(Struct, frozen=True):
     """One source of several: ``label`` names it to the model and in the receipt, ``source`` says where it is from."""
 
     label: str
@@ -61,8 +62,7 @@ class NamedText:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
+class _Held(Struct, frozen=True):
     """The last loaded text; ``problem`` says why it is missing or stale."""
 
     text: str = ""

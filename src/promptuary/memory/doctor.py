@@ -6,10 +6,11 @@ remove temporary files of killed processes, fix permissions, and rebuild lists a
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Final
 from urllib.parse import unquote
+
+from msgspec.structs import replace
 
 from promptuary.core.errors import NoteFileError, PromptuaryError
 from promptuary.core.notes import Examination, Finding, FindingCode, Note

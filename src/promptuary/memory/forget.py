@@ -7,8 +7,10 @@ the next process opens the notes. The history of git is not changed, and the rep
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.core.errors import LockTimeoutError, PromptuaryError, StorageError, UnknownNoteError
 from promptuary.core.notes import ForgetReport, Note, NoteChange, Place
@@ -27,8 +29,7 @@ _PATIENCE: Final = 30.0
 """Seconds to wait while another process forgets."""
 
 
-@dataclass(frozen=True, slots=True)
-class Oblivion:
+class Oblivion(Struct, frozen=True):
     """Other places that forget: the ledger of the workspace, and the indexes of other principals.
 
     ``alone`` waits for the given seconds until no other process forgets anything here, else raises

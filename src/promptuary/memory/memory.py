@@ -10,10 +10,11 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from difflib import unified_diff
 from functools import partial
 from typing import TYPE_CHECKING, Final, Unpack
+
+from msgspec.structs import replace
 
 from promptuary import concurrency
 from promptuary.core.errors import PromptuaryError, UnknownNoteError

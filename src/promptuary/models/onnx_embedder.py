@@ -9,9 +9,10 @@ import itertools
 import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
+
+from msgspec import Struct, field
 
 from promptuary import concurrency
 from promptuary.core.errors import PromptuaryError
@@ -45,8 +46,7 @@ Runner = Callable[[Sequence[int]], "Vector"]
 """Returns the vector of one window, given as tokens, with those that mark its ends."""
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingRecipe:
+class EmbeddingRecipe(Struct, frozen=True):
     """Everything that affects vectors, except for the weights and the tokenizer.
 
     ``window`` is how many tokens the model takes at once, including those that mark the ends. A longer text gets the

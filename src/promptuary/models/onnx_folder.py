@@ -12,10 +12,11 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast, get_args
+
+from msgspec import Struct
 
 from promptuary.core.errors import ConfigError
 from promptuary.models.file_hashes import sha256_of
@@ -61,8 +62,7 @@ _POOLINGS: Final[Mapping[str, Pooling]] = {
 """The names in older and newer files of sentence-transformers."""
 
 
-@dataclass(frozen=True, slots=True)
-class OnnxFolder:
+class OnnxFolder(Struct, frozen=True):
     """What a folder says about its model. ``hashes`` are those of the weights and the tokenizer, by their names."""
 
     path: Path

@@ -8,9 +8,10 @@ import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
 
 from promptuary import concurrency
 from promptuary.core.errors import PromptuaryError, how_to_install
@@ -22,8 +23,7 @@ Inputs = Callable[..., Mapping[str, Any]]
 """Makes the inputs of one run from tokens and, for a pair of texts, which of the two each token belongs to."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFiles:
+class ModelFiles(Struct, frozen=True):
     """The files of a model. ``key`` identifies the weights, and names their copy that loads faster.
 
     ``weights`` and ``tokenizer`` return the content of a file, or raise ``PromptuaryError`` if it is not the expected

@@ -1,16 +1,16 @@
 """The type of a definition, and the lookup of definitions by name. Pure."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeVar
+
+from msgspec import Struct
 
 Role = Literal["definition", "constant", "declaration"]
 """A ``definition`` has a body or is a method of an interface: it is part of an outline. A ``constant`` (also a field, a
 member of an enumeration, an alias) and a ``declaration`` (a prototype in C and C++) are only found by their names."""
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(Struct, frozen=True):
     """One definition. ``name`` is qualified (``Class.method``); ``first`` and ``last`` are line numbers, from 1 on.
 
     ``above`` is the first line of the comments, decorators and attributes right above; ``first`` if there are none.

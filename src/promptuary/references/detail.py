@@ -5,7 +5,7 @@ the text that is sent. A shortened source fills the budget: an outline that leav
 beginning of the text.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from promptuary.core.blocks import Block, Detail, Source
 from promptuary.core.budget import TokenCounter

@@ -1,9 +1,11 @@
 """Expands a message: finds its references, resolves and fits them, and renders what is sent."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.core.blocks import MOST_IMAGE_BYTES, MOST_IMAGES, Block, Detail, Source
 from promptuary.core.budget import most_tokens
@@ -33,8 +35,7 @@ _ABSENT_TOKENS = 400
 """The most tokens for telling the model what it does not get."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Limits of the cost of the attached context, and of the time for one reference."""
 
     window: int
@@ -234,8 +235,7 @@ def _elsewhere(text: str) -> list[Reference]:
     return [replace(one, start=-1, end=-1, rooted=True) for one in scan(text)]
 
 
-@dataclass(slots=True)
-class _SourceSet:
+class _SourceSet(Struct):
     """Every source once, with its rank and the first reference that asked for it."""
 
     candidates: list[RankedSource]

@@ -6,15 +6,15 @@ not use is offered to the others.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from promptuary.core.blocks import Block, Detail, Source
 from promptuary.core.budget import TokenCounter, water_fill
 from promptuary.references.detail import best_within, name_only, whole
 
 
-@dataclass(frozen=True, slots=True)
-class RankedSource:
+class RankedSource(Struct, frozen=True):
     """A source and its rank: 0 if it was named explicitly, 1 if it was matched."""
 
     source: Source

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from functools import cached_property
+
+from msgspec.structs import replace
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.references import Reference, format_reference

@@ -6,7 +6,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary import concurrency
 from promptuary.core.blocks import Source
@@ -31,8 +33,7 @@ _STALLED = 0.05
 """Seconds after which a quick kind counts as slow, and another thread is started for the rest."""
 
 
-@dataclass(frozen=True, slots=True)
-class Resolution:
+class Resolution(Struct, frozen=True):
     """The result of one reference: its sources, or the error."""
 
     reference: Reference

@@ -1,8 +1,9 @@
 """The context that every kind of reference gets while one message is expanded, and the type of a kind."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from promptuary.core.blocks import Source
 from promptuary.core.budget import TokenCounter
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
     from promptuary.core.search import Search
 
 
-@dataclass(frozen=True, slots=True)
-class ResolveContext:
+class ResolveContext(Struct, frozen=True):
     """The workspace, open for one message; the token counter of the model; the search, if something is indexed."""
 
     visit: Visit
@@ -49,8 +49,7 @@ class ResolveContext:
         return error if reach is None else reach.told(kind, error)
 
 
-@dataclass(frozen=True, slots=True)
-class NotesFound:
+class NotesFound(Struct, frozen=True):
     """Notes as sources, the best first, and remarks for the person about how they were found."""
 
     sources: Sequence[Source] = ()
@@ -64,8 +63,7 @@ It is bound to the sender and sees nothing of anybody else. It raises ``SourceEr
 """
 
 
-@dataclass(frozen=True, slots=True)
-class NoteKept:
+class NoteKept(Struct, frozen=True):
     """A note that was written, or existed already: its address, and a sentence for the person."""
 
     address: str

@@ -11,9 +11,10 @@ repeated possessively: CPython up to 3.11.4 matches possessive groups wrongly.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
+
+from msgspec import Struct
 
 from promptuary.core.references import ENDS_VALUE, KEYWORDS, KINDS, PUNCTUATION, Reference, Sigil, Span, glued
 from promptuary.references.selection import QUOTED_HEADING, SUFFIX
@@ -77,8 +78,7 @@ _TRAILING = ".,;:!?~'\\"
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
 
 
-@dataclass(frozen=True, slots=True)
-class Scanned:
+class Scanned(Struct, frozen=True):
     """The result of scanning a text.
 
     ``text`` has NUL for what was skipped on purpose. ``valueless`` are kinds, and marks before a quote, without a

@@ -6,11 +6,13 @@ order in which they are tried.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.references import LineRange, Reference
 from promptuary.core.text import split_lines
+from promptuary.core.values import fields_without
 
 _SPOT = r"[0-9]{1,9}(?::[0-9]{1,9})?"  # an editor's line:column; the column is ignored
 _RANGE = rf"(?:{_SPOT}(?:-(?:{_SPOT})?)?|-{_SPOT})"
@@ -34,21 +36,27 @@ _SUFFIXED = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """The part that is wanted: line ranges, a symbol, or (neither) all of the file."""
 
     ranges: tuple[LineRange, ...] = ()
     symbol: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FilePart:
+class FilePart(Struct, frozen=True):
     """A file and the part of it that is wanted; ``suffix`` is how that is written behind the path."""
 
     path: str
     selection: Selection = Selection()
-    suffix: str = field(default="", compare=False)
+    suffix: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FilePart):
+            return NotImplemented
+        return fields_without(self, "suffix") == fields_without(other, "suffix")
+
+    def __hash__(self) -> int:
+        return hash(fields_without(self, "suffix"))
 
 
 def interpretations(reference: Reference) -> Iterator[FilePart]:
@@ -88,8 +96,7 @@ def _line(text: str) -> int | None:
     return int(text.partition(":")[0]) if text else None
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(Struct, frozen=True):
     """Lines cut out of a text. ``first`` and ``last`` are line numbers, ``total`` is the length of the whole text.
 
     ``gaps``: lines between them are left out. ``clamped``: a range went past the end.

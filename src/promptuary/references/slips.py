@@ -7,10 +7,11 @@ measures that on the documents of repositories.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import islice
+
+from msgspec import Struct, field
 
 from promptuary.core.errors import SourceError
 from promptuary.core.expansion import Slip
@@ -89,16 +90,14 @@ _NOTE_NAME = re.compile(r"[^\W\d_][\w '\-]{2,80}(?:\.md)?")
 _UNREAD = re.compile(r"(?<!\S)[@#](?=/\w|~/\w|\*|'[^\s'])")
 
 
-@dataclass(slots=True)
-class _Allowance:
+class _Allowance(Struct):
     """How many lookups in the workspace are left."""
 
     lookups: int = _MAX_LOOKUPS
     searches: int = _MAX_SEARCHES
 
 
-@dataclass
-class KnownPaths:
+class KnownPaths(Struct, dict=True):
     """The paths of a workspace, with a limited number of lookups for one message.
 
     ``blind``: finds nothing, for people who must not learn from suggestions what exists.

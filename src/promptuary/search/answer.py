@@ -6,10 +6,11 @@ above that size gets more hits, in the order of the full-text index.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final, NamedTuple
+
+from msgspec.structs import replace
 
 from promptuary import concurrency
 from promptuary.core import query as language

@@ -7,7 +7,8 @@ is known and any file matches there, else to the indexed folder and to the works
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from promptuary.core.errors import SourceError
 from promptuary.core.ports.index import SearchIndex

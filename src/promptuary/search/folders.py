@@ -6,9 +6,10 @@ decides what may be read; this module does not know the index.
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from promptuary.core.errors import ConfigError, SourceError
 from promptuary.core.search import Chunk, Folder, HeldReason, Hit, Stamp

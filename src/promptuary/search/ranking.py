@@ -17,10 +17,11 @@ there or not, so where only words are compared nothing is subtracted: their scor
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import fsum, log, sqrt
 from operator import attrgetter
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from promptuary.core.ports.index import ChunkTraits, Similarity
 from promptuary.core.ports.models import Scale
@@ -40,8 +41,7 @@ _FIRST: Final = 5
 """How many candidates are considered for an answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
+class Weights(Struct, frozen=True):
     """The constants of the score. ``bench.retrieval`` chooses them with each set left out in turn.
 
     ``words`` is the weight of one word; ``code``, ``chat`` and ``long`` are those in code, in chats and for long

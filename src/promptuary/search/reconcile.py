@@ -7,9 +7,10 @@ decides when to scan, and what to do about a damaged index.
 import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import Code, IndexDamagedError, SourceError

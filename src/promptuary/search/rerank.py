@@ -6,8 +6,10 @@ If anything goes wrong, the hits keep the order of words and meaning, and a note
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary import concurrency
 from promptuary.core.errors import PromptuaryError
@@ -18,8 +20,7 @@ TOP: Final = 20
 """How many hits a reranker scores: its time grows with each one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reranking:
+class Reranking(Struct, frozen=True):
     """A reranker, and the seconds that a search waits for it."""
 
     reranker: Reranker

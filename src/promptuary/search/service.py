@@ -10,9 +10,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary import concurrency
 from promptuary.core.budget import TokenCounter
@@ -60,8 +62,7 @@ _FOUND_FILES: Final = 64
 """How many of the files that were found last are embedded before all others."""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchBackend:
+class SearchBackend(Struct, frozen=True):
     """The index, the store of vectors, what embeds, and what puts the best hits in order.
 
     Without a store or an embedder there are no vectors.

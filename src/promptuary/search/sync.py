@@ -6,8 +6,9 @@ be read is reported with its code and does not stop the others. Knows neither th
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import TRANSIENT_CODES, Code, SourceError

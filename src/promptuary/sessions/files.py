@@ -4,9 +4,10 @@ Also the search of files for people who may see only a part of them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Final
+
+from msgspec.structs import replace
 
 from promptuary.core.search import (
     FilesUnpinned,

@@ -5,8 +5,9 @@ or that were forgotten, are missing even if pinned: the underlying view decides.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from promptuary.core.notes import Note, NoteChange, NoteHeader, NoteScope, NoteTrust
 from promptuary.core.ports.notes import NoteFilter, NoteView

@@ -6,10 +6,12 @@ pass ``sight`` to the code that reads.
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from shlex import quote
 from typing import Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.core.errors import ConfigError, PromptuaryError, SourceError, UnknownSessionError
 from promptuary.core.ids import new_id
@@ -35,8 +37,7 @@ _CACHED: Final = 8
 """For how many sessions the pins are cached: those of a large workspace take some megabytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Knowledge:
+class Knowledge(Struct, frozen=True):
     """What sessions can pin: the files of a workspace, the notes of a thread, and experiences."""
 
     workspace: Workspace

@@ -9,8 +9,9 @@ notes, so that these can be found.
 import hashlib
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from promptuary.database.port import Connection
 from promptuary.database.queries import queries
@@ -30,8 +31,7 @@ REDACTED: Final = 2
 _HASH: Final = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Packed:
+class Packed(Struct, frozen=True):
     """A text as it is stored."""
 
     sha256: bytes

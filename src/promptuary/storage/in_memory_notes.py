@@ -7,8 +7,10 @@ import itertools
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.core.errors import LockTimeoutError
 from promptuary.core.notes import NoteChange, NoteHeader, NoteStamp, visible_to
@@ -120,8 +122,7 @@ class InMemoryNoteFiles:
         self._files[path] = content, NoteStamp(len(content), time, time, time)
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Struct, frozen=True):
     """A file as it was last seen; its header has the owner that the journal recorded."""
 
     header: NoteHeader
@@ -130,8 +131,7 @@ class _Row:
     is_recorded: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _NoteTables:
+class _NoteTables(Struct, frozen=True):
     """The content of a journal: files by path, changes in order, owners by note, and files that were there before."""
 
     rows: dict[str, _Row]

@@ -2,7 +2,8 @@
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from promptuary.core.ports.sessions import SessionStore
 from promptuary.core.sessions import NotePin, Pins, Session

@@ -2,7 +2,8 @@
 
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from promptuary.core.ports.writeback import NoteQueue, Proposal, ProposalStore, QueuedTurn
 

@@ -11,8 +11,10 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.core.blocks import Attachment
 from promptuary.core.messages import Item, Message, ToolCall, WireImage
@@ -54,15 +56,13 @@ _LONG: Final = 100
 """From this length, a passage may end within a word: checking word boundaries at each letter is slow."""
 
 
-@dataclass(frozen=True, slots=True)
-class Passages:
+class Passages(Struct, frozen=True):
     """Texts to find, by a word of each that is separate in every copy; by the empty word if they are too short."""
 
     by_word: Mapping[str, Sequence[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Edits:
+class Edits(Struct, frozen=True):
     """Parts of a text, in order and without overlap, that ``mark`` replaces."""
 
     spans: tuple[tuple[int, int], ...]

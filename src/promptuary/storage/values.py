@@ -5,8 +5,9 @@ Every store uses this to turn states into JSON and sequences into tuples, and fo
 
 import copy
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
+
+from msgspec.structs import replace
 
 from promptuary.core.errors import ConflictError, PromptuaryError, ThreadBusyError
 from promptuary.core.layers import Json

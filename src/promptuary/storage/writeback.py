@@ -5,8 +5,10 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, replace
 from typing import Any, Final
+
+from msgspec import to_builtins
+from msgspec.structs import replace
 
 from promptuary.core.notes import NoteDraft
 from promptuary.core.ports.writeback import NoteQueue, Proposal, ProposalStore, QueuedTurn
@@ -125,7 +127,7 @@ class SqliteProposals(OwnedRows, ProposalStore):
 
 
 def _to_row(proposal: Proposal) -> _Values:
-    body = to_column(to_text(asdict(proposal)))
+    body = to_column(to_text(to_builtins(proposal)))
     return {
         "proposal": to_column(proposal.id),
         "fingerprint": to_column(proposal.fingerprint),

@@ -11,9 +11,10 @@ It can also refuse, break off, send garbage or stay silent. ``asked`` has every 
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self
+
+from msgspec import Struct
 
 from promptuary.core.messages import ToolCall
 from promptuary.testing.loopback import RESET, Loopback, Step, answer
@@ -22,8 +23,7 @@ _PIECE: Final = 12
 """The number of characters in a streamed piece."""
 
 
-@dataclass(frozen=True, slots=True)
-class Says:
+class Says(Struct, frozen=True):
     """An answer: text, tool calls, or both; ``pause`` is the seconds before each streamed piece.
 
     ``usage`` is the token counts that the service reports: input, output, and input from the cache. ``stop`` is
@@ -37,8 +37,7 @@ class Says:
     stop: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Refuses:
+class Refuses(Struct, frozen=True):
     """An answer with an error status, and optionally the seconds after which to retry."""
 
     status: int
@@ -46,31 +45,27 @@ class Refuses:
     retry_after: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BreaksOff:
+class BreaksOff(Struct, frozen=True):
     """Some text, and then the connection ends: by a reset, or as if the answer were complete."""
 
     text: str = ""
     reset: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Garbles:
+class Garbles(Struct, frozen=True):
     """Some text, and then a piece that is not JSON."""
 
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Fails:
+class Fails(Struct, frozen=True):
     """Some text, and then an error inside the stream."""
 
     text: str = ""
     message: str = "overloaded"
 
 
-@dataclass(frozen=True, slots=True)
-class Silent:
+class Silent(Struct, frozen=True):
     """Nothing, for some seconds, and then the end of the connection."""
 
     seconds: float = 60.0

@@ -8,8 +8,9 @@ open at the same time. ``ScriptedStream`` does the same for streaming models: te
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
+
+from msgspec import Struct
 
 from promptuary.core.messages import Message, ToolCall
 from promptuary.core.ports.chat import ChatEvent, ChatRequest, ModelUsage, Stopped, TextPiece
@@ -26,8 +27,7 @@ class ScriptExhausted(LookupError):  # noqa: N818  (it says what happened, as St
     """The model was called more often than its script has answers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """One question as it arrived; ``schema`` is the schema of its answer, if JSON was requested."""
 
     messages: tuple[Message, ...]

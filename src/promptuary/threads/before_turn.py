@@ -5,8 +5,9 @@ and after it. It is stored as the state of a layer with this name, for the last 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from promptuary.core.layers import Json, Layer
 from promptuary.core.ports.threads import LayerState, StateKey
@@ -17,8 +18,7 @@ _TURNS: Final = 20
 """The number of turns whose undo restores what they took. Documents are kept only for the last of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class BeforeTurn:
+class BeforeTurn(Struct, frozen=True):
     """What the turn with the id ``turn`` took. ``marks`` are the marks of layers before and after it, by layer id."""
 
     turn: str

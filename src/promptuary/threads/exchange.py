@@ -8,8 +8,10 @@ was sent from here and by whom, which a file cannot prove.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.core.blocks import Attachment, Detail
 from promptuary.core.errors import PromptuaryError
@@ -30,8 +32,7 @@ _NO_EXPORT: Final = "this is not an export of a thread (promptuary thread export
 _ESCAPED: Final = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
+class Exported(Struct, frozen=True):
     """A thread to write: ``items`` as ``laid_out`` returns them, ``standing`` the ids of those in the history now."""
 
     thread: str
@@ -42,8 +43,7 @@ class Exported:
     queued: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class ReadThread:
+class ReadThread(Struct, frozen=True):
     """A thread that was read: its name in the file, its items with new ids, and its tracked files."""
 
     thread: str
@@ -93,7 +93,7 @@ def _written(item: Item, known: set[str], standing: frozenset[str]) -> dict[str,
     value |= {"stands_for": behind} if behind else {}
     value |= {"words_start": item.words_start} if item.words_start else {}
     if item.attachments:
-        names = Attachment.__slots__
+        names = Attachment.__struct_fields__
         value["attachments"] = [{name: getattr(each, name) for name in names} for each in item.attachments]
     return value
 

@@ -7,7 +7,9 @@ the oldest messages of the history are removed, and then the newest results are 
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from promptuary.context import loop as loops
 from promptuary.context import receipt_entries
@@ -37,8 +39,7 @@ _OWN = frozenset({"history", loops.LAYER, receipt_entries.TOOLS})
 _SPOKEN = ("references", "message")
 
 
-@dataclass(frozen=True, slots=True)
-class _Past:
+class _Past(Struct, frozen=True):
     """The history as it is sent: its messages, what they cost, and its part of the receipt if that has changed."""
 
     messages: Sequence[Message]
@@ -46,8 +47,7 @@ class _Past:
     part: PromptPart | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Extension:
+class Extension(Struct, frozen=True):
     """A further request of ``turn``, to which ``new`` is added."""
 
     common: ThreadOptions
@@ -241,8 +241,7 @@ class Extension:
             account.add(part)
 
 
-@dataclass(slots=True)
-class _Account:
+class _Account(Struct):
     """The parts of a further request and its entries: unchanged from the last request, or new."""
 
     turn: Turn

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
 
 from promptuary.context.assemble import Room
 from promptuary.context.history import CompactionPolicy
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
     from promptuary.core.sessions import Sight
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(Struct, frozen=True):
     """What is queued for the next message of a thread: references, and documents that were sent with it."""
 
     also: str = ""
@@ -34,8 +34,7 @@ class Waiting:
         return bool(self.also or self.brought)
 
 
-@dataclass(frozen=True, slots=True)
-class ExpandRequest:
+class ExpandRequest(Struct, frozen=True):
     """A message to expand within ``limit`` tokens, and the references queued for it.
 
     ``said`` is the message as the person typed it; layers may have changed it to ``text``. ``sight`` is what the
@@ -85,8 +84,7 @@ class Learner(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadOptions:
+class ThreadOptions(Struct, frozen=True):
     """The options that all threads of a principal in one workspace share."""
 
     principal: Principal

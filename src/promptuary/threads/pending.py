@@ -5,8 +5,9 @@ tools are here in full, until the turn is finished and they are in the history.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from promptuary.core.blocks import Attachment, Detail
 from promptuary.core.expansion import Expansion, Spend

@@ -3,8 +3,9 @@
 Each request of a turn is a turn of the ledger, with its own number: the first is *continued* by the next.
 """
 
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct
 
 from promptuary.context import render
 from promptuary.context.receipt_entries import PromptPart
@@ -12,10 +13,10 @@ from promptuary.core.blocks import Block
 from promptuary.core.expansion import Expansion
 from promptuary.core.messages import Item, Message, Prompt
 from promptuary.core.receipts import Receipt
+from promptuary.core.values import shown_without
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """One turn, ready to be sent."""
 
     id: str
@@ -24,19 +25,22 @@ class Turn:
     text: str
     prompt: Prompt
     receipt: Receipt
-    expansion: Expansion = field(repr=False)
-    parts: tuple[PromptPart, ...] = field(default=(), repr=False)
+    expansion: Expansion
+    parts: tuple[PromptPart, ...] = ()
     """What each layer, the history and the message have in the prompt; empty for a turn that was restored."""
-    layers: tuple[str, ...] = field(default=(), repr=False)
+    layers: tuple[str, ...] = ()
     """The layer of each message of the stable part, then of the live part."""
-    said: tuple[Item, ...] = field(default=(), repr=False)
+    said: tuple[Item, ...] = ()
     """What the model and its tools have said since the message, as it was received."""
-    loop: tuple[Item, ...] = field(default=(), repr=False)
+    loop: tuple[Item, ...] = ()
     """The same as it is sent: shortened where it does not fit."""
     earlier: tuple[int, ...] = ()
     """The numbers of the requests before this one."""
     noted: bool = False
     """Whether the message wrote a note explicitly: then nothing is left to learn from it."""
+
+    def __repr__(self) -> str:
+        return shown_without(self, "expansion", "parts", "layers", "said", "loop")
 
     @property
     def messages(self) -> list[Message]:

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary import concurrency
 from promptuary.core.errors import ConflictError, PromptuaryError
@@ -51,8 +53,7 @@ _AFTER_ALL = "9999-12-31T23:59:59"
 """Later than every turn."""
 
 
-@dataclass(frozen=True, slots=True)
-class Past:
+class Past(Struct, frozen=True):
     """What the methods about past turns and runs need: where sources came from, and which model answers.
 
     ``note`` finds the address of a note, ``model`` the chat model with a name. ``answering`` returns the model to run a

@@ -9,9 +9,11 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary import concurrency
 from promptuary.context import receipt_entries
@@ -452,8 +454,7 @@ def _learn(learner: Learner, finished: FinishedTurn) -> None:
         raise _NotLearntError(learner, error) from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Stored:
+class _Stored(Struct, frozen=True):
     """What the store has of a thread before a turn."""
 
     history: PricedHistory
@@ -463,8 +464,7 @@ class _Stored:
     last_number: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Shared:
+class _Shared(Struct, frozen=True):
     """What the layers want to contribute, the share of each, the request, and the tokens left for the history."""
 
     asked: Sequence[tuple[LayerRun, Contribution]]

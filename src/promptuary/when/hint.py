@@ -7,10 +7,11 @@ pasted, and its dates are not those of the question.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from promptuary.when.spans import RELATIONS, DaySpan, Relation, common_days, day_spans
 from promptuary.when.words import MOST_WORDS, QuestionWord, values_of, word_set, words_of
@@ -18,8 +19,7 @@ from promptuary.when.words import MOST_WORDS, QuestionWord, values_of, word_set,
 Order: TypeAlias = Literal["newest", "oldest"]
 
 
-@dataclass(frozen=True, slots=True)
-class TimeHint:
+class TimeHint(Struct, frozen=True):
     """What a question says about time. It is false if it says nothing.
 
     ``since`` and ``until`` (excluded) are seconds since 1970. ``order`` says what comes first, if the question asks for

@@ -9,9 +9,10 @@ from __future__ import annotations
 import threading
 import weakref
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
+
+from msgspec.structs import replace
 
 from promptuary.config.settings import Settings, SettingsOptions, find_workspace, load
 from promptuary.core.errors import CLOSED, ConfigError, PromptuaryError

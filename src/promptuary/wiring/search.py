@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from promptuary.config.keys import KeyPlace
 from promptuary.config.settings import Settings

@@ -4,7 +4,8 @@ A plain expansion needs none of this: no database is created in a workspace befo
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from promptuary.config.settings import Settings
 from promptuary.context.assemble import Room

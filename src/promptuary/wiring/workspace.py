@@ -1,8 +1,9 @@
 """Opens a workspace by its settings: what may be read there, and what may be fetched."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from promptuary.config.settings import WORKSPACE_FILES, Settings
 from promptuary.core.text import one_line

@@ -9,9 +9,10 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from promptuary import durable
 from promptuary.core.errors import PromptuaryError, SourceError
@@ -32,8 +33,7 @@ _LEFT_OUT: Final = frozenset({".git", ".hg", ".svn", ".obsidian", ".trash", "nod
 """Folders with files of programs rather than notes."""
 
 
-@dataclass(frozen=True, slots=True)
-class MarkdownFiles:
+class MarkdownFiles(Struct, frozen=True):
     """The texts of Markdown files by path, and those that were not read, each with the reason.
 
     ``folder`` identifies the folder of the paths without naming it.

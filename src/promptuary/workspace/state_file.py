@@ -14,9 +14,10 @@ import os
 import stat
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from promptuary import durable
 from promptuary.core.errors import Code, ForeignStateError, SourceError
@@ -38,8 +39,7 @@ _SETTLED_NANOSECONDS: Final = 2_000_000_000
 _LONGEST_NOTE: Final = 1 << 14
 
 
-@dataclass(frozen=True, slots=True)
-class StateFile:
+class StateFile(Struct, frozen=True):
     """Where the database is, whether it exists, and the binding that it must carry."""
 
     path: Path

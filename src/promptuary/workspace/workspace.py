@@ -10,10 +10,12 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.core.blocks import LARGEST_IMAGE, MOST_PIXELS, Picture
 from promptuary.core.errors import Code, SourceError
@@ -40,8 +42,7 @@ LISTING_SECONDS: Final = 10.0
 """How long a reference waits for the list of files: in a larger workspace it gets those that were listed by then."""
 
 
-@dataclass(frozen=True, slots=True)
-class MeantPath:
+class MeantPath(Struct, frozen=True):
     """The interpretation of a typed path: the path in normal form, and what is there.
 
     ``other`` is the path relative to the workspace, if something is there, too.
@@ -57,26 +58,27 @@ class MeantPath:
         return self.kind not in {None, "outside"}
 
 
-@dataclass(slots=True)
 class Workspace:
     """One folder and the rules for what may be read in it and fetched for it.
 
     ``here`` is the folder to which typed paths are relative. All other paths are relative to the folder itself.
     """
 
-    root: Root
-    policy: ReadPolicy = field(default_factory=ReadPolicy)
-    fetching: FetchPolicy = field(default_factory=FetchPolicy)
-    git_timeout: float = 20.0
-    here: CurrentFolder | None = None
-    _parts: "_Parts" = field(init=False, repr=False)
-    _linked_notes: LinkedNotes = field(init=False, repr=False)
-    _known_tracked: "dict[str, tuple[IndexStamp, TrackedPaths]]" = field(init=False, repr=False, default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.policy = replace(self.policy, closed=ClosedFolders.of(self.root.path))
-        self._linked_notes = LinkedNotes(self.root.path)
-        self._parts = _Parts(self.root.path, (self._tracked, self._untracked))
+    def __init__(
+        self,
+        root: Root,
+        policy: ReadPolicy | None = None,
+        fetching: FetchPolicy | None = None,
+        *,
+        git_timeout: float = 20.0,
+        here: CurrentFolder | None = None,
+    ) -> None:
+        self.root, self.git_timeout, self.here = root, git_timeout, here
+        self.policy = replace(policy or ReadPolicy(), closed=ClosedFolders.of(root.path))
+        self.fetching = fetching or FetchPolicy()
+        self._linked_notes = LinkedNotes(root.path)
+        self._parts = _Parts(root.path, (self._tracked, self._untracked))
+        self._known_tracked: dict[str, tuple[IndexStamp, TrackedPaths]] = {}
 
     @property
     def usage(self) -> "Usage":

@@ -1,11 +1,11 @@
 """Where settings come from, which one wins, and what a workspace may not set."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import cast, get_type_hints
 
 import pytest
+from msgspec.structs import replace
 
 from promptuary.config.gateways import NamedGateway
 from promptuary.config.named_models import NamedModel

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from promptuary.blocking import Promptuary
 from promptuary.core.errors import ConfigError, PromptuaryError, UnknownExperienceError

@@ -1,11 +1,11 @@
 """What happens to an experience: time, use, judgement, repetition, contradiction."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from promptuary.core.experiences import (
     FEEDBACK,

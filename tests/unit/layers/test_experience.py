@@ -1,11 +1,11 @@
 """The layer of experiences in whole turns: what is shown, how it looks, how long it stays, what is counted as used."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
 import pytest
+from msgspec.structs import replace
 
 from promptuary.blocking import Promptuary
 from promptuary.core.blocks import Trust

@@ -3,13 +3,13 @@
 import asyncio
 import shutil
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from promptuary.blocking import Promptuary
 from promptuary.core.blocks import Attachment, Block, Detail, Passage

@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from promptuary.core.search import UNREAD, IndexedFile, Stamp
 from promptuary.search.plan import Moves, Plan, plan, plan_some, stamp_to_store

@@ -4,11 +4,11 @@ import asyncio
 import re
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from promptuary import concurrency, engine
 from promptuary.blocking import Promptuary

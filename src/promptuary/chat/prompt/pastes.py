@@ -6,8 +6,9 @@ nothing in it is ever taken for a reference.
 """
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from promptuary.core.references import Span
 
@@ -20,8 +21,7 @@ _MARK: Final = re.compile(f"[{chr(_FIRST)}-{chr(_FIRST + _MOST_PASTES - 1)}]")
 _PLACEHOLDER: Final = re.compile(r"\[Pasted text #\d{1,9}, [\d,]{1,15} lines?\]")
 
 
-@dataclass(frozen=True, slots=True)
-class Unfolded:
+class Unfolded(Struct, frozen=True):
     """A message as it is sent: ``pasted`` is where the pasted texts are in it.
 
     ``literal`` are words that look like a placeholder but are not: typed, or recalled from an earlier chat.

@@ -2,8 +2,9 @@
 
 import argparse
 import sys
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from promptuary.cli.common import message, standard_input
 from promptuary.core.errors import PromptuaryError
@@ -11,8 +12,7 @@ from promptuary.core.errors import PromptuaryError
 _MOST_BYTES: Final = 64 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class AskedText:
+class AskedText(Struct, frozen=True):
     """The text to send; in what is ``pasted`` nothing is a reference."""
 
     text: str

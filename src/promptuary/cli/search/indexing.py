@@ -9,9 +9,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.interruptible import StoppedError, run_interruptibly
@@ -25,8 +26,7 @@ _LOOKS_BACK: Final = 30.0
 """Seconds over which the rate of embedding is measured: batches of some hundred chunks vary in length."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexJob:
+class IndexJob(Struct, frozen=True):
     """The workspace to index; with ``quiet``, only errors are printed."""
 
     promptuary: Promptuary
@@ -38,8 +38,7 @@ class IndexJob:
             print(one_line(text), file=sys.stderr)
 
 
-@dataclass(slots=True)
-class IndexOutcome:
+class IndexOutcome(Struct):
     """What was done, the state of the index, and how many chunks were embedded. Times are in seconds."""
 
     report: SyncReport

@@ -10,7 +10,8 @@ written, at most one line is quoted, next to its call.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from promptuary.context.compact.envelope import body_of
 from promptuary.context.compact.extract import is_question, links, names, paths, prose, sentences
@@ -51,8 +52,7 @@ _GAP = re.compile(rf"{_LEFT_OUT} [0-9,]+ more left out")
 _CODE = re.compile(rf"(?<!`)(`+)(?!`)(.{{1,{_LONGEST_ENTRY + 2}}}?)(?<!`)\1(?!`)")
 
 
-@dataclass(slots=True)
-class _Section:
+class _Section(Struct):
     """Entries in order, each once; ``weights`` counts how often each was found."""
 
     title: str

@@ -5,7 +5,8 @@ writes the result to the store.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from promptuary.context.compact.shorten import Shorten
 from promptuary.context.compact.summary import Summary
@@ -17,8 +18,7 @@ from promptuary.core.messages import Item, Replacement
 from promptuary.core.ports.models import ChatModel
 
 
-@dataclass(frozen=True, slots=True)
-class Compaction:
+class Compaction(Struct, frozen=True):
     """The result of compacting a history: the new items, the replacements, and the costs before and after.
 
     ``strategies`` are those that changed something, in order; ``reason`` is a sentence for people.

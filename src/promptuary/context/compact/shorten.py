@@ -5,7 +5,9 @@ names the item of the ledger that has the full text. A shortened item is a new i
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.context.compact.types import Compacted, everything_behind, put_in_place
 from promptuary.context.history import cost, item_cost, older
@@ -17,8 +19,7 @@ from promptuary.core.text import one_line
 from promptuary.core.texts.excerpt import excerpt
 
 
-@dataclass(frozen=True, slots=True)
-class Shorten:
+class Shorten(Struct, frozen=True):
     """Cuts what costs more than ``over`` tokens down to ``to``, the oldest first, until the goal is reached."""
 
     keep_last: int

@@ -10,8 +10,9 @@ between two tags with a boundary that is a hash of the lines, which no text can 
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
+
+from msgspec import Struct
 
 from promptuary import concurrency
 from promptuary.context.compact.digest import SECTIONS, digest
@@ -41,8 +42,7 @@ of kind "summary" is an earlier record: carry its points over. Add nothing that 
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(Struct, frozen=True):
     """Replaces the older groups by one summary of at most ``most`` tokens.
 
     It may have ``least`` tokens even if the goal leaves fewer, as long as the history fits the ``window``: without it,

@@ -4,7 +4,8 @@ The last resort: the model no longer sees anything of them; the ledger has them.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from promptuary.context.compact.envelope import how_many, marker_for, marker_line
 from promptuary.context.compact.types import Compacted, put_in_place
@@ -13,8 +14,7 @@ from promptuary.core.budget import TokenCounter
 from promptuary.core.messages import Item, Replacement
 
 
-@dataclass(frozen=True, slots=True)
-class Trim:
+class Trim(Struct, frozen=True):
     """Drops as many of the oldest groups as necessary."""
 
     keep_last: int

@@ -5,15 +5,16 @@ A strategy changes a history by replacements only: one item takes the place of o
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.core.budget import TokenCounter
 from promptuary.core.messages import Item, Replacement
 
 
-@dataclass(frozen=True, slots=True)
-class Compacted:
+class Compacted(Struct, frozen=True):
     """The result of a strategy: the new history, the replacements, and a remark for people.
 
     ``name`` is the strategy that did the work, which may be a fallback of the one that was called.

@@ -5,8 +5,9 @@ Every shape is written here and nowhere else. JSON that an older version stored 
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import asdict
 
 from promptuary.core.blocks import Detail, Trust
 from promptuary.core.expansion import Expansion, Measured, Outcome

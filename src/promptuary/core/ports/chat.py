@@ -4,8 +4,9 @@
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
+
+from msgspec import Struct
 
 from promptuary.core.messages import Prompt, ToolCall
 
@@ -13,8 +14,7 @@ StopReason = Literal["end", "length", "tools", "refused"]
 """Why an answer ended: it was complete, its length was used up, it calls tools, or the model or its service refuses."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSpec:
+class ToolSpec(Struct, frozen=True):
     """A tool that a model may call; ``parameters`` is a JSON schema."""
 
     name: str
@@ -22,8 +22,7 @@ class ToolSpec:
     parameters: Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class ChatRequest:
+class ChatRequest(Struct, frozen=True):
     """A request to a model: the whole prompt, the tools that it may call, and how long its answer may be."""
 
     prompt: Prompt
@@ -31,15 +30,13 @@ class ChatRequest:
     max_tokens: int = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class TextPiece:
+class TextPiece(Struct, frozen=True):
     """The next piece of the answer."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ModelUsage:
+class ModelUsage(Struct, frozen=True):
     """The token counts that the service reported, as far as known. Several of these may arrive; the last one counts.
 
     ``cached_tokens`` is the part of ``input_tokens`` that the service had in its cache.
@@ -55,8 +52,7 @@ class ModelUsage:
         return bool(self.input_tokens or self.output_tokens)
 
 
-@dataclass(frozen=True, slots=True)
-class Retrying:
+class Retrying(Struct, frozen=True):
     """The service does not answer, and is retried after ``seconds``. Only occurs before any other event.
 
     ``reason`` says which service it is and what is wrong with it, without a full stop.
@@ -66,8 +62,7 @@ class Retrying:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Stopped:
+class Stopped(Struct, frozen=True):
     """The end of the answer. Always the last event."""
 
     reason: StopReason

@@ -5,14 +5,14 @@ decides what a change does; a store applies it in one transaction.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from promptuary.core.experiences import Experience, ExperienceOutcome
 
 
-@dataclass(frozen=True, slots=True)
-class ExperienceFilter:
+class ExperienceFilter(Struct, frozen=True):
     """A filter; empty matches all. A match has every one of ``tags``. A ``limit`` of ``None`` means no limit."""
 
     types: Sequence[str] = ()

@@ -5,8 +5,9 @@ part of an answer is recorded before and after it is sent.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final, Literal
+
+from msgspec import Struct, field
 
 from promptuary.core.layers import Json
 
@@ -17,8 +18,7 @@ MOST_CHATS: Final = 1000
 """The most chats that are read for missed messages at a start."""
 
 
-@dataclass(frozen=True, slots=True)
-class SentPart:
+class SentPart(Struct, frozen=True):
     """One of the messages of an answer.
 
     ``message`` is its id; it is empty while the message is being sent, and if the process ended then, it is unknown
@@ -30,8 +30,7 @@ class SentPart:
     repeated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(Struct, frozen=True):
     """A message that is not answered yet.
 
     ``body`` is the message as the gateway stored it; ``begun`` says that an earlier process began to answer.

@@ -1,8 +1,9 @@
 """The interfaces of models, all optional: chat models, embedders and rerankers."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+
+from msgspec import Struct
 
 from promptuary.core.search import CONTEXT
 
@@ -102,8 +103,7 @@ class ModelFile(NamedTuple):
     state: FileState
 
 
-@dataclass(frozen=True, slots=True)
-class ModelInfo:
+class ModelInfo(Struct, frozen=True):
     """A model with a name. ``revision`` is the commit that it is pinned to, empty if it was never fetched.
 
     ``installed``: it can be used. ``size`` is in bytes, and zero if it was never fetched; ``folder`` is where it is or

@@ -6,8 +6,9 @@ Neither decides who may see a note: ``core.notes.visible_to`` does.
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from promptuary.core.notes import NoteChange, NoteHeader, NoteStamp, NoteTrust
 from promptuary.core.principals import Owner
@@ -87,8 +88,7 @@ class NoteFiles(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class KnownFile:
+class KnownFile(Struct, frozen=True):
     """A file as the journal last saw it; ``recorded``: this exact content was written here, or adopted.
 
     ``trust`` says whose words it holds: only the journal does, whatever the file says.
@@ -102,8 +102,7 @@ class KnownFile:
     trust: NoteTrust
 
 
-@dataclass(frozen=True, slots=True)
-class NoteFilter:
+class NoteFilter(Struct, frozen=True):
     """A filter: a note with one of these audiences, kinds and statuses, and with all of these tags. Empty matches any.
 
     ``fingerprint`` matches notes with the same content.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from msgspec import Struct
 
 from promptuary.core.messages import SPEAKERS, Item, Message, Replacement
 
@@ -38,8 +39,7 @@ class StateKey(NamedTuple):
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LayerState:
+class LayerState(Struct, frozen=True):
     """The state of a layer in one scope, with the version of its shape."""
 
     key: StateKey
@@ -47,8 +47,7 @@ class LayerState:
     value: Json
 
 
-@dataclass(frozen=True, slots=True)
-class TurnRecord:
+class TurnRecord(Struct, frozen=True):
     """A turn in the ledger: ``messages`` is exactly what was sent, ``number`` counts from 1 in its thread.
 
     ``user`` is who acted. The store sets it from its principal when the turn is added and ignores a given value.
@@ -80,8 +79,7 @@ class TurnRecord:
         return self.id != self.root
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(Struct, frozen=True):
     """A thread in figures: what was sent to models in all its turns, what they answered, and what that cost.
 
     ``turns`` does not count those that were continued by another. ``messages`` counts what was said, compacted messages
@@ -105,8 +103,7 @@ RECENT_TURNS: Final = 60
 """How many turns ``Totals.recent`` has at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadInfo:
+class ThreadInfo(Struct, frozen=True):
     """A thread in a listing; ``items`` counts its current history, ``turns`` leaves out continued turns."""
 
     id: str
@@ -116,8 +113,7 @@ class ThreadInfo:
     items: int
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadChange:
+class ThreadChange(Struct, frozen=True):
     """Everything that one step of a turn changes. It is written as a whole or not at all.
 
     The parts are applied in this order. ``items`` are appended to the history. ``pinned`` sets and removes pins.

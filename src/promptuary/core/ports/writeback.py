@@ -5,14 +5,15 @@ owner's. Everything is persistent when a method returns.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypedDict
 
+from msgspec import Struct
+
 from promptuary.core.notes import Audience, NoteDraft, NoteKind
+from promptuary.core.values import fields_without
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedTurn:
+class QueuedTurn(Struct, frozen=True):
     """A finished turn that waits for writeback. ``id`` is the turn's; ``text`` is what was said, in writeback's format.
 
     ``due`` is when it is tried next, in seconds since 1970; ``None`` if it failed too often to be retried
@@ -27,7 +28,15 @@ class QueuedTurn:
     due: float | None = 0.0
     tries: int = 0
     error: str = ""
-    lease: float = field(default=0.0, compare=False)
+    lease: float = 0.0
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, QueuedTurn):
+            return NotImplemented
+        return fields_without(self, "lease") == fields_without(other, "lease")
+
+    def __hash__(self) -> int:
+        return hash(fields_without(self, "lease"))
 
 
 class NoteQueue(Protocol):
@@ -74,8 +83,7 @@ ProposalOrigin = Literal["writeback", "extract", "tool"]
 """Who proposes: a model after a turn, the local extractor, or an agent by its tool."""
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(Struct, frozen=True):
     """A change of the notes that waits for the person.
 
     ``draft.id`` names the note that it would change or archive, ``rev`` is the revision for which it was made.

@@ -1,8 +1,9 @@
 """The beginning and the end of a text that is too long, and as much of it as fits into a budget. Pure."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
+
+from msgspec import Struct
 
 from promptuary.core.budget import TokenCounter
 
@@ -15,8 +16,7 @@ _SPARED = 6
 """Which part of an excerpt may be dropped for it to end with a whole line: one sixth."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unfolding:
+class Unfolding(Struct, frozen=True):
     """Forms of a text that show more with each step: ``draw(1)`` shows least, ``draw(steps)`` most."""
 
     draw: Callable[[int], str]

@@ -1,14 +1,14 @@
 """A lesson of a turn, before it is validated and stored as an experience."""
 
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from promptuary.core.experiences import ExperienceFields
 from promptuary.core.notes import NoteTrust
 
 
-@dataclass(frozen=True, slots=True)
-class Lesson:
+class Lesson(Struct, frozen=True):
     """Something to store: what was wanted, what was done about it, and further fields.
 
     ``trust`` says whose words it holds. External ones are not shown before they are confirmed. ``topic`` is what a

@@ -10,10 +10,11 @@ earlier result or of an attachment is replaced by a description, and turns that 
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
 from typing import Any, Final
+
+from msgspec import Struct
 
 from promptuary.core.messages import Item, ToolCall
 from promptuary.core.notes import NoteTrust
@@ -78,8 +79,7 @@ _COMMANDS: Final = frozenset({"curl", "wget", "gh", "www", "ssh", "lynx", "telne
 """The same in the arguments of a tool."""
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(Struct, frozen=True):
     """The text from outside in a turn before a call: the first ``end`` characters of ``letters``.
 
     Only letters and digits are compared, so that neither spacing nor hidden characters disguise a copy.
@@ -98,8 +98,7 @@ class Read:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """An answered tool call: its arguments, what had been read before, and its outcome.
 
     ``values`` is the beginning of its arguments as text, by which calls are compared.

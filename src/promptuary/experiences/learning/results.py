@@ -11,9 +11,10 @@ import errno
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
+
+from msgspec import Struct
 
 from promptuary.core.messages import Item
 
@@ -72,8 +73,7 @@ _REFUSED: Final = (
 """How agents report at the beginning of the first line that the person refused a call: nothing was done."""
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """The outcome of a call: whether it failed and, if so, one line of the tool's message."""
 
     failed: bool

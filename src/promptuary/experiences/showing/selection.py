@@ -5,8 +5,9 @@ as a warning. Experiences from other people's text are left out until somebody c
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from promptuary.core.experiences import LEAST_CONFIDENCE, Experience, ExperienceHit, ExperienceResult
 
@@ -18,8 +19,7 @@ LEAST_STRENGTH: Final = 0.1
 LEAST_SUCCESS: Final = 0.7
 
 
-@dataclass(frozen=True, slots=True)
-class SelectedExperiences:
+class SelectedExperiences(Struct, frozen=True):
     """The experiences to show, the best first, with the warning last; and those that are not, each with the reason."""
 
     shown: Sequence[ExperienceHit] = ()

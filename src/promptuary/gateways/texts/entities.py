@@ -5,9 +5,10 @@ user names in a text by itself, and notifies these people; inside code it finds 
 """
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal, assert_never
+
+from msgspec import Struct
 
 from promptuary.gateways.texts.markdown import (
     RECENT,
@@ -29,8 +30,7 @@ _MOST: Final = 100
 """Telegram accepts this many entities in a message."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entity:
+class Entity(Struct, frozen=True):
     """A styled part of a text, with its position in UTF-16 units."""
 
     kind: EntityKind

@@ -7,9 +7,10 @@ address, and HTML is text. How people are mentioned, and how markup is escaped, 
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final, Literal, assert_never
+
+from msgspec import Struct
 
 from promptuary.core.table import Column, table
 
@@ -20,51 +21,44 @@ if TYPE_CHECKING:
 Style = Literal["bold", "italic", "strike"]
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """Plain text, without markup."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class InlineCode:
+class InlineCode(Struct, frozen=True):
     """Code within a line."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class CodeBlock:
+class CodeBlock(Struct, frozen=True):
     """Lines of code, without a line break at their end."""
 
     text: str
     language: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """A text that links to an address; the text cannot be mistaken for another address."""
 
     text: str
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class Styled:
+class Styled(Struct, frozen=True):
     """A style begins or ends here."""
 
     style: Style
     on: bool
 
 
-@dataclass(frozen=True, slots=True)
-class QuoteMark:
+class QuoteMark(Struct, frozen=True):
     """The rest of this line is a quotation."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(Struct, frozen=True):
     """The markup of a platform, and how it escapes plain text."""
 
     words: Callable[[str], str]

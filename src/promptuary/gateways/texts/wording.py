@@ -6,8 +6,9 @@ logged, and the chat gets a sentence without any detail of the machine.
 
 import logging
 import re
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from promptuary.commands.plain_text import help_rows, plain_text
 from promptuary.commands.results import (

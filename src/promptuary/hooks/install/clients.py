@@ -4,9 +4,10 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.hooks.agents import AGENTS
@@ -16,8 +17,7 @@ from promptuary.hooks.install.hook_commands import NAME
 _HOOK_SECONDS: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsFile:
+class SettingsFile(Struct, frozen=True):
     """A settings file, and the entries that belong in it."""
 
     path: Path

@@ -6,8 +6,9 @@ command is the entry: other commands in its group are the person's, and never ch
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal, assert_never
+
+from msgspec import Struct
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.hooks.install import hook_commands, jsonc, toml_text
@@ -25,8 +26,7 @@ not start if there are approvals for a server without a command.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsEntry:
+class SettingsEntry(Struct, frozen=True):
     """An entry of a settings file: the value of a member, a table, or a group of hooks.
 
     A group is an item of a list, and has one command when it is written.
@@ -42,8 +42,7 @@ class SettingsEntry:
         return ".".join(self.path)
 
 
-@dataclass(frozen=True, slots=True)
-class EditedText:
+class EditedText(Struct, frozen=True):
     """A text after an entry was added or removed, and a sentence if the entry was left unchanged."""
 
     text: str

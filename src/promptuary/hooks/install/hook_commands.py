@@ -8,8 +8,9 @@ command left. Which commands are ours, and what to do with them, is decided else
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from promptuary.hooks.install import jsonc
 
@@ -17,8 +18,7 @@ NAME: Final = "promptuary"
 """The name of the server in the settings of other programs."""
 
 
-@dataclass(frozen=True, slots=True)
-class HookCommand:
+class HookCommand(Struct, frozen=True):
     """A command of a hook: its group, its position there, its value, its source text, and the group without it."""
 
     group: int

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.text import one_line
@@ -41,8 +43,7 @@ Undone = Literal["as it was", "taken out", "not there", "left"]
 """The result for a file: restored whole; our entries removed; nothing of ours in it; it could not be undone."""
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsChange:
+class SettingsChange(Struct, frozen=True):
     """A settings file before and after a change, ``None`` if there is none.
 
     ``without`` is the text that undoing restores, ``entries`` are ours in it, and ``left`` says what stays unchanged
@@ -74,8 +75,7 @@ class SettingsChange:
         return "\n".join(_TEXT.sub(shown, line) for line in lines)
 
 
-@dataclass(frozen=True, slots=True)
-class UndoneFile:
+class UndoneFile(Struct, frozen=True):
     """What undoing does to a file, and a sentence for each entry that stays, with the reason."""
 
     change: SettingsChange

@@ -6,8 +6,9 @@ their positions; a change edits the text at such a position. Nesting and length 
 
 import json
 import re
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from promptuary.core.errors import PromptuaryError
 
@@ -25,8 +26,7 @@ Path = tuple[str | int, ...]
 """The path of a value: names of members, and indexes of existing items."""
 
 
-@dataclass(slots=True)
-class JsonNode:
+class JsonNode(Struct):
     """A value with its position: ``start`` and ``end`` in the text.
 
     ``members`` of an object have their keys and the positions of these; ``comma`` is the position after a comma that

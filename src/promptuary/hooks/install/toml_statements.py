@@ -7,8 +7,9 @@ members of inline tables. The values are left to ``tomllib``.
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from promptuary.core.errors import PromptuaryError
 
@@ -28,8 +29,7 @@ _STRING: Final = re.compile(
 _PLAIN: Final = re.compile(r"[^,\[\]{}#\r\n\"']+")
 
 
-@dataclass(frozen=True, slots=True)
-class TomlPair:
+class TomlPair(Struct, frozen=True):
     """A key and its value: where the key begins, where the value begins and ends.
 
     ``members`` are those of an inline table, ``None`` for any other value.
@@ -42,8 +42,7 @@ class TomlPair:
     members: "tuple[TomlPair, ...] | None"
 
 
-@dataclass(frozen=True, slots=True)
-class TomlTable:
+class TomlTable(Struct, frozen=True):
     """A heading with the pairs below it; the first table of a file has no heading, so its ``end`` is ``start``."""
 
     path: tuple[str, ...]

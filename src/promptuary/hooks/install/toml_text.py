@@ -9,8 +9,10 @@ import json
 import re
 import tomllib
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.hooks.install.jsonc import MISSING
@@ -21,8 +23,7 @@ _LONG_KEY: Final = re.compile(rf"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+'
 _TOO_DEEP: Final = f"it has tables in each other, more than {MAX_DEPTH} deep; edit it yourself"
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """A part of the text that belongs to a table: a section with its heading, a line, or a member of an inline table.
 
     ``key`` is the name of the table there, ``below`` the path in the table that the part is about, empty for all of it.

@@ -6,7 +6,8 @@ is linear.
 """
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.references import ENDS_VALUE
@@ -32,8 +33,7 @@ _BEGINS = re.compile(r"[\w.~/\\]")
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(Struct, frozen=True):
     """A text without its comments, and the paths it imports, each once and as written."""
 
     text: str

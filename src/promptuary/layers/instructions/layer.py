@@ -5,8 +5,10 @@ its policy, so a change takes effect at once. Files that they import with ``@pat
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from promptuary import concurrency
 from promptuary.core.blocks import Source
@@ -104,8 +106,7 @@ def _levels(folder: str) -> list[str]:
     return ["/".join(names[:depth]) for depth in range(len([name for name in names if name]) + 1)]
 
 
-@dataclass(slots=True)
-class _Gathering:
+class _Gathering(Struct):
     """One reading of all files."""
 
     workspace: Workspace

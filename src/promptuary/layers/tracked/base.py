@@ -6,8 +6,9 @@ the ledger. If it was forgotten there, the lookup fails and the files are rewrit
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from promptuary.core.blocks import Block, Detail, Source, content_hash
 from promptuary.core.layers import Json, Recall
@@ -16,8 +17,7 @@ from promptuary.core.messages import Item
 OUTDATED: Final = "outdated: what it is now follows the history"
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(Struct, frozen=True):
     """A file in the base: the position of its block in the text and of its content in the block.
 
     ``revision`` is empty if a warning was shown instead of the content.
@@ -47,8 +47,7 @@ class Shown:
         return Block(source, Detail.FULL, self.text(base), self.tokens, self.body, reason=OUTDATED)
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
+class Base(Struct, frozen=True):
     """What was sent: the hash of the text, its files, and which of them were pinned.
 
     ``summaries`` is a hash of what had been compacted in the history. ``paid`` is what sending the changes has cost

@@ -7,7 +7,9 @@ decides on priorities.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.core.blocks import Block, Detail, Source
 from promptuary.core.budget import TokenCounter, water_fill
@@ -22,8 +24,7 @@ HEADING = "# Referenced Files"
 _GAP = "\n\n"  # rendered blocks end with it, and so do these until they are placed
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """The blocks that a file can be shown as, from ``least``, its name, to ``most``, all of it.
 
     A file without content has one block only: the warning that says why.

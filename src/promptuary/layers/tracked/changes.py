@@ -5,9 +5,11 @@ rewriting the files, they are rewritten. So the total cost is at most twice that
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.context.history import MESSAGE_OVERHEAD, cost
 from promptuary.core.blocks import Block, Detail
@@ -34,8 +36,7 @@ _COMPARED: Final = 1_000
 """The most lines that are compared one by one; if more differ, they are replaced as a whole."""
 
 
-@dataclass(frozen=True, slots=True)
-class RepeatedBase:
+class RepeatedBase(Struct, frozen=True):
     """A base that can be repeated: its text from the ledger, and the files as they would be rewritten."""
 
     base: Base

@@ -6,9 +6,11 @@ connects the others: ``reader`` reads, ``state`` decides what a change means, ``
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary import concurrency
 from promptuary.core.blocks import Detail, content_hash
@@ -64,8 +66,7 @@ _CACHED_THREADS = 64
 """For how many threads the state and the last recall are cached."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Rendered:
+class _Rendered(Struct, frozen=True):
     """The last recall of a thread, and what it was made from."""
 
     tracking: Tracking
@@ -321,8 +322,7 @@ def _recalled(now: "_Now", text: str, request: RecallRequest, counter: TokenCoun
     return replace(tracking, base=base if sending else None, sending=sending), now.anew
 
 
-@dataclass(frozen=True, slots=True)
-class _Now:
+class _Now(Struct, frozen=True):
     """The current tracked files: what can be shown of each, and all of them rewritten."""
 
     tracking: Tracking
@@ -336,8 +336,7 @@ class _Now:
         return base.revision if base and base.revision != content_hash(self.anew.text) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
+class _Look(Struct, frozen=True):
     """The result of a message: the tracked files, their contents, the message with its links, and its own words."""
 
     tracking: Tracking

@@ -7,9 +7,10 @@ in isolation: an error affects only that file. ``state`` decides what an observa
 import copy
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from promptuary.core.blocks import Source
 from promptuary.core.budget import TokenCounter

@@ -8,9 +8,10 @@ a file would cost ten times as much as the whole score may.
 import asyncio
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
+
+from msgspec import Struct
 
 from promptuary.core.messages import Message
 from promptuary.core.ports.models import ChatModel
@@ -53,16 +54,14 @@ _KEYWORDS = tuple(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(Struct, frozen=True):
     """How relevant a file is, and why."""
 
     value: int
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class RelevanceQuestion:
+class RelevanceQuestion(Struct, frozen=True):
     """A file that is to be scored for ``query``."""
 
     query: str
@@ -70,8 +69,7 @@ class RelevanceQuestion:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Term:
+class _Term(Struct, frozen=True):
     """A word of the message; ``compound`` ones were identifiers of several words, which weigh more."""
 
     word: str
@@ -95,8 +93,7 @@ def judge(question: RelevanceQuestion) -> Score:
     return Score(round(100 * (reached / weight) ** 0.5), why or "kept in view, though no word of the message is in it")
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """A text in lower case, and the same without ``_`` and ``-``."""
 
     text: str
@@ -117,8 +114,7 @@ class _Place:
         return sum(1 for _ in islice(_short(term.word).finditer(self.text), 8)) if term.word in self.text else 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Places:
+class _Places(Struct, frozen=True):
     """The texts in which words are counted."""
 
     path: _Place

@@ -5,8 +5,10 @@ which paths are relative is not part of the state: a thread may be moved to anot
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import assert_never
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.layers import Json
@@ -27,21 +29,18 @@ _PROVES_EXISTENCE = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """The file was read; ``revision`` is the SHA-256 of its bytes."""
 
     revision: str
     empty: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Gone:
+class Gone(Struct, frozen=True):
     """Nothing is there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Struct, frozen=True):
     """Something is or may be there, but cannot be read."""
 
     code: Code
@@ -52,8 +51,7 @@ Observation = Seen | Gone | Refused
 """The result of reading a file once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """The condition of a file; ``existed`` distinguishes a deleted file from one that never existed."""
 
     state: FileState = "missing"
@@ -87,8 +85,7 @@ def _after(old: Condition, found: Observation) -> Condition:
             assert_never(found)
 
 
-@dataclass(frozen=True, slots=True)
-class Tracked:
+class Tracked(Struct, frozen=True):
     """A file, or with a ``suffix`` (``:10-20``, ``#Name``) a part of one, that is kept in view.
 
     ``score`` belongs to the revision ``scored``; ``asked`` is the beginning of the message that named the file last.
@@ -124,8 +121,7 @@ class Tracked:
         return self.condition.state == "ok" and self.scored != self.condition.revision
 
 
-@dataclass(frozen=True, slots=True)
-class Tracking:
+class Tracking(Struct, frozen=True):
     """All tracked files of a thread, in the order in which they were named.
 
     ``slugs`` includes files that are no longer tracked: links in old messages must never lead to another file.

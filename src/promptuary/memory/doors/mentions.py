@@ -5,8 +5,9 @@ Only the memory of the sender is used. The answers are the same whether or not s
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, PromptuaryError, SourceError

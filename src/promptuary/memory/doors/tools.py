@@ -8,8 +8,9 @@ elsewhere keeps that label. Invalid input from a model never raises: the result 
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, Literal, assert_never
+
+from msgspec.structs import replace
 
 from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import PromptuaryError

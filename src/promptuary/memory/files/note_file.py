@@ -10,9 +10,10 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, TypeVar, get_args
+
+from msgspec import Struct
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.front_matter import NewValue, NoteText, parse
@@ -61,8 +62,7 @@ _END_OF_A_SENTENCE: Final = ".!?…。！？;:, "
 Choice = TypeVar("Choice", bound=str)
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """What is decided outside a file: its id, its owner, whether it came from elsewhere, and whose words it holds.
 
     Without an ``id``, the file's own is used. Without ``trust``, too: only for a file that this program wrote, or that

@@ -6,8 +6,9 @@ actor; a file that nobody may see yet is recorded without history.
 
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from promptuary.core.errors import NoteFileError
 from promptuary.core.notes import HAND, ChangeKind, NoteChange, NoteHeader, NoteScope, NoteStamp, NoteTrust
@@ -25,8 +26,7 @@ _Entry = tuple[NoteChange, NoteHeader | None, NoteStamp | None]
 _KINDS: Final[Mapping[Verdict, ChangeKind]] = {"edited": "edit", "moved": "edit", "taken_over": "adopt"}
 
 
-@dataclass(frozen=True, slots=True)
-class Differing:
+class Differing(Struct, frozen=True):
     """Files that are new or have another stamp, known files that are missing, and the records of those compared."""
 
     changed: Mapping[str, NoteStamp]

@@ -5,8 +5,9 @@ make somebody its author.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, get_args
+
+from msgspec import Struct
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.front_matter import NewValue, parse
@@ -26,8 +27,7 @@ from promptuary.memory.notebook.defaults import audience_of, kind_of, title_of
 _LONGEST: Final[Mapping[str, int]] = {"title": 200, "summary": 500}
 
 
-@dataclass(frozen=True, slots=True)
-class Writer:
+class Writer(Struct, frozen=True):
     """Who writes, and when: ``actor`` is the user with the agent, as the journal names them."""
 
     owner: Owner
@@ -35,8 +35,7 @@ class Writer:
     at: str
 
 
-@dataclass(frozen=True, slots=True)
-class NewFile:
+class NewFile(Struct, frozen=True):
     """The file of a new note; ``fingerprint`` is equal for notes that say the same."""
 
     path: str

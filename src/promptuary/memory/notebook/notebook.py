@@ -8,8 +8,10 @@ changes that people made to them are recorded before a note is changed, and when
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.core.errors import LockTimeoutError, NoteConflictError, PromptuaryError
 from promptuary.core.front_matter import parse
@@ -66,8 +68,7 @@ OnChange = Callable[[NoteScope, Collection[str]], None]
 """Called with the ids of notes that were written, or changed by hand."""
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Struct, frozen=True):
     """The result of a write: the note as it is now, and whether anything changed."""
 
     note: Note

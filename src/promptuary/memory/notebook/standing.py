@@ -6,8 +6,10 @@ track it, and nobody else writes here.
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
 from typing import Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.core.notes import Note, NoteScope, NoteTrust
 from promptuary.core.ports.notes import KnownFile
@@ -30,8 +32,7 @@ Verdict = Literal["same", "edited", "moved", "taken_over", "external", "unadopte
 and visible as external text, or new and not visible."""
 
 
-@dataclass(frozen=True, slots=True)
-class SeenFile:
+class SeenFile(Struct, frozen=True):
     """A file that is new or differs from its last record. ``known`` is the record at its path."""
 
     path: str
@@ -39,8 +40,7 @@ class SeenFile:
     known: KnownFile | None
 
 
-@dataclass(frozen=True, slots=True)
-class FileFacts:
+class FileFacts(Struct, frozen=True):
     """The facts about one file that the decision needs. Each may be expensive, so each is computed on demand.
 
     ``last_rev`` returns the last recorded revision of an id. ``elsewhere`` returns the known file with an id, and
@@ -62,8 +62,7 @@ class FileFacts:
     alone: Callable[[], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """The decision about a file: the note, and what happened to it. ``before`` is the last known revision."""
 
     verdict: Verdict

@@ -6,9 +6,11 @@ inside a fence that no title can close, and text from elsewhere is inside a boun
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.core.blocks import Block, Source, Trust, content_hash
 from promptuary.core.budget import TokenCounter
@@ -49,8 +51,7 @@ _Line = tuple[NoteHeader, str]
 """A note, and its line in the list."""
 
 
-@dataclass(frozen=True, slots=True)
-class Remembered:
+class Remembered(Struct, frozen=True):
     """The input of a digest: notes, the most important first, how many there are in all, and people's own pages."""
 
     headers: Sequence[NoteHeader] = ()

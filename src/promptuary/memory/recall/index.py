@@ -5,9 +5,10 @@ restrict a search to them.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 from itertools import product
 from typing import Final
+
+from msgspec.structs import replace
 
 from promptuary.core.budget import TokenCounter
 from promptuary.core.notes import AUDIENCES, KINDS, SCOPES, Audience, Note, NoteHeader, NoteKind, NoteScope

@@ -7,8 +7,9 @@ The ranking of the search is always ready in time. A model gets as long as the p
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from promptuary.core.notes import MemoryResult, NoteHit
 from promptuary.core.search import note_text
@@ -23,16 +24,14 @@ _GRACE: Final = 0.1
 """Seconds that a turn waits for a model in the mode ``hybrid_async``: most of it runs beside other work."""
 
 
-@dataclass(frozen=True, slots=True)
-class Selected:
+class Selected(Struct, frozen=True):
     """The notes that were selected, the most useful first, each with why; ``remarks`` are for the person."""
 
     hits: Sequence[tuple[NoteHit, str]] = ()
     remarks: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
-class _Selection:
+class _Selection(Struct):
     """A selection in progress. ``chosen`` asks the model, if there is one; ``taken`` is what was used."""
 
     words: str

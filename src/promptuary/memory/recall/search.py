@@ -8,8 +8,10 @@ an answer, however much of the message it leaves unexplained.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.core import query as language
 from promptuary.core.notes import Audience, MemoryResult, NoteHeader, NoteHit, NoteKind, NoteScope
@@ -35,8 +37,7 @@ _FEW_NAMED: Final = 5
 """The same for a word that is spelled as a name: then the best of these notes is meant."""
 
 
-@dataclass(frozen=True, slots=True)
-class NoteQuery:
+class NoteQuery(Struct, frozen=True):
     """A question as any text, the most notes to return, and filters; an empty filter matches all."""
 
     text: str

@@ -5,8 +5,9 @@ ranking needs no model, is the default, and takes over whenever the model is mis
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from promptuary import concurrency
 from promptuary.core.messages import Message
@@ -46,8 +47,7 @@ _SCHEMA: Final[Schema] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RecallPolicy:
+class RecallPolicy(Struct, frozen=True):
     """How notes are selected, and how much of them is shown.
 
     ``timeout`` is how many seconds a model may take, ``most`` the most notes that are selected for a message.

@@ -1,7 +1,8 @@
 """The search of notes as a service, over an index that is updated after writes."""
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from promptuary.core.notes import MemoryResult
 from promptuary.memory.recall.index import NoteIndex

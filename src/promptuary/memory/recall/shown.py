@@ -7,8 +7,10 @@ leaves the window, and may be recalled again.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from promptuary.core.notes import NoteHeader, NoteScope
 from promptuary.memory.recall.visible import NoteKey
@@ -17,8 +19,7 @@ _SHOWN: Final = "shown"
 _PENDING: Final = "pending"
 
 
-@dataclass(frozen=True, slots=True)
-class ShownNote:
+class ShownNote(Struct, frozen=True):
     """A note that was shown: its revision then, the first line that was shown of a long one, and in which turn.
 
     ``turn`` is empty until that turn has ended.

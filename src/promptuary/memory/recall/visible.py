@@ -4,9 +4,11 @@ The views of the journals decide who may see a note: nothing here can ask for an
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.core.notes import Note, NoteHeader, NoteScope, valid_at
 from promptuary.core.ports.notes import NoteFilter, NoteView
@@ -21,8 +23,7 @@ class NoteKey(NamedTuple):
     id: str
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryPage:
+class MemoryPage(Struct, frozen=True):
     """What a person wrote in a ``MEMORY.md`` outside of the managed block.
 
     ``path`` is that of the file in its root. ``external``: it came from elsewhere, and is only data until it is
@@ -39,8 +40,7 @@ def _no_pages() -> Sequence[MemoryPage]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
-class VisibleNotes:
+class VisibleNotes(Struct, frozen=True):
     """The notes of one principal. ``views`` are those of its roots; ``read`` returns a note as it is on disk now.
 
     ``pages`` returns what the person wrote in the ``MEMORY.md`` files. ``clock`` returns the time, ISO 8601 in UTC.

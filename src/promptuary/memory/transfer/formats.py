@@ -6,8 +6,10 @@ basic-memory, our own folders, and plain Markdown. Text that a model wrote there
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.front_matter import NoteText, parse
@@ -41,8 +43,7 @@ _BY_PATH: Final[tuple[ForeignForm, ...]] = ("claude-code", "codex", "basic-memor
 _NESTED_TYPE: Final = re.compile(r"[ \t]+type:[ \t]*(\w{1,20})[ \t]*")
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignNote:
+class ForeignNote(Struct, frozen=True):
     """A note of another memory: its path there, its content, and its claimed owner.
 
     ``original`` is the note itself if Promptuary wrote it: then it can be taken over unchanged.
@@ -54,8 +55,7 @@ class ForeignNote:
     original: Note | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignMemory:
+class ForeignMemory(Struct, frozen=True):
     """What a folder holds: its format, the notes, and the files that are not notes, each with the reason."""
 
     form: ForeignForm

@@ -5,9 +5,10 @@ not written again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Final
+
+from msgspec.structs import replace
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.notes import ImportReport, Note, NoteDraft, NoteHeader, new_note_id

@@ -5,8 +5,10 @@ before, and only labelled as the agent's words. Everything else waits for the pe
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.core.errors import SecretError
 from promptuary.core.notes import Note, NoteChange, NoteDraft, NoteHeader, NoteTrust, is_note_id
@@ -25,8 +27,7 @@ HasSecret = Callable[[str], bool]
 """Returns whether a text holds a secret."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """One decision of a model, its texts trimmed; ``id`` and ``supersedes`` are empty for none."""
 
     action: Literal["noop", "upsert", "archive"]
@@ -37,8 +38,7 @@ class Decision:
     evidence: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(Struct, frozen=True):
     """Write a draft; with an id, if the note still has revision ``rev``. ``ends`` is a note that it supersedes."""
 
     draft: NoteDraft
@@ -47,21 +47,18 @@ class Write:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Archive:
+class Archive(Struct, frozen=True):
     note: NoteHeader
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Propose:
+class Propose(Struct, frozen=True):
     """Ask the person."""
 
     proposal: Proposal
 
 
-@dataclass(frozen=True, slots=True)
-class Drop:
+class Drop(Struct, frozen=True):
     """Do nothing, and why; ``note`` is the id of the note that says it already."""
 
     why: str
@@ -72,8 +69,7 @@ Outcome = Write | Archive | Propose | Drop
 """The outcome of a decision."""
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Struct, frozen=True):
     """The notes that a decision is about: those that it names, if they are visible, and one that says the same.
 
     ``by_hand`` are the ids of those that a person edited, whoever their files name as the author.

@@ -6,9 +6,10 @@ written. The patterns are few and reliable: a person who has to reject many prop
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
+
+from msgspec import Struct
 
 from promptuary.core.notes import NoteKind
 from promptuary.memory.writeback.own_words import own_words, sentences
@@ -75,8 +76,7 @@ _REMEMBER: Final[Sequence[str]] = (
 _NO_SPACES: Final = re.compile(r"[぀-ヿ㐀-鿿]")
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """A statement of a person: in their words, and its kind."""
 
     text: str

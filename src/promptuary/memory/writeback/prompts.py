@@ -5,9 +5,10 @@ The conversation and the notes are data inside boundaries that they cannot forge
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
+
+from msgspec import Struct
 
 from promptuary.core.messages import Message
 from promptuary.core.notes import AUDIENCES, KINDS, Note
@@ -83,8 +84,7 @@ SCHEMA: Final[dict[str, Any]] = {
 """The schema of an answer. Services that enforce it want every key required; ``null`` leaves one out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Prompts:
+class Prompts(Struct, frozen=True):
     """Texts that replace the built-in instructions."""
 
     qa: str = ""

@@ -6,8 +6,9 @@ indefinitely: it is never accepted or dropped automatically.
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from typing import Any, Final, Protocol, Unpack
+
+from msgspec.structs import replace
 
 from promptuary.core.errors import NoteConflictError, PromptuaryError, SecretError
 from promptuary.core.notes import Note, NoteChange, NoteDraft

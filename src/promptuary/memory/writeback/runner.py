@@ -10,10 +10,11 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Final, assert_never
+
+from msgspec.structs import replace
 
 from promptuary import concurrency
 from promptuary.core.errors import PromptuaryError, StorageError

@@ -6,8 +6,9 @@ person's nor the model's own words, decide how far the snapshot is trusted.
 
 import json
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
+
+from msgspec import Struct
 
 from promptuary.core.blocks import Trust
 from promptuary.core.errors import StorageError
@@ -43,8 +44,7 @@ def nobodys(_: str) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(Struct, frozen=True):
     """One message: who spoke, and what they said."""
 
     speaker: Speaker
@@ -55,8 +55,7 @@ NOTES: Final = "notes"
 """The purpose of turns that wait for notes."""
 
 
-@dataclass(frozen=True, slots=True)
-class TurnSnapshot:
+class TurnSnapshot(Struct, frozen=True):
     """The last messages of a thread after a turn.
 
     ``external``: the prompt held text that is neither the person's nor the model's, so anything that was said may come

@@ -1,8 +1,9 @@
 """Turns the stream of Anthropic's Messages API into events: text, tool calls, usage, the end. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.messages import ToolCall
@@ -13,8 +14,7 @@ from promptuary.models.chat.openai_stream import counted, error_text
 _REASONS: Final[Mapping[str, StopReason]] = {"max_tokens": "length", "tool_use": "tools", "refusal": "refused"}
 
 
-@dataclass(slots=True)
-class _Call:
+class _Call(Struct):
     """A tool call that arrives in pieces; its arguments are JSON."""
 
     id: str

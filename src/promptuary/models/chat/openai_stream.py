@@ -1,8 +1,9 @@
 """Turns the stream of a service with OpenAI's protocol into events: text, tool calls, usage, the end. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.messages import ToolCall
@@ -19,8 +20,7 @@ _REASONS: Final[Mapping[str, StopReason]] = {
 _MOST_CALLS: Final = 128
 
 
-@dataclass(slots=True)
-class _Call:
+class _Call(Struct):
     """A tool call that arrives in pieces."""
 
     id: str = ""

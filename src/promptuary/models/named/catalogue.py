@@ -6,8 +6,9 @@ fetches it. The list has no hashes, because none of these files could be verifie
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
 
 from promptuary.core.errors import ConfigError
 from promptuary.core.ports.models import ModelKind
@@ -22,8 +23,7 @@ _REVISION: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,99}")
 _BGE: Final = {"query": "Represent this sentence for searching relevant passages: "}
 
 
-@dataclass(frozen=True, slots=True)
-class CatalogueEntry:
+class CatalogueEntry(Struct, frozen=True):
     """A model: its repository, languages and licence. ``pooling`` and ``prefixes`` are from its model card."""
 
     name: str

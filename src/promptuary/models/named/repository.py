@@ -5,9 +5,10 @@ The listing comes from the network: every name and number in it is checked, and 
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.models.onnx_folder import SETTINGS_FILES, TOKENIZER, choose_weights, external_names
@@ -20,8 +21,7 @@ _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
-@dataclass(frozen=True, slots=True)
-class ModelSnapshot:
+class ModelSnapshot(Struct, frozen=True):
     """The files of a repository that are needed, at one commit."""
 
     revision: str

@@ -8,9 +8,11 @@ place when it is complete; an interrupted fetch continues where it stopped.
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from promptuary import durable
 from promptuary.core.errors import ConfigError, LockTimeoutError, PromptuaryError, SourceError
@@ -29,8 +31,7 @@ _LISTING: Final = 16 * 1024**2
 _STALL: Final = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class Pin:
+class Pin(Struct, frozen=True):
     """What a model is: its repository, the commit, and the size and hash of each file."""
 
     repository: str

@@ -6,8 +6,10 @@ after an escaped sigil or in code. Pure, except for the functions in ``Completio
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.core.references import KINDS, Completion, MenuItem, Sigil
 from promptuary.core.text import one_line
@@ -43,8 +45,7 @@ _COUNTS: Final = (("1", "the last commit"), ("3", "the last 3 commits"), ("10", 
 _BACK: Final = "HEAD~"
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Struct, frozen=True):
     """The reference that is being typed: its start, its kind (empty if none is written) and the value so far."""
 
     start: int

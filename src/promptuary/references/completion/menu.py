@@ -6,7 +6,8 @@ functions that do, and each of them is optional.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from promptuary.core.errors import SourceError
 from promptuary.core.references import KEYWORDS, MenuItem, Sigil, format_reference, quote
@@ -41,8 +42,7 @@ HELP: Mapping[str, str] = {
 """Every kind with a one-line explanation, in menu order."""
 
 
-@dataclass(frozen=True, slots=True)
-class NoteLine:
+class NoteLine(Struct, frozen=True):
     """A note in the menu: what to write after ``@memory:``, its title, and a hint."""
 
     id: str
@@ -50,8 +50,7 @@ class NoteLine:
     hint: str
 
 
-@dataclass(frozen=True, slots=True)
-class CompletionSources:
+class CompletionSources(Struct, frozen=True):
     """The functions that supply the items of a menu, all optional. Only ``allowed`` paths are offered."""
 
     rank: Rank = lambda _query, _limit, _kinds: ()

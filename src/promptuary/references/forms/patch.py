@@ -6,7 +6,8 @@ before changes; the changes of the smallest files come first, so that as many as
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from promptuary.core.blocks import Forms
 from promptuary.core.text import split_lines
@@ -16,8 +17,7 @@ from promptuary.workspace.git.patch import PART
 _HUNK = re.compile(r"^(@@+) ", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """A commit with its message, or the changes of a file: as a name, in a line, and all of it."""
 
     name: str

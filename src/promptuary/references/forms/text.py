@@ -6,8 +6,10 @@ then what has no name, such as imports. A folded part is a line with ``⋯``, it
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.core.blocks import Forms
 from promptuary.core.text import split_lines
@@ -43,8 +45,7 @@ def _rank(one: Definition) -> int:
     return one.depth + len(one.signature) - len(one.signature.lstrip("#"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """Lines of the text, from ``first`` to before ``end``, and the signatures of what begins there."""
 
     first: int

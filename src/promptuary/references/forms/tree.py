@@ -7,7 +7,8 @@ folders are cut evenly. A folded folder keeps its totals. Of very many files, on
 
 import heapq
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from promptuary.core.blocks import Forms
 from promptuary.core.text import human_size, one_line
@@ -20,8 +21,7 @@ MAX_NAMED = 20_000
 """The most files that are named; no window shows more, and each costs time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(Struct, frozen=True):
     """A file: its size, its tokens (``exact``, or estimated from its size), and a remark on it.
 
     ``mark`` is shown even in the shortest form. ``sized``: its size is known.
@@ -35,8 +35,7 @@ class Leaf:
     sized: bool = True
 
 
-@dataclass(slots=True)
-class Entry:
+class Entry(Struct):
     """A file, or a folder with what is in it; ``step`` is the first form, from the shortest, that shows it.
 
     ``unnamed`` files of a folder, or below it, have no entry.

@@ -5,8 +5,9 @@ Ignored files are left out. Files that the read policy refuses are listed and ma
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from hashlib import sha256
+
+from msgspec import Struct, field
 
 from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, SourceError
@@ -85,8 +86,7 @@ def _leaves(paths: Sequence[str], context: ResolveContext) -> tuple[dict[str, Le
     return leaves, estimated
 
 
-@dataclass(slots=True)
-class _Costs:
+class _Costs(Struct):
     """The counts so far: bytes and tokens, by extension and in total."""
 
     by_extension: dict[str, tuple[int, int]] = field(default_factory=dict)

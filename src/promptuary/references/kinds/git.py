@@ -1,8 +1,9 @@
 """Changes and commits: ``@diff``, ``@diff:main``, ``@staged:src``, ``@status``, ``@git:5``, ``@commit:abc123``."""
 
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, SourceError
@@ -41,8 +42,7 @@ def staged(reference: Reference, context: ResolveContext) -> list[Source]:
     return [_patch_source(_Asked(path=path).key("staged"), f"staged changes{where} (git diff --staged)", patch)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(Struct, frozen=True):
     """Which changes: since a commit or in a range, if not the unstaged ones, and at which path, if not everywhere."""
 
     since: str = ""

@@ -1,7 +1,8 @@
 """``@glob:src/**/*.py``: every file that matches; ``,!pattern`` excludes some of them."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, SourceError

@@ -1,8 +1,9 @@
 """Search hits as sources: lines of a file, with their place. Pure."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from promptuary.core.blocks import Source
 from promptuary.core.references import format_reference

@@ -4,8 +4,9 @@ Searches every language that ``outline`` can parse. A file that does not contain
 """
 
 import time
-from dataclasses import replace
 from functools import partial
+
+from msgspec.structs import replace
 
 from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, SourceError, how_to_install

@@ -6,9 +6,10 @@ that takes too long to parse, which depends on the machine, is split like plain 
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import groupby
 from typing import Final
+
+from msgspec.structs import replace
 
 from promptuary.core.budget import TokenCounter
 from promptuary.core.front_matter import names

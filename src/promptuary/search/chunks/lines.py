@@ -5,16 +5,16 @@ decided elsewhere.
 """
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
 from itertools import accumulate
 from zlib import crc32
+
+from msgspec import Struct, field
 
 _MARKED = 80
 """Characters of a line that its checksum covers."""
 
 
-@dataclass(slots=True)
-class Part:
+class Part(Struct):
     """Some lines under one title, and the smaller parts within, in order and without overlap.
 
     A part without a title belongs to the part around it. ``alone``: it is not joined with the part before it.

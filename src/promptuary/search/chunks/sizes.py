@@ -3,9 +3,10 @@
 Separate from the chunker, which a search that finds the index up to date does not load.
 """
 
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Final
+
+from msgspec import Struct
 
 from promptuary.core.errors import ConfigError
 
@@ -13,8 +14,7 @@ VERSION: Final = 12
 """The version of the chunker. It increases whenever the same file would be split or masked differently."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
+class Sizes(Struct, frozen=True):
     """The size of chunks in tokens, and how many tokens of a long passage each repeats from the one before."""
 
     tokens: int = 256

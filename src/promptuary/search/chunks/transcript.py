@@ -11,9 +11,10 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from promptuary.core.front_matter import speakers
 from promptuary.search.chunks.lines import Lines, Part
@@ -86,8 +87,7 @@ class _Opening(NamedTuple):
     stamp: str
 
 
-@dataclass(frozen=True, slots=True)
-class SpokenTurn:
+class SpokenTurn(Struct, frozen=True):
     """What one speaker says: lines ``first`` to ``end`` (excluded), counted from zero.
 
     The text begins at the column ``text`` of the first line. ``date`` is when it was said, if that is known.
@@ -102,8 +102,7 @@ class SpokenTurn:
     above: int
 
 
-@dataclass(frozen=True, slots=True)
-class Transcript:
+class Transcript(Struct, frozen=True):
     """The turns of a chat in order. ``between_people``: no speaker is a machine.
 
     ``headings`` are those of the whole text, ``body`` the first line after its front matter.

@@ -5,9 +5,10 @@ database; below are ``database`` (transactions) and ``rows`` (how values are sto
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import groupby
 from typing import Final
+
+from msgspec.structs import replace
 
 from promptuary.core.notes import NoteChange, NoteHeader, NoteStamp, visible_to
 from promptuary.core.ports.notes import KnownFile, NoteFilter

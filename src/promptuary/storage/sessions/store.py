@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
 from typing import Any, Final
+
+from msgspec.structs import asdict, replace
 
 from promptuary.core.notes import SCOPES
 from promptuary.core.ports.sessions import SessionStore

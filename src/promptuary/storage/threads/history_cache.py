@@ -5,8 +5,9 @@ history, with which checksums, and which are pinned, is queried every time. One 
 transaction.
 """
 
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from promptuary.core.messages import Item
 from promptuary.database.columns import history_checksum, to_column

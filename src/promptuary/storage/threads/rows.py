@@ -5,8 +5,9 @@ An invalid row raises ``ValueError``.
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Final, cast
+
+from msgspec.structs import replace
 
 from promptuary.core.blocks import Attachment, Detail
 from promptuary.core.json import receipt_from_json, receipt_json

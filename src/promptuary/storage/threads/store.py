@@ -6,8 +6,9 @@ below are ``database`` (transactions), ``rows`` and ``texts`` (how values are st
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from promptuary.core.json import receipt_from_json
 from promptuary.core.ledger import Pruned, SourceUse, ThreadSize

@@ -5,7 +5,8 @@ before the turn, in a temporary store that is dropped after the call; layers sta
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from promptuary import concurrency
 from promptuary.core.errors import PromptuaryError

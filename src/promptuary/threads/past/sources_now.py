@@ -5,9 +5,10 @@ unchanged. Every method blocks.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
+
+from msgspec import Struct
 
 from promptuary.core.blocks import path_of
 from promptuary.core.errors import Code, SourceError
@@ -26,8 +27,7 @@ _LISTS: Final = frozenset({"digest", "elsewhere"})
 _GONE: Final = frozenset({Code.NOT_FOUND, Code.NO_MATCH, Code.NOT_A_REPOSITORY})
 
 
-@dataclass(frozen=True, slots=True)
-class Lookups:
+class Lookups(Struct, frozen=True):
     """Functions that read sources other than files.
 
     ``revision`` reads a reference again; ``note`` returns how a note has changed since a revision, ``digests`` the

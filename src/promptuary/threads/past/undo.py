@@ -4,7 +4,9 @@ Only plans. What a turn changed outside of its thread stays: notes, experiences.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.layers import Json
@@ -16,8 +18,7 @@ from promptuary.threads.attachments import documents_key, queue_key
 from promptuary.threads.options import ThreadOptions
 
 
-@dataclass(frozen=True, slots=True)
-class Undoing:
+class Undoing(Struct, frozen=True):
     """What to write to undo the turn with the id ``turn``, and what to report to the person.
 
     ``root`` is the id of its first request.

@@ -9,8 +9,10 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar, assert_never
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from promptuary import concurrency
 from promptuary.core.errors import PromptuaryError, RunFailedError
@@ -57,8 +59,7 @@ _NOT_CALLED: Final = "not called: the answer was interrupted"
 _NOT_ALLOWED: Final = "not called: no more requests are allowed in this turn"
 
 
-@dataclass(frozen=True, slots=True)
-class RunModel:
+class RunModel(Struct, frozen=True):
     """A model to run turns with, and its prices, if they are known. A ``window`` of 0 means that it is not known."""
 
     model: StreamingModel
@@ -66,8 +67,7 @@ class RunModel:
     price: Callable[[ModelUsage], float] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SoFar:
+class SoFar(Struct, frozen=True):
     """The turn in which a tool is called, and what the model and its tools have said in it so far."""
 
     turn: Turn
@@ -78,8 +78,7 @@ in_run: ContextVar[SoFar | None] = ContextVar("in_run", default=None)
 """For built-in tools: the turn in which they are called."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
+class RunOptions(Struct, frozen=True):
     """What a run may do, and who receives its events."""
 
     tools: Sequence[Tool] = ()
@@ -88,8 +87,7 @@ class RunOptions:
     max_requests: int = 50
 
 
-@dataclass(slots=True)
-class _Answer:
+class _Answer(Struct):
     """One answer of the model, as far as it has arrived, and the results of its calls."""
 
     pieces: list[str] = field(default_factory=list)

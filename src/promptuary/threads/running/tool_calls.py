@@ -5,8 +5,9 @@ import inspect
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, TypeVar
+
+from msgspec.structs import replace
 
 from promptuary import concurrency
 from promptuary.core.errors import ConfigError, PromptuaryError

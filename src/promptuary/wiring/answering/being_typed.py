@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol
+
+from msgspec.structs import replace
 
 from promptuary.core.expansion import Measured
 from promptuary.core.references import NOT_MEASURED, WRITING_KINDS, Pasted, pasted_spans

@@ -5,8 +5,9 @@ Their results are inside a boundary that they cannot forge, like attachments of 
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 from promptuary import concurrency
 from promptuary.config.settings import Settings
@@ -77,8 +78,7 @@ class CallTool(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Own:
+class Own(Struct, frozen=True):
     """The dependencies of the tools."""
 
     workspace: Workspace

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from promptuary.config.settings import Settings
 from promptuary.core.notes import NoteScope, folder_name
@@ -41,8 +42,7 @@ _THREAD: Final = "{thread}"
 _PLACEHOLDER: Final = re.compile(r"\{(thread|user)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryPlace:
+class MemoryPlace(Struct, frozen=True):
     """The principal and the place of a memory: ``space`` is the agent's folder below ``memory``."""
 
     principal: Principal

@@ -5,9 +5,10 @@ models. A restore checks everything before it writes anything, and binds a resto
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from promptuary.config.settings import user_file
 from promptuary.core.errors import PromptuaryError
@@ -106,8 +107,7 @@ def purge(root: Path, *, everywhere: bool, models: bool, dry_run: bool) -> KeptR
     return KeptReport(kept, done=not dry_run)
 
 
-@dataclass(slots=True)
-class _Gathering:
+class _Gathering(Struct):
     """The files for an archive, by their names in it."""
 
     files: dict[str, Path] = field(default_factory=dict)
@@ -158,8 +158,7 @@ class _Gathering:
         self.files[name] = target
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(Struct, frozen=True):
     """One file of a restore: its source, its target, and how it is written."""
 
     what: str

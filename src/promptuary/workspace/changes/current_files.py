@@ -9,10 +9,11 @@ may be read.
 
 import os
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.workspace.listing.ignore import (
@@ -38,8 +39,7 @@ MAX_GIT_PATHS: Final = 200
 _OWN_ENDINGS = tuple(f"/{name}" for name in OWN_IGNORE_FILES)
 
 
-@dataclass(slots=True)
-class CurrentFiles:
+class CurrentFiles(Struct):
     """The listed files. ``names`` may be deleted by now, or be folders; ``folders`` are nested repositories."""
 
     file_filter: FileFilter
@@ -161,8 +161,7 @@ def _walked(root: Path, paths: Collection[str] | None) -> CurrentFiles:
     return CurrentFiles(file_filter, found)
 
 
-@dataclass(slots=True)
-class _Rules:
+class _Rules(Struct):
     """What a walk would decide about single paths; reads only the folders above them."""
 
     root: Path

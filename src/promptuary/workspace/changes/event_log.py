@@ -7,9 +7,10 @@ generation that it has seen, and asks for what came after. This module only coll
 import threading
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 MOST_PATHS: Final = 2_000
 """With more paths than this, comparing everything is faster and safer."""
@@ -21,8 +22,7 @@ TouchedPaths = frozenset[tuple[Path, str]]
 """Pairs of a watched folder and a path in it; each means the path and everything below it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PossibleChanges:
+class PossibleChanges(Struct, frozen=True):
     """The paths that may have changed up to ``generation``; ``None`` if any path may have."""
 
     generation: int
@@ -94,8 +94,7 @@ class EventLog:
         self._dropped = self._generation
 
 
-@dataclass(slots=True)
-class EventBatch:
+class EventBatch(Struct):
     """Debounces events: a batch ends after ``quiet`` seconds without one, or after twice that or ``LONGEST_BATCH``."""
 
     quiet: float

@@ -6,7 +6,6 @@ policy allows its name, and ``Root`` can open it under that name.
 """
 
 import re
-from dataclasses import dataclass, field
 
 from promptuary.core.errors import SourceError
 from promptuary.workspace.disk.policy import ReadPolicy
@@ -26,15 +25,12 @@ _SUSPICIOUS_FOLDERS = SECRET_ANYWHERE | {path.split("/", 1)[0] for path in SECRE
 _SUSPICIOUS_NAMES = SECRET_ANYWHERE | SECRET_FILES | {path.split("/", 1)[0] for path in SECRET_PATHS}
 
 
-@dataclass(slots=True)
 class ReadableNames:
     """The read policy for one pass over a workspace; caches the result for each folder."""
 
-    policy: ReadPolicy
-    _harmless_endings: frozenset[str] = field(init=False)
-    _folders: dict[str, bool] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
+    def __init__(self, policy: ReadPolicy) -> None:
+        self.policy = policy
+        self._folders: dict[str, bool] = {}
         backups = {f".{ending}" for ending in BACKUPS}
         # The policy also checks the name before .txt: server.key.txt.
         self._harmless_endings = self.policy.allowed - SECRET_ENDINGS - backups - {".txt"}

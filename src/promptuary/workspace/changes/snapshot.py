@@ -7,8 +7,9 @@ files are not deleted. Comparing snapshots is left to the caller.
 
 import os
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from stat import S_ISDIR, S_ISREG
+
+from msgspec import Struct
 
 from promptuary.core.errors import SourceError, shortage
 from promptuary.core.search import Stamp
@@ -20,8 +21,7 @@ from promptuary.workspace.git.locate import locate
 from promptuary.workspace.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """The files that may be read, with their stamps.
 
     ``unreadable`` counts folders and files that could not be examined; ``files`` may lack some then. If the workspace

@@ -7,8 +7,9 @@ strictly beneath the workspace. So no interpretation can lead out of it, whateve
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.workspace.disk.root import normalise
@@ -17,8 +18,7 @@ _WILDCARD = re.compile(r"[*?\[\]{}\\!,]")
 _STEP = re.compile(r"\.{1,2}/")
 
 
-@dataclass(frozen=True, slots=True)
-class CurrentFolder:
+class CurrentFolder(Struct, frozen=True):
     """The folder to which the paths of a surface are relative.
 
     ``roots`` are absolute paths that lead to the workspace, the real one first. ``folder`` is where the person is, as a

@@ -6,9 +6,11 @@ the file exists, nor what is in it.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.text import one_line, without_forged_masks
@@ -53,8 +55,7 @@ _PARTS = re.compile(r"[._-]")
 _SECRET_PATH_STARTS = frozenset(path.split("/", 1)[0] for path in SECRET_PATHS)
 
 
-@dataclass(frozen=True, slots=True)
-class ReadPolicy:
+class ReadPolicy(Struct, frozen=True):
     """The rules for what may be read.
 
     ``allowed`` holds extensions with their dot and whole names, in lower case; names without an extension are always

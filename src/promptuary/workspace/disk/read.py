@@ -10,8 +10,9 @@ import os
 import re
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NoReturn
+
+from msgspec import Struct
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.text import human_size
@@ -23,8 +24,7 @@ _CHUNK = 64 * 1024
 _TRIES = 2
 
 
-@dataclass(frozen=True, slots=True)
-class TextFile:
+class TextFile(Struct, frozen=True):
     """A file at one moment. ``size`` and ``sha256`` are those of its bytes; ``modified`` is in nanoseconds.
 
     ``converted`` says what the file is if its text is a conversion: an export of chats, a PDF, a notebook.

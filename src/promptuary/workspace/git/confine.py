@@ -16,9 +16,10 @@ import stat
 import struct
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec import Struct
 
 from promptuary import concurrency
 from promptuary.workspace.disk.openers import PEEK, open_by_walk
@@ -34,8 +35,7 @@ _LIBRARIES = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64"
               "/etc/ld.so.preload", "/nix/store", "/gnu/store")  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Confinement:
+class Confinement(Struct, frozen=True):
     """What a program may open: ``program`` and the system's libraries, and what is in ``readable``, at any depth."""
 
     program: str

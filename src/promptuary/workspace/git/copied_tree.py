@@ -11,9 +11,10 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
+
+from msgspec import Struct
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.workspace.git.locate import copy_inside, exists_inside, folder_inside, link_inside
@@ -28,8 +29,7 @@ _STAND_IN = b"not shown\n"
 """The placeholder for a changed file; it must differ from the old content, which an empty file might not."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceNames:
+class WorkspaceNames(Struct, frozen=True):
     """The names of a workspace by their state in git; submodules that moved have their current commit."""
 
     changed: Sequence[bytes]
@@ -38,8 +38,7 @@ class WorkspaceNames:
     moved: Mapping[bytes, str]
 
 
-@dataclass(frozen=True, slots=True)
-class CopiedTree:
+class CopiedTree(Struct, frozen=True):
     """The folder with the copies, the place for an index, and a file with the unchanged names, a NUL after each."""
 
     top: Path

@@ -9,9 +9,10 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+
+from msgspec import Struct
 
 from promptuary.core.errors import Code, SourceError
 
@@ -20,8 +21,7 @@ _COPY = 1 << 20
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-@dataclass(frozen=True, slots=True)
-class GitFolder:
+class GitFolder(Struct, frozen=True):
     """The folders of a repository.
 
     ``own`` has HEAD and the index, ``common`` the objects and branches: they differ in a linked worktree. ``proven`` is

@@ -11,9 +11,11 @@ Pure: reads no file and starts no program.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from promptuary.core.errors import Code, SourceError
 
@@ -35,8 +37,7 @@ _HUNK = re.compile(rb"^(@@+) ", re.MULTILINE)
 _ESCAPES = {7: b"a", 8: b"b", 9: b"t", 10: b"n", 11: b"v", 12: b"f", 13: b"r", 34: b'"', 92: b"\\"}
 
 
-@dataclass(frozen=True, slots=True)
-class FileChange:
+class FileChange(Struct, frozen=True):
     """The change of one file; the counts are ``None`` if the patch was truncated before they were known."""
 
     path: str
@@ -46,8 +47,7 @@ class FileChange:
     previous: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(Struct, frozen=True):
     """A patch and the files that it changes. ``withheld`` names files that policy keeps out of ``text``.
 
     ``closed`` says that files in closed folders are left out, too: they have no names here, and are not counted.
@@ -93,8 +93,7 @@ class Patch:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class PatchEntry:
+class PatchEntry(Struct, frozen=True):
     """One changed file as ``--raw`` lists it: every name that it had, the current one last."""
 
     status: str
@@ -103,8 +102,7 @@ class PatchEntry:
     """Whether the patch may omit it: a conflict is listed once and shown as one section, or as none."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommitEntries:
+class CommitEntries(Struct, frozen=True):
     """A commit's changed files; ``sha`` is empty for changes that are not committed."""
 
     sha: bytes
@@ -149,8 +147,7 @@ def _mark_conflicts(entries: list[PatchEntry]) -> tuple[PatchEntry, ...]:
     )
 
 
-@dataclass(slots=True)
-class _FileTotals:
+class _FileTotals(Struct):
     """The changes of each file so far, over all commits."""
 
     refusal: Refusal

@@ -14,9 +14,10 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Self
+
+from msgspec import Struct
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.workspace.git.confine import Confinement
@@ -25,8 +26,7 @@ _CHUNK = 1 << 20
 _MAX_ERRORS = 8 << 10
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessCommand:
+class ProcessCommand(Struct, frozen=True):
     """A program with its arguments, its working folder, its environment, and its time limit in seconds.
 
     ``confinement`` says what it may open, ``stdin`` which file is its input.
@@ -40,8 +40,7 @@ class ProcessCommand:
     stdin: Path = Path(os.devnull)
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessResult:
+class ProcessResult(Struct, frozen=True):
     """The result of a command. ``status`` means nothing if ``truncated``: the process was killed then."""
 
     status: int

@@ -12,9 +12,11 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.concurrency import foreground
 from promptuary.core.errors import Code, SourceError
@@ -63,8 +65,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _ESCAPING = re.compile(rb"[\0/](?:/|\.\.?[/\0]|\.git[/\0])", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class CommitLine:
+class CommitLine(Struct, frozen=True):
     """A commit in one line; ``when`` is its date in ISO 8601."""
 
     sha: str

@@ -9,8 +9,9 @@ as in git.
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from promptuary.core.errors import SourceError
 from promptuary.workspace.git.locate import folder_inside, read_inside, resolve_pointer
@@ -21,8 +22,7 @@ _MAX_POINTER = 8 << 10
 _MAX_PACKED_REFS = 64 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Submodules:
+class Submodules(Struct, frozen=True):
     """The submodules below ``workspace``; their git folders are in it or in one of ``stores``."""
 
     workspace: Path

@@ -5,10 +5,11 @@ A pull may change a tracked file, so its content may be somebody else's. Starts 
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
 from typing import NamedTuple, Self
+
+from msgspec import Struct
 
 from promptuary.workspace.disk.comparable import comparable
 
@@ -23,8 +24,7 @@ class IndexStamp(NamedTuple):
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class TrackedPaths:
+class TrackedPaths(Struct, frozen=True):
     """The paths below one folder that git tracks, relative to it; False if there are none.
 
     If the folder is in a submodule, that is every path below it.

@@ -10,10 +10,11 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from promptuary.workspace.listing.glob import MalformedPatternError, glob_expression, segments
 
@@ -57,8 +58,7 @@ _LONGEST_RULE = 4_096
 _SPECIAL = frozenset("*?[\\")
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Rule(Struct, frozen=True):
     pattern: str
     hides: bool
     folders_only: bool
@@ -115,8 +115,7 @@ class IgnoreFile:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class IgnoreRules:
+class IgnoreRules(Struct, frozen=True):
     """The ignore files that apply inside one folder, the nearest first.
 
     ``noise`` says whether ``NOISE_FOLDERS`` are hidden where no rule matches; a repository turns it off, since there
@@ -149,8 +148,7 @@ class IgnoreRules:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class FolderRules:
+class FolderRules(Struct, frozen=True):
     """The rules of one folder: its ignore files, the strongest first, and whether it is the top of a repository.
 
     ``cut`` are the names of those that have more rules than are applied.
@@ -162,8 +160,7 @@ class FolderRules:
     cut: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
-class OwnIgnoreRules:
+class OwnIgnoreRules(Struct):
     """The rules of ``.ignore`` and ``.promptuaryignore``, applied to whole paths: for a list that git made.
 
     A file is hidden if a rule hides it or any folder above it; each folder is decided once. ``counts`` returns whether

@@ -12,9 +12,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self
+
+from msgspec import Struct, field
 
 from promptuary import concurrency
 from promptuary.core.errors import SourceError
@@ -105,7 +106,7 @@ class Listing:
                 return
             self._running = True
             self._idle.clear()
-            scan = _Scan(self.root, FileFilter(self.root, self._links), lambda: self._closed)
+            scan = _Scan(self.root, FileFilter(self.root, links=self._links), lambda: self._closed)
             if self._scan is None:
                 self._paths = scan.paths
                 self._skipped = scan.file_filter.skipped
@@ -145,8 +146,7 @@ class Listing:
             self._complete.set()
 
 
-@dataclass(slots=True)
-class _Scan:
+class _Scan(Struct):
     """One scan of the workspace. ``paths`` only grows."""
 
     root: Path

@@ -7,7 +7,6 @@ even one that replaces a folder during the walk. This module yields names only; 
 import os
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import Literal
@@ -22,7 +21,6 @@ SkipReason = Literal["unreadable", "broken link", "link", "missing", "special"]
 follow, a file that git tracks but that is gone, a pipe or a socket."""
 
 
-@dataclass(slots=True)
 class FileFilter:
     """Decides which names of a workspace are files to list, and counts the others in ``skipped``.
 
@@ -30,14 +28,11 @@ class FileFilter:
     listed nor counted.
     """
 
-    root: Path
-    links: bool = False
-    skipped: Counter[SkipReason] = field(default_factory=Counter)
-    cut_rules: list[str] = field(default_factory=list)
-    closed: ClosedFolders = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.closed = ClosedFolders.of(self.root)
+    def __init__(self, root: Path, *, links: bool = False) -> None:
+        self.root, self.links = root, links
+        self.skipped: Counter[SkipReason] = Counter()
+        self.cut_rules: list[str] = []
+        self.closed = ClosedFolders.of(root)
 
     def opened(self, names: list[str]) -> list[str]:
         """Return those of ``names``, which git lists, that are not closed."""

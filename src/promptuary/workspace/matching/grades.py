@@ -5,10 +5,11 @@ Pure: a query, a path, a grade. ``ranker`` decides which paths to grade.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property, lru_cache
 from typing import Final
+
+from msgspec import Struct
 
 from promptuary.core.text import name_word_pattern
 
@@ -46,8 +47,7 @@ SHORTEST_IN_FOLDERS: Final = 5
 """Two letters of a folder and three of the name, or vice versa: fewer match every other path."""
 
 
-@dataclass(frozen=True)
-class PathQuery:
+class PathQuery(Struct, frozen=True, dict=True):
     """What a person typed. Case counts if the query has a capital letter."""
 
     text: str
@@ -349,8 +349,7 @@ def _half_is_in(text: str, name: str) -> bool:
     return text[:half] in name or text[half:] in name or _corrections(text).in_the_middle in name
 
 
-@dataclass(frozen=True, slots=True)
-class _Corrections:
+class _Corrections(Struct, frozen=True):
     """Possible corrections: the text with two letters swapped, or with one letter removed."""
 
     in_the_middle: str

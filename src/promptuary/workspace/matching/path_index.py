@@ -9,8 +9,9 @@ import os
 from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
+
+from msgspec import Struct
 
 from promptuary.concurrency import foreground
 from promptuary.workspace.matching.grades import (
@@ -65,8 +66,7 @@ def _sort_key(path: str) -> tuple[int, int, str]:
     return path.count("/"), len(path), path
 
 
-@dataclass(frozen=True, slots=True)
-class MatchPattern:
+class MatchPattern(Struct, frozen=True):
     """A query to the matcher: words that must all match, and how."""
 
     words: tuple[str, ...]
@@ -304,8 +304,7 @@ class PathIndex:
             self._whole.remember(pattern, among)
 
 
-@dataclass(slots=True)
-class _Search:
+class _Search(Struct):
     """One query to one index: the candidates so far, by position, with the matcher's score."""
 
     query: PathQuery

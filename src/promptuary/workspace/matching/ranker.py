@@ -8,8 +8,9 @@ Knows paths only as text.
 import gc
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, Protocol
+
+from msgspec import Struct, field
 
 from promptuary import concurrency
 from promptuary.workspace.matching.grades import PathQuery, Tier
@@ -57,8 +58,7 @@ class PathList(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Preferences:
+class Preferences(Struct, frozen=True):
     """The order of equal matches: files changed in git first, then by their score of use."""
 
     changed: frozenset[str] = frozenset()
@@ -69,8 +69,7 @@ class Preferences:
         return path not in self.changed, round(-self.used.get(path, 0.0), 3)
 
 
-@dataclass(frozen=True, slots=True)
-class PathMatch:
+class PathMatch(Struct, frozen=True):
     """A path that matches, how well, and the ``positions`` of the characters that do."""
 
     path: str
@@ -196,8 +195,7 @@ class Ranker:
         return self._preferred[1]
 
 
-@dataclass(slots=True)
-class _ListedPaths:
+class _ListedPaths(Struct):
     """Which of some paths a listing has. Iterates over the listing once, not for every new score of use."""
 
     wanted: frozenset[str] = frozenset()

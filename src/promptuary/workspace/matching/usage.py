@@ -8,9 +8,10 @@ and is never an error.
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from promptuary import durable
 from promptuary.core.errors import LockTimeoutError
@@ -25,8 +26,7 @@ _LOCK_TIMEOUT: Final = 1.0
 """Seconds to wait for another process that records its uses; a person waits for this."""
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(Struct, frozen=True):
     """The uses of one path: ``weight`` is their decayed sum at the time ``when``."""
 
     weight: float

@@ -9,9 +9,10 @@ addresses that embed others.
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import quote, urljoin
+
+from msgspec import Struct
 
 from promptuary.core.errors import Code, SourceError
 
@@ -70,8 +71,7 @@ _DEVIATIONS = frozenset("ßẞς\u200c\u200d")
 _UNQUOTED = "!#$%&'()*+,/:;=?@[]~"
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """The checked parts of a URL. ``host`` is lower-case ASCII without brackets."""
 
     scheme: str

@@ -12,9 +12,10 @@ import os
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from promptuary import durable
 from promptuary.core.errors import Code, SourceError
@@ -39,8 +40,7 @@ Progress = Callable[[int], None]
 """Called with how many bytes of a file have arrived. An exception that it raises stops the download."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExpectedFile:
+class ExpectedFile(Struct, frozen=True):
     """The expected file: its size, and its sha256 or git's object name of its content, if known."""
 
     size: int
@@ -91,8 +91,7 @@ def download(
     return _verified(fetching.partial, path, expected)
 
 
-@dataclass(frozen=True, slots=True)
-class _Download:
+class _Download(Struct, frozen=True):
     """One download in progress: its source, what has arrived, and its expected size."""
 
     target: Target

@@ -9,11 +9,12 @@ are stored. ``workspace.web.pages`` turns the bytes into text. Synchronous: call
 import socket
 import time
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from promptuary import concurrency
 from promptuary.core.errors import Code, SourceError
@@ -35,8 +36,7 @@ DateSource = Literal["published", "modified", "fetched"]
 _MAX_ADDRESSES = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """A fetched page as text. ``date`` is a day, ``fetched`` a time; ``size`` and ``sha256`` are those of the body."""
 
     url: str

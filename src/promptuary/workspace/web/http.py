@@ -10,10 +10,10 @@ import threading
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import httpcore2
+from msgspec import Struct
 
 from promptuary._version import __version__
 from promptuary.core.errors import Code, SourceError
@@ -36,8 +36,7 @@ _HEADERS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class HttpResponse:
+class HttpResponse(Struct, frozen=True):
     """A response with its body, decompressed; or with the URL of its ``redirect`` and no body."""
 
     headers: dict[str, str]
@@ -59,8 +58,7 @@ def get(target: "Target", addresses: Sequence[str], *, max_bytes: int, deadline:
     return answer if answer.redirect is not None else _decompressed(target.host, answer, max_bytes)
 
 
-@dataclass(frozen=True, slots=True)
-class HttpStream:
+class HttpStream(Struct, frozen=True):
     """A response whose body is streamed, or that leads to the URL of its ``redirect``."""
 
     status: int

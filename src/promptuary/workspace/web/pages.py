@@ -15,9 +15,10 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
+
+from msgspec import Struct
 
 from promptuary import durable
 from promptuary.core.errors import Code, SourceError
@@ -37,8 +38,7 @@ PageKind = Literal["html", "pdf", "docx", "text"]
 """The format of the bytes: all but text, which is only decoded, are converted. Nobody serves DOCX as a page."""
 
 
-@dataclass(frozen=True, slots=True)
-class PageText:
+class PageText(Struct, frozen=True):
     """A body as text. ``language`` is the tag for a code fence; ``published`` is a date or empty."""
 
     text: str

@@ -1,13 +1,13 @@
 """What may be fetched from the network, and for how long. Separate from ``fetch``, which is slow to import."""
 
 import time
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from promptuary.core.errors import Code, SourceError
 
 
-@dataclass(frozen=True, slots=True)
-class FetchPolicy:
+class FetchPolicy(Struct, frozen=True):
     """What may be fetched. ``allow_hosts`` (``host`` or ``host:port``) are allowed even if they are not public.
 
     ``timeout`` is in seconds and covers the whole fetch.
@@ -20,8 +20,7 @@ class FetchPolicy:
     ports: frozenset[int] = frozenset({80, 443})
 
 
-@dataclass(frozen=True, slots=True)
-class Deadline:
+class Deadline(Struct, frozen=True):
     """The time at which the whole fetch must be finished, lookups and reading included."""
 
     host: str
@@ -40,11 +39,9 @@ class Deadline:
         return SourceError(Code.TIMEOUT, f"{self.host} did not answer within {self.seconds:g} seconds.")
 
 
-@dataclass(frozen=True, slots=True)
-class StallLimit(Deadline):
+class StallLimit(Deadline, frozen=True):
     """A deadline for something large: the server may take long, but never ``seconds`` without sending anything."""
 
     def left(self) -> float:
         """Return how many seconds the next answer may take. Raises ``SourceError`` past the deadline."""
-        # Not ``super``: a dataclass with slots is a new class, and ``super`` would still refer to the old one.
-        return min(self.seconds, Deadline.left(self))
+        return min(self.seconds, super().left())

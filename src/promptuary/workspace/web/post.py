@@ -11,12 +11,14 @@ import random
 import time
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from promptuary.core.errors import Code, PromptuaryError, ServiceRefusedError, SourceError
 from promptuary.core.ports.chat import Retrying
 from promptuary.core.text import one_line
+from promptuary.core.values import shown_without
 from promptuary.workspace.web.addresses import Target, parse_url
 from promptuary.workspace.web.fetch import Resolver, resolve_host, system_resolver
 from promptuary.workspace.web.policy import Deadline, StallLimit
@@ -33,8 +35,7 @@ _LARGEST_ERROR: Final = 64 * 1024
 _HUNG_UP: Final = "The connection was ended here."
 
 
-@dataclass(frozen=True, slots=True)
-class PostPolicy:
+class PostPolicy(Struct, frozen=True):
     """How to call a service. ``allow_hosts`` (``host`` or ``host:port``) may be called with plain http.
 
     ``timeout`` is in seconds and covers all attempts; ``pause`` is the wait before the second attempt, and doubles.
@@ -47,17 +48,19 @@ class PostPolicy:
     pause: float = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Credential:
+class Credential(Struct, frozen=True):
     """A key, and how a service expects it: as a bearer token, or in its own ``header``. ``more`` are further headers.
 
     ``advice`` is what the person can do if the service rejects it, or requires one and there is none.
     """
 
-    key: str = field(default="", repr=False)
+    key: str = ""
     header: str = ""
     more: tuple[tuple[str, str], ...] = ()
     advice: str = ""
+
+    def __repr__(self) -> str:
+        return shown_without(self, "key")
 
     def headers(self) -> list[tuple[str, str]]:
         """Return the headers to send. Raises ``PromptuaryError`` if the key is invalid in a header."""
@@ -68,8 +71,7 @@ class Credential:
         return [(self.header, self.key) if self.header else ("Authorization", f"Bearer {self.key}"), *self.more]
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """The options of a streamed request: its key, what can end it, and what closes its connection."""
 
     credential: Credential
@@ -80,14 +82,16 @@ class Line:
 _NO_KEY: Final = Credential()
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
+class _Call(Struct, frozen=True):
     target: Target
     addresses: tuple[str, ...]
     body: bytes
     credential: Credential
     deadline: Deadline
-    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    headers: tuple[tuple[str, str], ...] = ()
+
+    def __repr__(self) -> str:
+        return shown_without(self, "headers")
 
 
 class _RetryError(Exception):

@@ -1,8 +1,7 @@
 """``MEMORY.md`` lists notes between two marks, and keeps what a person wrote around them."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from promptuary.core.notes import NoteHeader
 from promptuary.core.principals import Principal

@@ -1,9 +1,8 @@
 """The digest of memory: what it lists, in which order, and what no title can do to it."""
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from promptuary.core.blocks import Trust
 from promptuary.core.layers import Recall

@@ -1,12 +1,12 @@
 """The index of notes: it holds what the principal may see, follows every change, and is worth nothing in itself."""
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from promptuary.core.notes import Note
 from promptuary.core.search import IndexCounts

@@ -1,13 +1,13 @@
 """The search of notes: one hit a note, what is preferred among equals, and when nothing answers."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.notes import NoteHit

@@ -1,9 +1,9 @@
 """The model proposes, code disposes: what becomes of each decision of a writeback model."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from promptuary.core.notes import Note, NoteHeader
 from promptuary.core.ports.json_answers import mismatch

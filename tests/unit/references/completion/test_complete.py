@@ -1,9 +1,9 @@
 """What the menus offer at the end of a text."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from promptuary.core.references import KEYWORDS, KINDS, MenuItem
 from promptuary.core.text import human_size

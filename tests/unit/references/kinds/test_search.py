@@ -1,10 +1,10 @@
 """``@search:`` in a message: places of indexed files, attached with their lines."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from promptuary.blocking import Promptuary
 from promptuary.core.errors import PromptuaryError

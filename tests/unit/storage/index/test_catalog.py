@@ -3,10 +3,10 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from promptuary.core.errors import IndexDamagedError
 from promptuary.core.search import Chunk, Filters, Folder, IndexedFile, Stamp

@@ -12,7 +12,6 @@ import threading
 import time
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,6 +19,7 @@ import httpcore2
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.testing.loopback import Loopback, Route, Step, answer, redirect

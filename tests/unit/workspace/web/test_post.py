@@ -4,9 +4,9 @@ import json
 import logging
 import traceback
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.testing.loopback import RESET, Loopback, Route, Step, answer, redirect

@@ -7,9 +7,11 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.core.errors import DatabaseDamagedError, IndexDamagedError, PromptuaryError, UnknownFormatError
 from promptuary.core.ports.index import HEAD_LINES, ChunkTraits, IndexedChunk, UnembeddedChunk
@@ -348,8 +350,7 @@ FileContent = tuple[IndexedFile, str, Sequence[Chunk]]
 """A file to be written, with its text and its chunks."""
 
 
-@dataclass(frozen=True, slots=True)
-class CatalogChange:
+class CatalogChange(Struct, frozen=True):
     """The chunks that are new, and the numbers of those that are gone.
 
     ``fresh``: the full-text index cannot have any of the new ones yet.

@@ -4,9 +4,10 @@ Questions are analysed exactly like texts. There is no query language, so nothin
 """
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from promptuary.core.query import LONG, folded, is_name, parse, reading
 from promptuary.core.search import Words
@@ -46,8 +47,7 @@ _ENDINGS = tuple(
 """How a word may continue: the index holds stems, and that of ``configuration`` is shorter than ``configurat``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Analyzers:
+class Analyzers(Struct, frozen=True):
     """How texts become words: ``stems`` for prose, ``plain`` for paths and prefixes."""
 
     stems: "TextAnalyzer"

@@ -6,8 +6,9 @@ most frequent stems that begin with the same letters are compared. A word that t
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from promptuary.core.query import (
     STOP_WORDS,

@@ -11,9 +11,11 @@ import time
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary import durable
 from promptuary.core.errors import IndexDamagedError, PromptuaryError
@@ -29,8 +31,7 @@ _TRIES: Final = 50
 """How often a reader retries because a writer overwrites the head."""
 
 
-@dataclass(frozen=True, slots=True)
-class VectorFilesHead:
+class VectorFilesHead(Struct, frozen=True):
     """The version of an index: equal heads mean equal content. ``kind`` is the caller's number for what is in it."""
 
     kind: int

@@ -14,9 +14,10 @@ import stat
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
+
+from msgspec import Struct
 
 from promptuary import durable
 from promptuary.core.errors import PromptuaryError
@@ -39,8 +40,7 @@ NAME: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(Struct, frozen=True):
     """The metadata of an archive: when it was made, and which workspaces are in it, by number."""
 
     made: str

@@ -8,9 +8,10 @@ neither read nor listed, and no setting changes that. Decides by names alone, an
 import os
 import re
 import unicodedata
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
+
+from msgspec import Struct
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.workspace.disk.comparable import comparable
@@ -29,8 +30,7 @@ _NAMES = frozenset({FOLDER, _SHORT})
 _LIKELY = re.compile("p[^/a-z]*r[^/a-z]*o[^/a-z]*m[^/a-z]*p[^/a-z]*t")
 
 
-@dataclass(frozen=True, slots=True)
-class ClosedFolders:
+class ClosedFolders(Struct, frozen=True):
     """The closed folders of one workspace: every ``.promptuary``, and ``others``.
 
     ``others`` are paths from the workspace, in comparable form; the empty one closes all of it.

@@ -11,9 +11,10 @@ import json
 import os
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from promptuary import durable
 from promptuary.core.errors import ConfigError
@@ -29,8 +30,7 @@ _MAX_KEY: Final = 1024
 _MAX_FILE: Final = 1 << 14
 
 
-@dataclass(frozen=True, slots=True)
-class FormerPlace:
+class FormerPlace(Struct, frozen=True):
     """Where a workspace was; ``gone``: it is no longer there, so it was moved and not copied."""
 
     path: Path

@@ -8,9 +8,10 @@ place: it depends on who owns the folders and on what this person has used befor
 
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from promptuary.workspace.disk.own.closed_folders import FOLDER
 from promptuary.workspace.disk.ownership import is_own
@@ -20,8 +21,7 @@ STATE: Final = "state.db"
 """The database of a workspace, with its threads."""
 
 
-@dataclass(frozen=True, slots=True)
-class OwnPlace:
+class OwnPlace(Struct, frozen=True):
     """The folder for one workspace; ``inside`` says whether it is in the workspace."""
 
     folder: Path

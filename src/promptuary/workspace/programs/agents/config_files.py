@@ -12,9 +12,11 @@ import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary import durable
 from promptuary.core.errors import PromptuaryError
@@ -26,8 +28,7 @@ _MOST_KNOWN: Final = 8
 """How many states of a file are recorded: each installation of this program in another place adds one."""
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenEntry:
+class WrittenEntry(Struct, frozen=True):
     """An entry that was written into a file: its kind, its place in the file, and the values that it has had."""
 
     kind: str
@@ -35,8 +36,7 @@ class WrittenEntry:
     values: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsEdit:
+class SettingsEdit(Struct, frozen=True):
     """A settings file before and after a change, ``None`` if there is none.
 
     ``without`` is the text without our entries, which undoing restores; ``entries`` are ours in it.
@@ -49,8 +49,7 @@ class SettingsEdit:
     entries: tuple[WrittenEntry, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NotedSettings:
+class NotedSettings(Struct, frozen=True):
     """The record of a file: its text without our entries, the hashes of the results, and our entries.
 
     There are several hashes because a process may be killed after it writes the record and before it writes the file.

@@ -1,7 +1,8 @@
 """Converts documents to text: PDF and DOCX in the child process that converts pages, notebooks here."""
 
-from dataclasses import dataclass
 from pathlib import PurePosixPath
+
+from msgspec import Struct
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.workspace.disk.read import decode
@@ -19,8 +20,7 @@ _SECONDS = 16.0
 """How long a conversion may take on a busy machine; what it may compute is limited by ``web.pages``."""
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentText:
+class DocumentText(Struct, frozen=True):
     """The text of a document; ``about`` says what it was, for the head of its block; empty if it was text already."""
 
     text: str

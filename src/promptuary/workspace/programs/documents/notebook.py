@@ -3,8 +3,9 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 _MAX_CHARACTERS: Final = 2 * 1024 * 1024
 _LANGUAGE = re.compile(r"[A-Za-z][\w+#-]{0,20}")
@@ -12,8 +13,7 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]{0,30}[A-Za-z]")
 _TICKS = re.compile(r"`{3,}")
 
 
-@dataclass(frozen=True, slots=True)
-class NotebookText:
+class NotebookText(Struct, frozen=True):
     """The text of a notebook, and how many pictures were left out."""
 
     text: str

@@ -1,0 +1,14 @@
+"""What a value of ours does otherwise than its fields say: fields that are not shown, or do not count."""
+
+from msgspec import Struct
+
+
+def shown_without(value: Struct, *hidden: str) -> str:
+    """Return the ``repr`` of ``value`` without the fields ``hidden``: secrets, and what is too long to read."""
+    shown = (f"{name}={getattr(value, name)!r}" for name in value.__struct_fields__ if name not in hidden)
+    return f"{type(value).__name__}({', '.join(shown)})"
+
+
+def fields_without(value: Struct, *ignored: str) -> tuple[object, ...]:
+    """Return what counts when ``value`` is compared: its fields without those that are ``ignored``."""
+    return tuple(getattr(value, name) for name in value.__struct_fields__ if name not in ignored)
