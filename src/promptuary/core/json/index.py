@@ -33,7 +33,7 @@ from promptuary.core.search import (
 
 def fields_json(value: Any) -> dict[str, Any]:
     """Return the fields of a value, as they are."""
-    return {name: getattr(value, name) for name in value.__slots__}
+    return {name: getattr(value, name) for name in value.__struct_fields__}
 
 
 def search_json(query: str, result: SearchResult, *, explain: bool = False) -> dict[str, Any]:
