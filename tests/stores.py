@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from msgspec.structs import force_setattr
+
 from promptuary.core.messages import Item
 from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange
 from promptuary.core.principals import LOCAL
@@ -35,7 +37,7 @@ class MemoryStore(FileStore):
 def forged(thread: str, items: Sequence[Item]) -> ThreadChange:
     """Return a change that appends ``items`` unchecked, as somebody else's program could write them."""
     change = ThreadChange(thread)
-    object.__setattr__(change, "items", items)
+    force_setattr(change, "items", items)
     return change
 
 

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from msgspec.structs import force_setattr
+
 from promptuary.core.ports.models import Purpose
 from promptuary.core.search import IndexBusy, note_text
 from promptuary.memory.recall.index import NoteIndex
@@ -119,7 +121,7 @@ def test_a_search_says_why_notes_could_not_be_indexed_and_tries_again_next_time(
                 raise broken.pop()
             return reading(key)
 
-        object.__setattr__(index.notes, "read", read)
+        force_setattr(index.notes, "read", read)
         return index
 
     search = NoteSearch(shelf.visible(), open_index)
@@ -143,7 +145,7 @@ def test_a_search_does_not_wait_for_long_for_notes_that_are_being_indexed(tmp_pa
             released.wait(LONG)
             return reading(key)
 
-        object.__setattr__(index.notes, "read", read)
+        force_setattr(index.notes, "read", read)
         return index
 
     search = NoteSearch(shelf.visible(), open_index)
