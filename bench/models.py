@@ -17,10 +17,10 @@ from bench.retrieval.figures import figures, mean
 from bench.retrieval.sets import Corpus, found_sets
 from promptuary.config.settings import Settings
 from promptuary.core.ports.models import Embedder, Purpose
+from promptuary.models.embedders import embedder_for
 from promptuary.search.chunks.chunker import chunks
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.tokens import Counter
-from promptuary.wiring.search import embedder_for
 
 if TYPE_CHECKING:
     import numpy as np

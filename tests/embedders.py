@@ -17,9 +17,9 @@ from promptuary.search.service import SearchBackend, SearchService
 from promptuary.storage.index.index import DiskIndex
 from promptuary.storage.vectors import Vectors
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
-from promptuary.wiring.workspace import open_door
 from promptuary.workspace.disk.own.private_folder import private_folder
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
+from promptuary.workspace.workspace import open_door
 
 
 class HashedWords:

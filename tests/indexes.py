@@ -7,10 +7,10 @@ from typing import Unpack
 
 from promptuary.config.settings import SettingsOptions, load
 from promptuary.core.search import IndexCounts, SearchQuery
+from promptuary.search.indexes import open_search
 from promptuary.search.service import SearchService
 from promptuary.storage.index.index import DiskIndex
-from promptuary.wiring.search import open_search
-from promptuary.wiring.workspace import open_door
+from promptuary.workspace.workspace import open_door
 
 Place = tuple[str, int, int, str]
 """Path, first line, last line, text."""

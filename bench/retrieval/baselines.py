@@ -57,8 +57,8 @@ def vectors(promptuary: Promptuary, chunks: Sequence[tuple[str, Chunk]]) -> Rank
     import numpy as np
 
     from promptuary.core.ports.models import vector_space_id
+    from promptuary.models.embedders import embedder_for
     from promptuary.storage.vectors import Vectors
-    from promptuary.wiring.search import embedder_for
 
     embedder = embedder_for(promptuary.settings)
     assert embedder is not None, 'the embeddings extra is not installed: pip install "promptuary[embeddings]"'

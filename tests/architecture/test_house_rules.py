@@ -27,12 +27,13 @@ REASONS = {
     ),
     "only settings that name some have these": ("config.gateways config.named_models config.static_layers"),
     "each noun of the interface is opened on first use": (
-        "sessions.files wiring.answering wiring.answering.models "
-        "wiring.answering.tools wiring.experiences wiring.memory.doctor wiring.memory.editing "
+        "sessions.files wiring.answering "
+        "models.from_settings search.indexes wiring.answering.tools wiring.experiences wiring.memory.doctor "
+        "wiring.memory.editing "
         "wiring.memory.forgetting wiring.memory.learning wiring.memory.notes wiring.memory.pinned "
-        "wiring.memory.transfer wiring.memory.writeback wiring.search wiring.sessions "
-        "wiring.state_files.backup wiring.state_files.binding "
-        "wiring.state_files.kept wiring.state_files.state wiring.threads"
+        "wiring.memory.transfer wiring.memory.writeback wiring.sessions "
+        "storage.workspace_state storage.binding wiring.state_files.backup "
+        "wiring.state_files.kept wiring.threads"
     ),
     "a store is loaded when it is asked": (
         "storage.experiences storage.sessions.store storage.state "

@@ -21,7 +21,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 BY_STRING = {
     "promptuary": {f"promptuary.{home}" for home in promptuary._HOMES.values()},
     "promptuary.cli.main": {
-        "promptuary.wiring.preload",
+        "promptuary.search.preload",
         "promptuary.cli.threads.expand_in_thread",
         *(command.module for command in COMMANDS),
     },
@@ -150,7 +150,7 @@ def test_every_string_that_is_the_name_of_a_module_names_one() -> None:
     }
 
     assert strings - NO_MODULES <= names()
-    assert "promptuary.wiring.preload" in strings
+    assert "promptuary.search.preload" in strings
 
 
 def test_the_program_starts_where_the_package_says() -> None:

@@ -87,7 +87,7 @@ def test_no_thread_is_read_or_written_on_the_loop_of_a_caller(files: Files, monk
         opened.append(True)
         return off_loop(StateDatabase(*arguments, **options))
 
-    monkeypatch.setattr("promptuary.wiring.state_files.state.StateDatabase", guarded)
+    monkeypatch.setattr("promptuary.storage.workspace_state.StateDatabase", guarded)
     workspace = files({"a.md": "One.\n"})
 
     asyncio.run(everything_with_threads(workspace))

@@ -18,8 +18,8 @@ from promptuary.search.chunks.chunker import chunks
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.service import SearchService
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
-from promptuary.wiring.workspace import open_door
 from promptuary.workspace.changes.snapshot import snapshot
+from promptuary.workspace.workspace import open_door
 from tests.conftest import Figure
 from tests.indexes import Place, index_of, search_of
 

@@ -140,7 +140,7 @@ def _start(options: argparse.Namespace) -> int:
     if sys.stdout is None:
         raise PromptuaryError("standard output is closed")
     if options.command == "search" and not options.lexical:
-        importlib.import_module("promptuary.wiring.preload").begin(options.workspace or os.curdir)
+        importlib.import_module("promptuary.search.preload").begin(options.workspace or os.curdir)
     # A turn of a thread needs a database and layers; a plain expansion does not import them.
     in_thread = options.command == "expand" and options.thread is not None
     module = "promptuary.cli.threads.expand_in_thread" if in_thread else options.module

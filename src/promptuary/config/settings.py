@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from promptuary.config.gateways import NamedGateway
     from promptuary.config.named_models import NamedModel
     from promptuary.config.static_layers import StaticLayer
+    from promptuary.core.sessions import Reach
 
 MARKERS: Final = (".promptuary", ".git", "promptuary.toml")
 """A folder that contains one of these is a workspace."""
@@ -536,3 +537,33 @@ def _value(name: str, value: object, where: str) -> object:
     meant = nearest(name, _FIELDS)
     advice = f"did you mean {meant}?" if meant else "`promptuary config` lists all settings"
     raise ConfigError(f"{where} is not a setting; {advice}")
+
+
+def talking_to(settings: Settings, name: str) -> Settings:
+    """Return ``settings`` with another answering model; its window and vocabulary apply, unless they were set."""
+    other = replace(settings, model="", answer_model=name)
+    told = [note for note in settings.notes if note not in settings.counting_notes]
+    return replace(other, notes=(*told, *map(one_line, other.counting_notes)))
+
+
+def narrowed(settings: Settings, reach: "Reach | None") -> Settings:
+    """Return ``settings`` without layers that show the person's own files, for people who may not see them."""
+    if reach is None:
+        return settings
+    # A file with an absolute path, or one in the home folder, is not in the workspace.
+    standing = tuple(one for one in settings.static_layers if one.of_workspace or not one.file.startswith(("/", "~")))
+    folders = [
+        folder if settings.origin(name) in WORKSPACE_FILES else ""
+        for name, folder in (
+            ("file_reference_base_dir", settings.file_reference_base_dir),
+            ("instructions_folder", settings.instructions_folder),
+        )
+    ]
+    return replace(
+        settings,
+        static_layers=standing,
+        allow_sensitive=(),
+        file_reference_follow_symlinks=False,
+        file_reference_base_dir=folders[0],
+        instructions_folder=folders[1],
+    )

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Self
 
 from msgspec.structs import replace
 
-from promptuary.config.settings import Settings, SettingsOptions, find_workspace, load
+from promptuary.config.settings import Settings, SettingsOptions, find_workspace, load, narrowed, talking_to
 from promptuary.core.errors import CLOSED, ConfigError, PromptuaryError
 from promptuary.core.principals import Principal
 from promptuary.tokens import Counter
 from promptuary.wiring.answering.messages import Messages
 from promptuary.wiring.memory.memories import Memories
-from promptuary.wiring.workspace import narrowed, open_door, talking_to
+from promptuary.workspace.workspace import open_door
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -202,7 +202,7 @@ class Core:
             if self._state is not None and self._state.is_current():
                 return self._state
             from promptuary.storage.state import StateDatabase  # noqa: PLC0415  (seldom needed)
-            from promptuary.wiring.state_files.state import open_state  # noqa: PLC0415
+            from promptuary.storage.workspace_state import open_state  # noqa: PLC0415
             from promptuary.workspace.state_file import has_state  # noqa: PLC0415
 
             if not create and not has_state(self._workspace):
@@ -290,7 +290,7 @@ class Core:
 
     def search(self) -> SearchService:
         """Return the search of the workspace. Nothing is written to disk before something is indexed."""
-        from promptuary.wiring.search import open_search  # noqa: PLC0415  (most expansions search nothing)
+        from promptuary.search.indexes import open_search  # noqa: PLC0415  (most expansions search nothing)
 
         if self._parent is not None:
             return self._parent.search()
@@ -301,7 +301,7 @@ class Core:
 
     def models(self) -> ModelStore:
         """Return the models that the person fetched."""
-        from promptuary.wiring.answering.models import model_store  # noqa: PLC0415  (seldom needed)
+        from promptuary.models.from_settings import model_store  # noqa: PLC0415  (seldom needed)
 
         return model_store(self.settings)
 

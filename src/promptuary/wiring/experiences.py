@@ -8,10 +8,10 @@ from promptuary.core.principals import Owner, Principal
 from promptuary.experiences.experiences import Experiences
 from promptuary.experiences.index import RECIPE, ExperienceIndex
 from promptuary.experiences.search import ExperienceSearch
+from promptuary.search.indexes import records_backend
 from promptuary.storage.state import StateDatabase
 from promptuary.storage.values import now
 from promptuary.tokens import Counter
-from promptuary.wiring.search import records_backend
 from promptuary.workspace.workspace import Workspace
 
 

@@ -17,9 +17,8 @@ from promptuary.core.text import one_line
 from promptuary.layers.instructions.layer import Instructions
 from promptuary.layers.static import StaticContent
 from promptuary.layers.tracked.layer import TrackedFiles
-from promptuary.wiring.answering.models import chat_model
-from promptuary.wiring.workspace import open_door
-from promptuary.workspace.workspace import Workspace
+from promptuary.models.from_settings import chat_model
+from promptuary.workspace.workspace import Workspace, open_door
 
 OnNote = Callable[[str], object]
 """Called with a sentence for the person."""

@@ -31,6 +31,7 @@ from promptuary.layers.tracked.layer import TrackedFiles
 from promptuary.memory.memory import Memory
 from promptuary.memory.writeback.runner import foreign_turns
 from promptuary.memory.writeback.snapshot import held_foreign_text
+from promptuary.models.from_settings import chat_model
 from promptuary.plugins import installed_layers
 from promptuary.references.kinds.image import images_again
 from promptuary.storage.state import StateDatabase
@@ -38,8 +39,8 @@ from promptuary.storage.threads.store import ThreadStore
 from promptuary.storage.values import now
 from promptuary.threads.options import ExpandRequest, Learner, SightOf, ThreadOptions
 from promptuary.threads.prepared import Turn, asked_item
+from promptuary.threads.running.run import run_model
 from promptuary.threads.threads import Past, Threads
-from promptuary.wiring.answering.models import chat_model, run_model
 from promptuary.wiring.layers import OnNote, instructions, standing_files, tracked_files
 from promptuary.wiring.memory.sources import lookups, note_address
 from promptuary.wiring.memory.writeback import own_file

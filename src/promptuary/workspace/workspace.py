@@ -31,6 +31,7 @@ from promptuary.workspace.programs.documents.names import is_document, is_image
 from promptuary.workspace.web.policy import FetchPolicy
 
 if TYPE_CHECKING:
+    from promptuary.config.settings import Settings
     from promptuary.core.sessions import Reach, Sight
     from promptuary.workspace.git.repository import Repository
     from promptuary.workspace.git.tracked import IndexStamp, TrackedPaths
@@ -475,3 +476,21 @@ def open_workspace(
     """Open the folder at ``path`` as a workspace; typed paths are relative to ``current_folder``."""
     root = Root(path, follow_symlinks=follow_symlinks)
     return Workspace(root, policy, fetching, here=CurrentFolder.of(root.path, path, current_folder))
+
+
+def open_door(folder: Path, settings: "Settings", current_folder: Path | None = None) -> Workspace:
+    """Open ``folder`` as a workspace with ``settings``; typed paths are relative to ``current_folder`` first."""
+    extensions = {
+        one if one.startswith((".", "*")) else f".{one}" for one in map(str.lower, settings.allowed_extensions)
+    }
+    policy = ReadPolicy(
+        max_bytes=settings.max_file_size,
+        also=frozenset(extensions),
+        allow_sensitive=frozenset(settings.allow_sensitive),
+    )
+    fetching = FetchPolicy(
+        allow_hosts=frozenset(host.lower() for host in settings.allow_hosts), timeout=settings.fetch_timeout
+    )
+    return open_workspace(
+        folder, policy, fetching, follow_symlinks=settings.follow_symlinks, current_folder=current_folder
+    )

@@ -5,10 +5,10 @@ import pytest
 from promptuary.config.settings import Settings
 from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.core.ports.models import Embedder
+from promptuary.models.embedders import embedder_for
 from promptuary.models.paired import PairedEmbedder
 from promptuary.testing.embedder_conformance import numbers
 from promptuary.testing.word_embedder import WordEmbedder
-from promptuary.wiring.search import embedder_for
 from tests.embedders import HashedWords
 
 

@@ -8,9 +8,9 @@ import pytest
 from promptuary.config.settings import load
 from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.core.ports.chat import TextPiece
+from promptuary.models.from_settings import streaming_model
 from promptuary.testing.chat_server import ChatServer, Refuses, Reply, Says
 from promptuary.testing.suites.streaming_model import asked, collected
-from promptuary.wiring.answering.models import streaming_model
 
 KEY = "sk-nonce-55aa01"
 

@@ -9,8 +9,8 @@ from promptuary.config.settings import Settings
 from promptuary.core.errors import ConfigError, SourceError
 from promptuary.core.search import Folder
 from promptuary.search.folders import IndexedFolders
-from promptuary.wiring.workspace import open_door
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
+from promptuary.workspace.workspace import open_door
 from tests.conftest import Files
 
 

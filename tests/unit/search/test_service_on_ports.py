@@ -14,8 +14,8 @@ from promptuary.search.folders import IndexedFolders
 from promptuary.search.service import SearchBackend, SearchService
 from promptuary.testing.word_embedder import WordEmbedder
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
-from promptuary.wiring.workspace import open_door
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
+from promptuary.workspace.workspace import open_door
 from tests.conftest import Files
 from tests.in_memory_index import InMemoryIndex, InMemoryVectorStore
 

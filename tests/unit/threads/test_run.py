@@ -129,7 +129,7 @@ class Counting:
 def test_what_a_run_costs_is_known_if_the_price_is_and_goes_into_the_totals(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("promptuary.wiring.answering.models.streaming_model", lambda *_: Counting())
+    monkeypatch.setattr("promptuary.threads.running.run.streaming_model", lambda *_: Counting())
     with opened(project) as promptuary:
         result = promptuary.threads.run("Yes?", "gpt-4.1")
 

@@ -15,7 +15,10 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from promptuary import concurrency
-from promptuary.core.errors import PromptuaryError, RunFailedError
+from promptuary.config.named_models import NO_MODEL
+from promptuary.config.prices import Price
+from promptuary.config.settings import Settings, talking_to
+from promptuary.core.errors import ConfigError, PromptuaryError, RunFailedError
 from promptuary.core.messages import Message, ToolCall, as_message
 from promptuary.core.ports.chat import (
     ChatEvent,
@@ -32,6 +35,7 @@ from promptuary.core.runs import (
     BROKEN_OFF,
     INTERRUPTED,
     OUT_OF_REQUESTS,
+    AnyModel,
     CallBegun,
     CallEnded,
     Confirm,
@@ -46,6 +50,7 @@ from promptuary.core.runs import (
     summed,
 )
 from promptuary.core.text import one_line
+from promptuary.models.from_settings import given_model, streaming_model
 from promptuary.threads.prepared import Turn
 from promptuary.threads.running.tool_calls import Toolbox
 from promptuary.threads.turn import Thread
@@ -287,3 +292,22 @@ def _too_large(turn: Turn) -> str:
         f"This does not fit into the window: {receipt.tokens:,} tokens ({most}) of {receipt.window:,}, of which "
         f"{receipt.reserve:,} are kept for the reply. Send less, or choose a larger window."
     )
+
+
+def run_model(settings: Settings, model: AnyModel | None) -> RunModel:
+    """Return the model to run a turn with: the given one, or ``answer_model`` of the settings.
+
+    Raises ``ConfigError``, which says how to configure one, if there is none.
+    """
+    name = settings.answer_model if model is None else model
+    if not isinstance(name, str):
+        return RunModel(given_model(name))
+    if not name:
+        raise ConfigError(NO_MODEL)
+    found = settings.chat(name)
+    window = talking_to(settings, name).effective_window
+    return RunModel(streaming_model(settings, name), window, _charging(found.price) if found.price else None)
+
+
+def _charging(price: Price) -> Callable[[ModelUsage], float]:
+    return lambda used: price.cost(used.input_tokens, used.output_tokens, used.cached_tokens)

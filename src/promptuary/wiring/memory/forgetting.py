@@ -10,12 +10,12 @@ from promptuary.core.errors import NoteFileError, PromptuaryError, UnknownNoteEr
 from promptuary.core.notes import ForgetReport, Place
 from promptuary.memory.forget import Oblivion, finish, forget
 from promptuary.memory.memory import Memory
+from promptuary.search.indexes import drop_note_indexes
 from promptuary.storage.redaction import holds, passages
 from promptuary.storage.state import StateDatabase
 from promptuary.storage.values import to_text
 from promptuary.wiring.answering.being_typed import drop_lines, lines
 from promptuary.wiring.memory.notes import MemoryPlace, index_name
-from promptuary.wiring.search import drop_note_indexes
 from promptuary.workspace.disk.own.private_folder import private_folder
 from promptuary.workspace.workspace import Workspace
 

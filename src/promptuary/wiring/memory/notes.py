@@ -22,10 +22,10 @@ from promptuary.memory.recall.service import NoteSearch
 from promptuary.memory.recall.visible import VisibleNotes
 from promptuary.memory.roots import OpenRoot, Roots
 from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.indexes import notes_backend
 from promptuary.storage.notes.files import DiskNoteFiles
 from promptuary.storage.state import StateDatabase
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
-from promptuary.wiring.search import notes_backend
 from promptuary.workspace.disk.own.closed_folders import FOLDER
 from promptuary.workspace.disk.own.notes_folders import notes_beside, person_notes, workspace_notes
 from promptuary.workspace.disk.own.own_place import own_place

@@ -22,11 +22,11 @@ from promptuary.memory.writeback.prompts import Prompts
 from promptuary.memory.writeback.proposals import NoteWriter, Proposals
 from promptuary.memory.writeback.runner import TurnReader, Writeback, answered, foreign_turns
 from promptuary.memory.writeback.snapshot import OwnFile, TurnSnapshot, snapshot
+from promptuary.models.from_settings import chat_model
 from promptuary.storage.state import StateDatabase
 from promptuary.storage.threads.store import ThreadStore
 from promptuary.threads.prepared import Turn, asked_item
 from promptuary.tokens import Counter
-from promptuary.wiring.answering.models import chat_model
 from promptuary.wiring.memory.notes import now, recall_policy
 from promptuary.workspace.workspace import Workspace
 

@@ -16,7 +16,7 @@ class KeptFiles:
 
     def adopt(self) -> None:
         """Adopt the database of the workspace as this person's own, although it came from elsewhere."""
-        from promptuary.wiring.state_files.state import adopt_state  # noqa: PLC0415  (seldom needed)
+        from promptuary.storage.workspace_state import adopt_state  # noqa: PLC0415  (seldom needed)
 
         adopt_state(self._workspace)
 

@@ -12,11 +12,11 @@ from promptuary.config.settings import Settings, load
 from promptuary.core.errors import ConfigError
 from promptuary.core.messages import Message, Prompt
 from promptuary.core.ports.chat import ChatRequest, TextPiece
+from promptuary.models.from_settings import chat_model, streaming_model
 from promptuary.testing.chat_server import ChatServer, Says
 from promptuary.testing.loopback import Loopback
 from promptuary.testing.scripted import ScriptedModel, ScriptedStream
 from promptuary.testing.suites.streaming_model import asked, collected
-from promptuary.wiring.answering.models import chat_model, streaming_model
 from tests.conformance.test_chat_model import said
 from tests.conftest import Files
 

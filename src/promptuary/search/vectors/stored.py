@@ -44,8 +44,8 @@ class StoredVectors:
                 self._opened.close()
 
     def _store(self) -> "Vectors":
+        from promptuary.storage.binding import check_binding  # noqa: PLC0415
         from promptuary.storage.vectors import Vectors  # noqa: PLC0415  (not for a search by words)
-        from promptuary.wiring.state_files.binding import check_binding  # noqa: PLC0415
         from promptuary.workspace.state_file import state_file  # noqa: PLC0415
 
         with self._opening:

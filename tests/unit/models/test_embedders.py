@@ -11,10 +11,11 @@ from promptuary.config.settings import Settings, load
 from promptuary.core.errors import ConfigError, ForeignStateError, PromptuaryError
 from promptuary.core.search import SearchQuery, SyncReport
 from promptuary.models import minilm
+from promptuary.models.embedders import embedder_for, reranker_for
 from promptuary.models.endpoints.openai_embeddings import EndpointEmbedder
 from promptuary.models.endpoints.rerank_endpoint import EndpointReranker
-from promptuary.wiring.search import embedder_for, open_search, reranker_for
-from promptuary.wiring.workspace import open_door
+from promptuary.search.indexes import open_search
+from promptuary.workspace.workspace import open_door
 from tests.conftest import Files
 from tests.onnx_models import cross_encoder_weights, embedder_weights, write_folder
 
@@ -194,7 +195,7 @@ def test_an_endpoint_without_the_extra_is_an_error_that_says_what_to_install(
     files: Files, monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
     root = files({"a.md": "# Deploy\n"})
-    monkeypatch.setattr("promptuary.wiring.search.find_spec", lambda name: None if name == package else object())
+    monkeypatch.setattr("promptuary.search.indexes.find_spec", lambda name: None if name == package else object())
 
     with (
         Promptuary.open(root, exact=True, embed_url="http://127.0.0.1:1/v1", embed_model="small") as p,

@@ -1,20 +1,15 @@
 """Opens the models that the person fetched, and the named chat models."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
-from promptuary.config.named_models import NO_MODEL, NamedModel
-from promptuary.config.prices import Price
+from promptuary.config.named_models import NamedModel
 from promptuary.config.settings import Settings
 from promptuary.config.values import cut
 from promptuary.core.errors import ConfigError
-from promptuary.core.ports.chat import ModelUsage, StreamingModel
+from promptuary.core.ports.chat import StreamingModel
 from promptuary.core.ports.models import ChatModel, JsonChatModel
-from promptuary.core.runs import AnyModel
 from promptuary.models.named.catalogue import CATALOGUE
 from promptuary.models.named.store import FetchedModel, ModelStore
-from promptuary.threads.running.run import RunModel
-from promptuary.wiring.workspace import talking_to
 from promptuary.workspace.user_folders import data_folder
 
 if TYPE_CHECKING:
@@ -64,7 +59,7 @@ def streaming_model(settings: Settings, name: str) -> StreamingModel:
     """
     found = settings.chat(name)
     if found.given is not None:
-        return _given(cast("StreamingModel | ChatModel", found.given))
+        return given_model(cast("StreamingModel | ChatModel", found.given))
     if found.scripted:
         from promptuary.models.chat.all_at_once import AllAtOnce  # noqa: PLC0415  (few need it)
 
@@ -72,26 +67,7 @@ def streaming_model(settings: Settings, name: str) -> StreamingModel:
     return _service(settings, found)
 
 
-def run_model(settings: Settings, model: AnyModel | None) -> RunModel:
-    """Return the model to run a turn with: the given one, or ``answer_model`` of the settings.
-
-    Raises ``ConfigError``, which says how to configure one, if there is none.
-    """
-    name = settings.answer_model if model is None else model
-    if not isinstance(name, str):
-        return RunModel(_given(name))
-    if not name:
-        raise ConfigError(NO_MODEL)
-    found = settings.chat(name)
-    window = talking_to(settings, name).effective_window
-    return RunModel(streaming_model(settings, name), window, _charging(found.price) if found.price else None)
-
-
-def _charging(price: Price) -> Callable[[ModelUsage], float]:
-    return lambda used: price.cost(used.input_tokens, used.output_tokens, used.cached_tokens)
-
-
-def _given(model: StreamingModel | ChatModel) -> StreamingModel:
+def given_model(model: StreamingModel | ChatModel) -> StreamingModel:
     """Return a model that a program passed, for streaming answers."""
     if callable(getattr(model, "stream", None)):
         return cast("StreamingModel", model)

@@ -1,8 +1,8 @@
 """Opens ``state.db`` of a workspace, if it is this person's."""
 
 from promptuary.core.errors import ConfigError
+from promptuary.storage.binding import check_binding
 from promptuary.storage.state import StateDatabase
-from promptuary.wiring.state_files.binding import check_binding
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.state_file import StateFile, adopt, has_state, state_file
 from promptuary.workspace.workspace import Workspace

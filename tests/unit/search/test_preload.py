@@ -9,7 +9,7 @@ import pytest
 
 from promptuary.blocking import Promptuary
 from promptuary.models import minilm
-from promptuary.wiring import preload
+from promptuary.search import preload
 
 HEAVY = {"numpy", "onnxruntime", "tokenizers", "turbovec"}
 
