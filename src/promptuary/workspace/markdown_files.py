@@ -22,6 +22,7 @@ from promptuary.workspace.disk.own.closed_folders import ClosedFolders
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.read import IsNote, read_text
 from promptuary.workspace.disk.root import Root
+from promptuary.workspace.listing.noise import TOOL_FOLDERS, VENDORED_FOLDERS
 
 MOST_FILES: Final = 20_000
 MOST_ENTRIES: Final = 500_000
@@ -29,8 +30,7 @@ MOST_CHARACTERS: Final = 128 << 20
 DEEPEST: Final = 16
 _LARGEST: Final = 1 << 20
 _ENDINGS: Final = (".md", ".markdown")
-_LEFT_OUT: Final = frozenset({".git", ".hg", ".svn", ".obsidian", ".trash", "node_modules", ".venv"})
-"""Folders with files of programs rather than notes."""
+_LEFT_OUT: Final = TOOL_FOLDERS | VENDORED_FOLDERS
 
 
 class MarkdownFiles(Struct, frozen=True):

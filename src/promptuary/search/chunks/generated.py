@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from promptuary.core.ports.index import HEAD_LINES
+from promptuary.workspace.listing.noise import TOOL_FOLDERS, VENDORED_FOLDERS
 
 _LOCK_FILES: Final = frozenset(
     {
@@ -23,17 +24,6 @@ _ENDINGS: Final = (
     *("_pb2.py", "_pb2.pyi", "_pb2_grpc.py", ".pb.go", ".pb.cc", ".pb.h", ".g.dart", ".freezed.dart", ".g.cs"),
     *(".designer.cs", ".tsbuildinfo"),
 )
-_VENDORED: Final = frozenset({"node_modules", "bower_components", "site-packages", "__snapshots__", "__pycache__"})
-_TOOLS: Final = frozenset(
-    {
-        *(".git", ".hg", ".svn", ".jj", ".sl"),
-        *(".obsidian", ".trash", ".trashes", ".recycle", ".stversions", ".logseq", ".smart-env", ".makemd"),
-        *(".idea", ".vs", ".fleet", ".settings", ".ipynb_checkpoints"),
-        *(".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".tox", ".nox", ".eggs", ".venv", ".cache"),
-        *(".next", ".nuxt", ".svelte-kit", ".parcel-cache", ".turbo", ".yarn", ".gradle", ".terraform", ".dart_tool"),
-    }
-)
-"""Folders in which programs store their own files. People write in others with a dot, such as ``.github``."""
 _PICTURES: Final = (".svg", ".xpm")
 """Icons and drawings whose text is not meant to be read."""
 
@@ -68,7 +58,7 @@ def is_generated(path: str, head: str, text: str) -> bool:
 def is_left_out_by_name(path: str) -> bool:
     """Return whether tools hide or write the file ``path``, which is relative to the indexed folder."""
     lower = path.lower()
-    return lower.endswith(_PICTURES) or not _TOOLS.isdisjoint(lower.split("/")[:-1]) or _has_generated_name(path)
+    return lower.endswith(_PICTURES) or not TOOL_FOLDERS.isdisjoint(lower.split("/")[:-1]) or _has_generated_name(path)
 
 
 def is_left_out_by_content(path: str, text: str) -> bool:
@@ -81,7 +71,7 @@ def is_left_out_by_content(path: str, text: str) -> bool:
 def _has_generated_name(path: str) -> bool:
     parts = PurePosixPath(path.lower()).parts
     return bool(parts) and (
-        parts[-1] in _LOCK_FILES or parts[-1].endswith(_ENDINGS) or not _VENDORED.isdisjoint(parts[:-1])
+        parts[-1] in _LOCK_FILES or parts[-1].endswith(_ENDINGS) or not VENDORED_FOLDERS.isdisjoint(parts[:-1])
     )
 
 

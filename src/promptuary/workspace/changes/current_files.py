@@ -19,11 +19,11 @@ from promptuary.core.errors import Code, SourceError
 from promptuary.workspace.listing.ignore import (
     GIT_IGNORE_FILES,
     OWN_IGNORE_FILES,
-    VERSION_CONTROL,
     IgnoreRules,
     OwnIgnoreRules,
     folder_rules,
 )
+from promptuary.workspace.listing.noise import VERSION_CONTROL
 from promptuary.workspace.listing.walk import FileFilter, is_real_folder, walk
 from promptuary.workspace.workspace import Workspace
 

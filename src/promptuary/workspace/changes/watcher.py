@@ -25,7 +25,7 @@ from promptuary import concurrency
 from promptuary.workspace.changes import mounts
 from promptuary.workspace.changes.event_log import EventBatch, EventLog, PossibleChanges
 from promptuary.workspace.disk.own.closed_folders import ClosedFolders
-from promptuary.workspace.listing.ignore import VERSION_CONTROL
+from promptuary.workspace.listing.noise import VERSION_CONTROL
 
 if TYPE_CHECKING:
     from watchfiles._rust_notify import RustNotify

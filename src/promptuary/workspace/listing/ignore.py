@@ -17,34 +17,11 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from promptuary.workspace.listing.glob import MalformedPatternError, glob_expression, segments
+from promptuary.workspace.listing.noise import HIDDEN_FOLDERS, VERSION_CONTROL
 
 GIT_IGNORE_FILES = (".gitignore",)
 OWN_IGNORE_FILES = (".ignore", ".promptuaryignore")
 """The later name overrides the earlier one in the same folder."""
-
-VERSION_CONTROL = frozenset({".git", ".hg", ".svn", ".jj", ".sl"})
-"""Never listed, whatever an ignore file says."""
-
-NOISE_FOLDERS = frozenset(
-    {
-        "__pycache__",
-        ".cache",
-        ".eggs",
-        ".gradle",
-        ".mypy_cache",
-        ".next",
-        ".nox",
-        ".pytest_cache",
-        ".ruff_cache",
-        ".terraform",
-        ".tox",
-        ".venv",
-        "bower_components",
-        "node_modules",
-        "venv",
-    }
-)
-"""Folders that are hidden outside git, unless a rule of an ignore file matches them."""
 
 _MAX_RULES_FILE = 1 << 20
 _MAX_WILDCARDS = 2_000
@@ -118,7 +95,7 @@ class IgnoreFile:
 class IgnoreRules(Struct, frozen=True):
     """The ignore files that apply inside one folder, the nearest first.
 
-    ``noise`` says whether ``NOISE_FOLDERS`` are hidden where no rule matches; a repository turns it off, since there
+    ``noise`` says whether ``HIDDEN_FOLDERS`` are hidden where no rule matches; a repository turns it off, since there
     its own rules decide.
     """
 
@@ -134,7 +111,7 @@ class IgnoreRules(Struct, frozen=True):
         by_git = _verdict(self.git, path, folder=folder)
         by_own = _verdict(self.own, path, folder=folder)
         if by_git is None and by_own is None:
-            return self.noise and folder and name in NOISE_FOLDERS
+            return self.noise and folder and name in HIDDEN_FOLDERS
         return bool(by_git) or bool(by_own)
 
     def within(self, folder: str, rules: "FolderRules") -> "IgnoreRules":

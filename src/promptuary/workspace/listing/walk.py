@@ -14,7 +14,8 @@ from typing import Literal
 from promptuary.concurrency import foreground
 from promptuary.workspace.disk.folders import Folders
 from promptuary.workspace.disk.own.closed_folders import ClosedFolders
-from promptuary.workspace.listing.ignore import VERSION_CONTROL, IgnoreRules, folder_rules
+from promptuary.workspace.listing.ignore import IgnoreRules, folder_rules
+from promptuary.workspace.listing.noise import VERSION_CONTROL
 
 SkipReason = Literal["unreadable", "broken link", "link", "missing", "special"]
 """Why a name is not listed: a folder that may not be read, a link to nothing, a link that the workspace does not
