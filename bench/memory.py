@@ -25,11 +25,11 @@ from bench.passages import passages, questions
 from bench.report import Row, report
 from promptuary import Counter, durable
 from promptuary.blocking import Promptuary
+from promptuary.core.clock import now_in_seconds
 from promptuary.core.notes import NoteDraft
 from promptuary.memory.memory import Memory
 from promptuary.memory.recall.digest import digest, remembered
 from promptuary.memory.recall.search import NoteQuery
-from promptuary.wiring.memory.notes import now
 
 SIZES = (1_000, 10_000, 100_000)
 QUESTIONS = 100
@@ -89,7 +89,7 @@ def beside_peer(home: Path, texts: Sequence[str], asked: Sequence[str], own: dic
 def fill(folder: Path, texts: Sequence[str]) -> None:
     """Write a file for each text, as a person would copy them here."""
     folder.mkdir(parents=True)
-    at = now()
+    at = now_in_seconds()
     for number, text in enumerate(texts):
         words = " ".join(text.split())
         title = words[:40].encode("ascii", "ignore").decode()

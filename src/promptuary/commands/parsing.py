@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from promptuary.commands.registry import COMMANDS, Action, SlashCommand, allowed_commands, find_command, is_allowed
-from promptuary.core.text import one_line
+from promptuary.core.text import beginning, one_line
 
 # Telegram adds ``@name`` in a group. A path such as /etc/hosts is not a command.
 _COMMAND: Final = re.compile(r"\s*/([A-Za-z][A-Za-z-]*)(?:@\w+)?(?=\s|$)")
@@ -149,8 +149,7 @@ def near_names(word: str, names: Iterable[str]) -> list[str]:
 
 
 def _one_line(text: str) -> str:
-    line = one_line(text)
-    return line if len(line) <= 4 * _SHOWN else f"{line[: 4 * _SHOWN]}…"
+    return beginning(one_line(text), 4 * _SHOWN)
 
 
 class Choice(Struct, frozen=True):

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from promptuary.core.errors import ConfigError
+from promptuary.core.text import beginning
 from promptuary.tokens import VOCABULARIES
 
 _LONGEST_SHOWN: Final = 60
@@ -168,7 +169,7 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
 
 def cut(text: str) -> str:
     """Return ``text``, shortened if it is too long for a sentence."""
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+    return beginning(text, _LONGEST_SHOWN)
 
 
 def _shown(value: object) -> str:

@@ -15,7 +15,7 @@ from promptuary.core.messages import Message, Prompt, ToolCall
 from promptuary.core.ports.chat import ModelUsage, Retrying, StopReason, StreamingModel, TextPiece, ToolSpec
 from promptuary.core.ports.models import ChatModel
 from promptuary.core.receipts import Receipt
-from promptuary.core.text import one_line
+from promptuary.core.text import beginning, one_line
 from promptuary.core.threads import turn_numbers
 
 INTERRUPTED: Final = "[interrupted]"
@@ -272,7 +272,7 @@ def tool_text(tool: Tool) -> str:
 def call_line(call: ToolCall) -> str:
     """Return a call in a form for people: its name, and its arguments shortened."""
     shown = [f"{name}={one_line(value)}" if name else one_line(value) for name, value in _arguments(call)]
-    return one_line(" ".join([call.name, *(_short(one, _ARGUMENT) for one in shown)]))
+    return one_line(" ".join([call.name, *(beginning(one, _ARGUMENT) for one in shown)]))
 
 
 def asked_lines(call: ToolCall) -> list[str]:
@@ -306,7 +306,7 @@ def too_long_to_ask(call: ToolCall) -> str:
 def result_line(ended: CallEnded) -> str:
     """Return the result of a call in a form for people: its length, what was written, or what went wrong."""
     if ended.is_error:
-        return _short(one_line(ended.result), _RESULT)
+        return beginning(one_line(ended.result), _RESULT)
     return _written(ended.result) or f"{len(ended.result):,} characters"
 
 
@@ -320,8 +320,4 @@ def _written(result: str) -> str:
         return ""
     if told["written"]:
         return f"written: {one_line(str(told.get('memory_id', '')))}"
-    return _short(f"not written: {one_line(str(told.get('why', '')))}", _RESULT)
-
-
-def _short(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[:longest]}…"
+    return beginning(f"not written: {one_line(str(told.get('why', '')))}", _RESULT)

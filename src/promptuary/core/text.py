@@ -109,6 +109,16 @@ def one_line(text: str) -> str:
     return visible(text.replace("\n", "⏎").replace("\t", " "))[0]
 
 
+def shortened(text: str, most: int, mark: str = "…") -> str:
+    """Return ``text`` in at most ``most`` characters; if it is cut, it ends with ``mark``."""
+    return text if len(text) <= most else text[: most - len(mark)] + mark
+
+
+def beginning(text: str, most: int, mark: str = "…") -> str:
+    """Return at most the first ``most`` characters of ``text``; if there are more, ``mark`` follows them."""
+    return text if len(text) <= most else text[:most] + mark
+
+
 def counted(number: int, noun: str) -> str:
     """Return "1 turn", "2 turns", "1,000 turns"."""
     return f"{number:,} {noun}{'s' * (number != 1)}"

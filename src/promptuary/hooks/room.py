@@ -8,6 +8,8 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from promptuary.core.budget import water_fill
+
 _LEAST_SHOWN: Final = 120
 """If fewer characters of a part would fit, only its name is shown."""
 _LONGEST_NAME: Final = 80
@@ -68,7 +70,7 @@ def filled(sections: Sequence[ContextSection], most: int) -> str:
         return ""
     parts = [part for one in said for part in one.parts]
     room = most - _FRAME - sum(len(one.heading) + 2 for one in said)
-    shares = iter(_shares([len(part.text) + 2 for part in parts], room))
+    shares = iter(water_fill([len(part.text) + 2 for part in parts], room))
     made = [_joined(one.heading, [_cut(part, next(shares) - 2) for part in one.parts]) for one in said]
     text = "\n\n".join(made)
     inner = max(0, most - _FRAME)
@@ -82,17 +84,6 @@ def _joined(heading: str, texts: Sequence[str]) -> str:
         in_list = number and one.startswith("- ") and texts[number - 1].startswith("- ")
         text += ("\n" if in_list else "\n\n") + one
     return text
-
-
-def _shares(lengths: Sequence[int], room: int) -> list[int]:
-    """Return how much of ``room`` each gets: as much as it needs, or an equal share of what the short ones leave."""
-    given = [0] * len(lengths)
-    left = max(0, room)
-    order = sorted(range(len(lengths)), key=lambda one: lengths[one])
-    for number, one in enumerate(order):
-        given[one] = min(lengths[one], left // (len(order) - number))
-        left -= given[one]
-    return given
 
 
 def _cut(part: ContextPart, most: int) -> str:

@@ -32,7 +32,7 @@ from promptuary.core.layers import (
     Slot,
     check,
 )
-from promptuary.core.text import one_line
+from promptuary.core.text import one_line, shortened
 from promptuary.layers import sections
 
 LoadText = Callable[[], str | Awaitable[str]]
@@ -221,7 +221,7 @@ async def _answer(function: Callable[[], Result | Awaitable[Result]]) -> Result:
 
 def _why(label: str, error: Exception) -> str:
     reason = one_line(f"{label!r} could not be loaded ({type(error).__name__}: {error})")
-    return reason if len(reason) <= _LONGEST_REASON else f"{reason[: _LONGEST_REASON - 1]}…"
+    return shortened(reason, _LONGEST_REASON)
 
 
 def _held(text: str, mark: object = None) -> _Held:

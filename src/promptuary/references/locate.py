@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.references import Reference, format_reference
+from promptuary.core.text import counted
 from promptuary.references.selection import interpretations
 from promptuary.workspace.disk.root import normalise
 from promptuary.workspace.listing.glob import match_glob
@@ -120,7 +121,7 @@ def located_pattern(reference: Reference, workspace: Workspace) -> Reference:
     found, others = match_glob(files, from_here), match_glob(files, from_root)
     chosen, which = (from_here, 0) if found else (from_root, -1)
     value = ",".join([*chosen, *(f"!{here.patterns(one)[which]}" for one in excludes)])
-    more = f"{len(others):,} file{'s' * (len(others) != 1)} of the workspace would match, too"
+    more = f"{counted(len(others), 'file')} of the workspace would match, too"
     also = f"read as {value}, from the current folder; {more}"
     return replace(reference, value=value, rooted=True, remark=also if found and others and found != others else "")
 

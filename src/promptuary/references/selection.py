@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.references import LineRange, Reference
-from promptuary.core.text import split_lines
+from promptuary.core.text import counted, split_lines
 from promptuary.core.values import fields_without
 
 _SPOT = r"[0-9]{1,9}(?::[0-9]{1,9})?"  # an editor's line:column; the column is ignored
@@ -141,7 +141,7 @@ def _bounds(one: LineRange, total: int, label: str) -> tuple[int, int]:
             f"lines {one} of {label} are not a valid range: lines count from 1, the smaller number first",
         )
     if first > total:
-        length = f"has {total:,} line{'s' * (total != 1)}" if total else "is empty"
+        length = f"has {counted(total, 'line')}" if total else "is empty"
         raise SourceError(Code.BAD_RANGE, f"{label} {length}, so there is no line {first}")
     return first, total if one.last is None else min(one.last, total)
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 
+from promptuary.core.clock import now_in_seconds
 from promptuary.core.errors import UnknownExperienceError
 from promptuary.core.principals import Principal
 from promptuary.experiences.experiences import Experiences
 from promptuary.memory.memory import Memory
 from promptuary.sessions.sessions import Knowledge, Sessions
 from promptuary.storage.state import StateDatabase
-from promptuary.wiring.memory.notes import now
 from promptuary.workspace.workspace import Workspace
 
 
@@ -21,7 +21,7 @@ def open_sessions(
 ) -> Sessions:
     """Return the sessions of ``principal`` in ``state``. ``memory`` is that of a thread."""
     knowledge = Knowledge(workspace, memory, lambda chosen: _experience_pins(experiences(), chosen))
-    return Sessions(state.sessions(principal), state.threads(principal), knowledge, clock=now)
+    return Sessions(state.sessions(principal), state.threads(principal), knowledge, clock=now_in_seconds)
 
 
 def _experience_pins(experiences: Experiences, chosen: Sequence[str] | None) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from promptuary.core.references import Span
+from promptuary.core.text import counted
 
 MOST_LINES: Final = 5
 MOST_CHARACTERS: Final = 500
@@ -58,7 +59,7 @@ class Pastes:
         if whole is None:
             return char
         lines = _lines(whole)
-        return f"[Pasted text #{ord(char) - _FIRST + 1}, {lines:,} line{'s' * (lines != 1)}]"
+        return f"[Pasted text #{ord(char) - _FIRST + 1}, {counted(lines, 'line')}]"
 
     def unfolded(self, text: str) -> Unfolded:
         """Return a message with the pasted texts in their places."""

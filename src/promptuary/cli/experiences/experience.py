@@ -7,11 +7,12 @@ from typing import Any, Final
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import can_ask, confirmed, message, opened, print_json, print_new_notes, standard_input
-from promptuary.cli.experiences.printing import curves, found, listed, now, whole
+from promptuary.cli.experiences.printing import curves, found, listed, whole
 from promptuary.cli.memory.printing import DONE, NOTHING, say
 from promptuary.cli.memory.words import each
 from promptuary.cli.search.explain import query_words
 from promptuary.cli.terminal import cut
+from promptuary.core.clock import now
 from promptuary.core.errors import PromptuaryError, UnknownExperienceError
 from promptuary.core.experiences import LEAST_CONFIDENCE, PREFERENCE, Experience, ExperienceFields, ExperienceResult
 from promptuary.core.json import (

@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from promptuary.cli.memory.printing import cut_table
@@ -24,11 +24,6 @@ _HORIZON: Final = 130
 """Days that a plot shows: after these, an experience of full strength is too weak to be found."""
 _LEAST_CURVE: Final = 10
 _WIDEST_CURVE: Final = 65
-
-
-def now() -> str:
-    """Return the current time in the format of experiences."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def listed(experiences: Sequence[Experience], at: str) -> str:

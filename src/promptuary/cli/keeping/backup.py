@@ -7,7 +7,7 @@ from pathlib import Path
 from promptuary.cli.common import opened, print_json
 from promptuary.cli.keeping.printing import amount, notes
 from promptuary.core.json import kept_json
-from promptuary.core.text import one_line
+from promptuary.core.text import counted, one_line
 
 DONE = 0
 
@@ -20,6 +20,6 @@ def main(options: argparse.Namespace) -> int:
         print_json(kept_json(report))
     elif not options.quiet:
         notes(report)
-        count = f"{len(report.files):,} file{'s' * (len(report.files) != 1)}"
+        count = counted(len(report.files), "file")
         print(f"backed up {count} ({amount(report.bytes)}) to {one_line(str(Path(options.file)))}", file=sys.stderr)
     return DONE

@@ -9,7 +9,7 @@ from promptuary.cli.terminal import headed_table
 from promptuary.core.json import examination_json
 from promptuary.core.ledger import ThreadSize
 from promptuary.core.table import Column
-from promptuary.core.text import one_line
+from promptuary.core.text import counted, one_line
 
 _MOST_THREADS = 10
 WELL = 0
@@ -42,7 +42,7 @@ def main(options: argparse.Namespace) -> int:
             or "nothing is stored yet"
         )
         left = sum(not one.fixed for one in found.findings)
-        remaining = f"{left:,} problem{'s' * (left != 1)} left" if found.findings else "no problems"
+        remaining = f"{counted(left, 'problem')} left" if found.findings else "no problems"
         print(f"{looked}; {remaining}", file=sys.stderr)
         if any(one.fixable and not one.fixed for one in found.findings) and not options.fix:
             print("promptuary doctor --fix makes the repairs, without losing data", file=sys.stderr)

@@ -7,6 +7,7 @@ from promptuary.cli.common import print_json
 from promptuary.cli.memory.printing import DONE, NOTHING, header_table, say
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.json import import_json, listed_json, note_header_json
+from promptuary.core.text import counted
 
 _NAMES = {
     "promptuary": "Promptuary",
@@ -35,7 +36,7 @@ def import_notes(promptuary: Promptuary, options: argparse.Namespace) -> int:
         say(f"skipped {len(skipped) - _MOST_SHOWN:,} more; --json lists them", quiet=options.quiet)
     deed = "would import" if options.dry_run else "imported"
     say(
-        f"{_NAMES[report.form]}: {deed} {_counted(len(report.imported))}, {report.known:,} already known, "
+        f"{_NAMES[report.form]}: {deed} {counted(len(report.imported), 'note')}, {report.known:,} already known, "
         f"{len(skipped):,} skipped",
         quiet=options.quiet,
     )
@@ -52,12 +53,8 @@ def export(promptuary: Promptuary, options: argparse.Namespace) -> int:
         print_json(listed_json("notes", [note_header_json(header) for header in headers]))
     private = sum(header.audience == "private" for header in headers)
     warning = f"; {private:,} of them private, so limit who may read the folder" if private else ""
-    say(f"exported {_counted(len(headers))} to {place}{warning}", quiet=options.quiet)
+    say(f"exported {counted(len(headers), 'note')} to {place}{warning}", quiet=options.quiet)
     return DONE
-
-
-def _counted(number: int) -> str:
-    return f"{number:,} note{'s' * (number != 1)}"
 
 
 def _place(options: argparse.Namespace) -> str:

@@ -14,7 +14,7 @@ from promptuary.core.errors import PromptuaryError
 from promptuary.core.json import listed_json, proposal_json, proposals_json
 from promptuary.core.notes import is_by_agent
 from promptuary.core.ports.writeback import Proposal, ProposalFields
-from promptuary.core.text import one_line
+from promptuary.core.text import counted, one_line
 
 _NONE = "no pending proposals: they come from what you state in a turn that got its reply, and from writeback.model"
 _SHORTEST = 4
@@ -107,7 +107,7 @@ def reject(promptuary: Promptuary, options: argparse.Namespace) -> int:
     if options.json:
         print_json(listed_json("rejected", dropped))
     else:
-        say(f"rejected {len(dropped):,} proposal{'s' * (len(dropped) != 1)}", quiet=options.quiet)
+        say(f"rejected {counted(len(dropped), 'proposal')}", quiet=options.quiet)
     return DONE if all_done and dropped else NOTHING
 
 

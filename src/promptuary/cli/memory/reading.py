@@ -3,7 +3,6 @@
 import argparse
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import message, print_json
@@ -21,6 +20,7 @@ from promptuary.cli.memory.words import each, names, one_name, selection
 from promptuary.cli.search.excerpt import excerpt
 from promptuary.cli.search.explain import query_words, reasons
 from promptuary.cli.terminal import columns, cut
+from promptuary.core.clock import now_in_seconds
 from promptuary.core.errors import PromptuaryError, UnknownNoteError
 from promptuary.core.json import (
     listed_json,
@@ -68,7 +68,7 @@ def list_notes(promptuary: Promptuary, options: argparse.Namespace) -> int:
     if options.json:
         print_json(memory_list_json(listed))
     elif listed.headers:
-        now = "" if options.as_of is not None else datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = "" if options.as_of is not None else now_in_seconds()
         print(header_table(listed.headers, now=now))
     if len(listed.headers) < listed.total:
         say(f"{len(listed.headers):,} of {listed.total:,} notes; --limit N shows more", quiet=options.quiet)

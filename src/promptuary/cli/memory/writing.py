@@ -12,7 +12,7 @@ from promptuary.cli.memory.words import each, fields, names, one_name
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.json import listed_json, memory_note_json, note_header_json
 from promptuary.core.notes import STATUSES, Note, NoteHeader, is_by_agent
-from promptuary.core.text import one_line
+from promptuary.core.text import counted, one_line
 
 _SHORTEST_REV = 8
 
@@ -118,7 +118,7 @@ def adopt(promptuary: Promptuary, options: argparse.Namespace) -> int:
     for header in () if options.json else taken:
         print(f"{header.id}  {header.path}")
     if not options.json:
-        say(f"adopted {len(taken):,} note{'s' * (len(taken) != 1)}", quiet=options.quiet)
+        say(f"adopted {counted(len(taken), 'note')}", quiet=options.quiet)
     return DONE if taken else NOTHING
 
 

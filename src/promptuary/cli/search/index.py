@@ -10,13 +10,13 @@ from typing import Final
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import confirmed, opened, print_json, standard_input
-from promptuary.cli.search.indexing import IndexJob, embed, is_wide, many, print_embedded, print_synced, sync
+from promptuary.cli.search.indexing import IndexJob, embed, is_wide, print_embedded, print_synced, sync
 from promptuary.cli.terminal import headed_table
 from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.core.json.index import status_json, sync_json
 from promptuary.core.search import FolderStatus
 from promptuary.core.table import Column
-from promptuary.core.text import one_line
+from promptuary.core.text import counted, one_line
 
 DONE, NOT_ALL, NOTHING = 0, 1, 2
 _MOST_NAMED: Final = 5
@@ -188,7 +188,7 @@ def _list(promptuary: Promptuary, *, as_json: bool) -> int:
         counts = status.counts
         missing = f"{counts.unembedded:,} of them to embed" if counts.unembedded else "all embedded"
         embedded = missing if status.embedder else "searched by words only"
-        print(f"{many(counts.files, 'file')}, {many(counts.chunks, 'chunk')}, {embedded}")
+        print(f"{counted(counts.files, 'file')}, {counted(counts.chunks, 'chunk')}, {embedded}")
         if status.embedder:
             print(f"embedder: {one_line(status.embedder)}")
     else:
@@ -212,7 +212,7 @@ def _remove(promptuary: Promptuary, named: Sequence[str], options: argparse.Name
         if path is None or not promptuary.search.remove(path):
             unknown.append(one)
         elif not options.json:
-            print(f"removed {one_line(path)} from the index ({many(known[path], 'file')})")
+            print(f"removed {one_line(path)} from the index ({counted(known[path], 'file')})")
     for one in unknown:
         print(f"promptuary: {one_line(_why_not_removed(promptuary, one))}", file=sys.stderr)
     if len(unknown) == len(named):

@@ -19,7 +19,7 @@ from promptuary.cli.interruptible import StoppedError, run_interruptibly
 from promptuary.cli.progress import ProgressLine, duration
 from promptuary.core.errors import ConfigError, PromptuaryError, how_to_install
 from promptuary.core.search import FolderHeld, IndexStatus, SearchNote, SyncReport, note_text
-from promptuary.core.text import one_line
+from promptuary.core.text import counted, one_line
 
 DONE, NOT_ALL = 0, 1
 _LOOKS_BACK: Final = 30.0
@@ -117,7 +117,7 @@ def embed(job: IndexJob, outcome: IndexOutcome) -> int:
             outcome.embedded = run_interruptibly(lambda stop: _embed(job, status.counts.unembedded, progress, stop))
     except KeyboardInterrupt:
         outcome.status = job.promptuary.search.status()
-        left = f"{many(outcome.status.counts.unembedded, 'chunk')} left for the next promptuary index or watch"
+        left = f"{counted(outcome.status.counts.unembedded, 'chunk')} left for the next promptuary index or watch"
         job.note(f"stopped: all files can be searched by words, embedded ones also by meaning; {left}")
         raise
     except ConfigError:
@@ -153,17 +153,12 @@ def print_synced(outcome: IndexOutcome) -> None:
         "left out: hidden or generated": report.left_out,
     }
     done = ", ".join(f"{count:,} {name}" for name, count in figures.items() if count)
-    left = f"; {many(counts.unembedded, 'chunk')} to embed" if outcome.status.embedder and counts.unembedded else ""
+    left = f"; {counted(counts.unembedded, 'chunk')} to embed" if outcome.status.embedder and counts.unembedded else ""
     details = f" ({done})" if done else ""
-    print(f"indexed {many(counts.files, 'file')}{details} in {duration(outcome.sync_seconds)}{left}", flush=True)
+    print(f"indexed {counted(counts.files, 'file')}{details} in {duration(outcome.sync_seconds)}{left}", flush=True)
 
 
 def print_embedded(outcome: IndexOutcome) -> None:
     """Print how many chunks were embedded, if any were."""
     if outcome.embedded:
-        print(f"embedded {many(outcome.embedded, 'chunk')} in {duration(outcome.embed_seconds)}", flush=True)
-
-
-def many(count: int, noun: str) -> str:
-    """Return a number of things: ``1 file``, ``2,000 files``."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+        print(f"embedded {counted(outcome.embedded, 'chunk')} in {duration(outcome.embed_seconds)}", flush=True)

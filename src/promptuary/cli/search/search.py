@@ -16,7 +16,7 @@ from promptuary.core.errors import PromptuaryError, shortage
 from promptuary.core.query import only_near
 from promptuary.core.search import Filters, Hit, SearchQuery, SearchResult, note_text
 from promptuary.core.table import display_width
-from promptuary.core.text import one_line, visible
+from promptuary.core.text import counted, one_line, visible
 
 DONE, NOTHING = 0, 1
 _INDENT = "   "
@@ -84,7 +84,7 @@ def _summary(result: SearchResult, promptuary: Promptuary, query: SearchQuery) -
     parts = ["hybrid search" if result.mode == "hybrid" else "search by words"]
     if result.partially_embedded and not query.lexical_only:
         missing = promptuary.search.status().counts.unembedded
-        parts[0] += f" ({missing:,} chunk{'s' * (missing != 1)} not embedded yet: promptuary index)"
+        parts[0] += f" ({counted(missing, 'chunk')} not embedded yet: promptuary index)"
     elif result.mode != "hybrid" and not (result.hits or query.lexical_only) and promptuary.search.status().embedder:
         # There were no vectors to compare.
         parts = []

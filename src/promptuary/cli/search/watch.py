@@ -9,7 +9,7 @@ from typing import Any, Final
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import opened, print_json_line
 from promptuary.cli.progress import duration
-from promptuary.cli.search.indexing import IndexJob, embed, is_wide, many, print_embedded, print_synced, sync
+from promptuary.cli.search.indexing import IndexJob, embed, is_wide, print_embedded, print_synced, sync
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.json.index import event_json, sync_json, update_json
 from promptuary.core.search import (
@@ -21,7 +21,7 @@ from promptuary.core.search import (
     WatchModeChanged,
     note_text,
 )
-from promptuary.core.text import one_line
+from promptuary.core.text import counted, one_line
 
 _GATHER: Final = 2.0
 """Seconds for which embedded chunks are counted before a line reports them, because a batch takes less."""
@@ -129,7 +129,7 @@ class UpdatePrinter:
         """Print how many chunks were embedded since the last time."""
         if self._embedded.count:
             embedded, self._embedded = self._embedded, ChunksEmbedded(0)
-            self._print(embedded, f"embedded {many(embedded.count, 'chunk')}{_time_left(embedded)}", result=True)
+            self._print(embedded, f"embedded {counted(embedded.count, 'chunk')}{_time_left(embedded)}", result=True)
 
     def _note(self, update: IndexUpdate, text: str) -> None:
         now = time.monotonic()

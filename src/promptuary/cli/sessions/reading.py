@@ -16,7 +16,7 @@ from promptuary.core.json import listed_json, session_report_json, session_windo
 from promptuary.core.ports.threads import Totals, TurnRecord
 from promptuary.core.sessions import Choice, Difference, Session, SessionReport, named
 from promptuary.core.table import Column, table
-from promptuary.core.text import one_line
+from promptuary.core.text import counted, one_line
 
 _SECONDS: Final = len("2026-01-31T12:00")
 _LEAST_PICTURE: Final = 8
@@ -109,7 +109,7 @@ def used(totals: Totals) -> Iterator[str]:
     """Yield the usage of a session's thread."""
     cost = "" if totals.cost is None else f", cost {totals.cost:,.4g}"
     yield (
-        f"used: {totals.turns:,} turn{'s' * (totals.turns != 1)}, {totals.messages:,} messages, "
+        f"used: {counted(totals.turns, 'turn')}, {totals.messages:,} messages, "
         f"{totals.tokens:,} tokens sent, {totals.reply_tokens:,} received{cost}"
     )
 

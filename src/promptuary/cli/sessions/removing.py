@@ -11,7 +11,7 @@ from promptuary.cli.threads.waiting import unknown
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.json import audit_json, pruned_json, session_json
 from promptuary.core.ledger import Pruned
-from promptuary.core.text import one_line
+from promptuary.core.text import counted, one_line
 
 DONE: Final = 0
 NOTHING: Final = 1
@@ -24,7 +24,7 @@ def remove(promptuary: Promptuary, options: argparse.Namespace) -> int:
     """Remove a session with its thread."""
     session = promptuary.sessions.show(options.name).session
     name, turns = one_line(session.name), promptuary.threads.totals(thread=session.thread).turns
-    what = f"session {name} with {_counted(turns, 'turn')} of thread {one_line(session.thread)}"
+    what = f"session {name} with {counted(turns, 'turn')} of thread {one_line(session.thread)}"
     if not confirmed(f"Remove {what} permanently?", options):
         say("promptuary: nothing was removed; add --yes to confirm")
         return NOTHING
@@ -53,9 +53,9 @@ def prune(promptuary: Promptuary, options: argparse.Namespace) -> int:
     else:
         turns = ", ".join(
             (
-                _counted(done.turns, "turn"),
-                _counted(done.threads, "complete thread"),
-                _counted(done.messages, "message"),
+                counted(done.turns, "turn"),
+                counted(done.threads, "complete thread"),
+                counted(done.messages, "message"),
             )
         )
         print(f"{'would remove' if options.dry_run else 'removed'} {turns}: {done.bytes / 1000:,.1f} kB")
@@ -77,10 +77,6 @@ def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
     if any(row.status == "prepared" for row in found.rows):
         say("a pending turn stores it again when it is answered; run session forget again then", quiet=options.quiet)
     return DONE
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def age(text: str) -> int:

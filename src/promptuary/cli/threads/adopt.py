@@ -5,6 +5,7 @@ import sys
 
 from promptuary.cli.common import opened, print_json
 from promptuary.core.json import listed_json, threads_json
+from promptuary.core.text import counted
 
 DONE = 0
 
@@ -17,8 +18,5 @@ def main(options: argparse.Namespace) -> int:
     if options.json:
         print_json(listed_json("threads", threads_json(threads)))
     else:
-        print(
-            f"adopted the database of this folder: {len(threads):,} thread{'' if len(threads) == 1 else 's'}",
-            file=sys.stderr,
-        )
+        print(f"adopted the database of this folder: {counted(len(threads), 'thread')}", file=sys.stderr)
     return DONE

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from promptuary.context.compact.types import everything_behind
 from promptuary.core.ids import new_id
 from promptuary.core.messages import Item
+from promptuary.core.text import counted
 
 _HEADING = "# Summary of the earlier conversation"
 _MARKER = "left out here; the ledger has all of them.]"
@@ -56,7 +57,7 @@ def _introduction(gone: Sequence[Item]) -> str:
 
 
 def _messages(count: int) -> str:
-    return f"{count:,} earlier message{'' if count == 1 else 's'}"
+    return counted(count, "earlier message")
 
 
 def _stand_in(gone: Sequence[Item], content: str) -> Item:

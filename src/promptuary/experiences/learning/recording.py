@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from promptuary.core.messages import Item, ToolCall
 from promptuary.core.notes import NoteTrust
-from promptuary.core.text import one_line, visible
+from promptuary.core.text import one_line, shortened, visible
 from promptuary.experiences.learning.lessons import Lesson
 from promptuary.experiences.learning.results import Result, error_name, result_of
 from promptuary.experiences.scrub import scrubbed
@@ -337,8 +337,7 @@ def _scrubbed(text: str) -> str:
 
 
 def _shortened(text: str, most: int) -> str:
-    shown = visible(text)[0]
-    return shown if len(shown) <= most else f"{shown[: most - 2]} …"
+    return shortened(visible(text)[0], most, " …")
 
 
 def _letters(text: str) -> str:

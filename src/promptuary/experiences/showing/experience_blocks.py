@@ -12,6 +12,7 @@ from promptuary.core.blocks import Block, Source, Trust
 from promptuary.core.budget import TokenCounter
 from promptuary.core.experiences import Experience, days_between
 from promptuary.core.render import without_gap
+from promptuary.core.text import shortened
 from promptuary.references.detail import whole
 
 _LONGEST_LINE: Final = 240
@@ -81,8 +82,7 @@ def _lines(experience: Experience) -> Iterator[str]:
 
 
 def _line(name: str, text: str) -> str:
-    flat = " ".join(text.split())
-    return f"{name}: {flat if len(flat) <= _LONGEST_LINE else flat[: _LONGEST_LINE - 2] + ' …'}"
+    return f"{name}: {shortened(' '.join(text.split()), _LONGEST_LINE, ' …')}"
 
 
 def _steps(steps: list[Any]) -> str:

@@ -17,7 +17,7 @@ from promptuary.core.budget import TokenCounter
 from promptuary.core.layers import Omitted, Recall
 from promptuary.core.notes import KINDS, NoteHeader, NoteKind, is_by_agent
 from promptuary.core.render import without_gap
-from promptuary.core.text import one_line
+from promptuary.core.text import one_line, shortened
 from promptuary.core.texts.excerpt import largest
 from promptuary.memory.recall.visible import MemoryPage, VisibleNotes
 from promptuary.references.detail import best_within, whole
@@ -143,8 +143,7 @@ def _line(header: NoteHeader) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    line = one_line(" ".join(text.split()))
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+    return shortened(one_line(" ".join(text.split())), most)
 
 
 def _source(name: str, label: str, text: str, *, external: bool = False) -> Source:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from promptuary.core.messages import Message
 from promptuary.core.notes import AUDIENCES, KINDS, Note
-from promptuary.core.text import one_line, visible
+from promptuary.core.text import beginning, one_line, visible
 from promptuary.memory.secret_texts import without_secrets
 from promptuary.memory.writeback.snapshot import TurnSnapshot
 
@@ -103,7 +103,7 @@ def question(snapshot: TurnSnapshot, notes: Sequence[Note], prompts: Prompts) ->
 def _shown(note: Note) -> str:
     header = note.header
     body = visible(without_secrets(" ".join(note.body.split())))[0]
-    text = body if len(body) <= _LONGEST_NOTE else f"{body[:_LONGEST_NOTE]} …"
+    text = beginning(body, _LONGEST_NOTE, " …")
     return f"id {header.id} ({header.kind}, {header.audience}): {one_line(header.title)}\n{text}"
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from promptuary.core.references import KINDS, Completion, MenuItem, Sigil
-from promptuary.core.text import one_line
+from promptuary.core.text import counted, one_line
 from promptuary.references.completion.menu import (
     SPELLINGS,
     CompletionSources,
@@ -175,8 +175,9 @@ def _globs(token: Token, sources: CompletionSources, _limit: int) -> list[MenuIt
     for extension, count in sources.extensions(folder).items():
         pattern = f"**/*.{extension}"
         if pattern.startswith(typed) or extension.startswith(typed.lstrip("*/.") or "\0"):
-            hint = f"{count:,} file{'' if count == 1 else 's'}"
-            items.append(MenuItem(spell_value("glob", folder + pattern), folder + pattern, "glob", hint))
+            items.append(
+                MenuItem(spell_value("glob", folder + pattern), folder + pattern, "glob", counted(count, "file"))
+            )
     return items
 
 

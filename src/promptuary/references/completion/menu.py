@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from promptuary.core.errors import SourceError
 from promptuary.core.references import KEYWORDS, MenuItem, Sigil, format_reference, quote
-from promptuary.core.text import human_size, one_line
+from promptuary.core.text import counted, human_size, one_line
 from promptuary.references.scan import scan
 from promptuary.workspace.disk.root import normalise
 from promptuary.workspace.git.repository import CommitLine
@@ -179,7 +179,7 @@ def size_hint(size: Size | None) -> str:
     count, lines, tokens = size
     parts = [human_size(count)]
     if lines is not None:
-        parts.append(f"{lines:,} line{'' if lines == 1 else 's'}")
+        parts.append(counted(lines, "line"))
     if tokens is not None:
-        parts.append(f"{tokens:,} token{'' if tokens == 1 else 's'}")
+        parts.append(counted(tokens, "token"))
     return " · ".join(parts)

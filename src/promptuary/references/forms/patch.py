@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from promptuary.core.blocks import Forms
-from promptuary.core.text import split_lines
+from promptuary.core.text import counted, split_lines
 from promptuary.core.texts.excerpt import Unfolding
 from promptuary.workspace.git.patch import PART
 
@@ -66,7 +66,7 @@ def _drawn(parts: Sequence[_Part], visible: set[int], with_counts: set[int], sho
     if len(visible) < len(parts):
         hidden = [part.is_commit for index, part in enumerate(parts) if index not in visible]
         numbers = ((sum(hidden), "commit"), (len(hidden) - sum(hidden), "file"))
-        more = [f"{count:,} more {noun}{'s' * (count != 1)}" for count, noun in numbers if count]
+        more = [counted(count, f"more {noun}") for count, noun in numbers if count]
         yield f"⋯ {' and '.join(more)} ⋯\n"
 
 

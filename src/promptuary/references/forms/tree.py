@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct, field
 
 from promptuary.core.blocks import Forms
-from promptuary.core.text import human_size, one_line
+from promptuary.core.text import counted, human_size, one_line
 from promptuary.core.texts.excerpt import Unfolding
 
 _CROWDED = 128
@@ -161,4 +161,4 @@ def _total(entry: Entry) -> str:
         return "no files"
     tokens = f"{'' if entry.exact else '~'}{entry.tokens:,} tokens"
     size = f"{'' if entry.sized else 'more than '}{human_size(entry.size)}"
-    return f"{entry.count:,} file{'s' * (entry.count != 1)}, {size}, {tokens}"
+    return f"{counted(entry.count, 'file')}, {size}, {tokens}"

@@ -2,6 +2,7 @@
 
 from promptuary.core.blocks import Source, Trust, content_hash
 from promptuary.core.references import Reference
+from promptuary.core.text import counted
 from promptuary.references.resolve_context import ResolveContext
 from promptuary.references.selection import count_lines
 
@@ -18,6 +19,6 @@ def resolve(_: Reference, context: ResolveContext) -> list[Source]:
             text=text,
             revision=content_hash(text),
             trust=Trust.EXTERNAL,
-            facts=(f"{lines:,} line{'s' * (lines != 1)}",),
+            facts=(counted(lines, "line"),),
         )
     ]

@@ -8,6 +8,7 @@ from urllib.parse import unquote
 from promptuary.core.blocks import Forms, Source
 from promptuary.core.errors import Code, SourceError, how_to_install
 from promptuary.core.references import Reference, format_reference, quote
+from promptuary.core.text import counted
 from promptuary.core.texts.languages import language_of
 from promptuary.outline import GRAMMARS, Definition, best_named, definitions, has_grammar, plain_name
 from promptuary.references.forms.text import text_forms
@@ -67,7 +68,7 @@ def whole_file(file: TextFile, note: Callable[[str], None] = lambda _: None) -> 
         revision=file.sha256,
         path=file.path,
         language=language,
-        facts=(*_encoding_fact(file), "empty" if not total else f"{total:,} line{'s' * (total != 1)}"),
+        facts=(*_encoding_fact(file), "empty" if not total else counted(total, "line")),
         first_line=1,
         outlines=outlines,
         read_on=_read_on(file.path, 1, total),

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from promptuary.core.blocks import Source
 from promptuary.core.errors import Code, SourceError
 from promptuary.core.references import Reference
+from promptuary.core.text import counted
 from promptuary.references.kinds.file import whole_file
 from promptuary.references.locate import located_pattern, split_patterns
 from promptuary.references.resolve_context import ResolveContext
@@ -61,4 +62,4 @@ def _nothing(label: str, paths: Sequence[str], notices: Sequence[str]) -> str:
 
 
 def _files(paths: Sequence[str]) -> str:
-    return f"{len(paths):,} file{'s' * (len(paths) != 1)}"
+    return counted(len(paths), "file")

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -10,6 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from promptuary.config.settings import Settings
+from promptuary.core.clock import now_in_seconds
 from promptuary.core.notes import NoteScope, folder_name
 from promptuary.core.principals import Principal
 from promptuary.memory.memory import Memory
@@ -96,7 +96,7 @@ def open_memory(
 
     def notebook(scope: NoteScope, base: Path, database: StateDatabase, tracked: Tracked) -> Notebook:
         files, journal = DiskNoteFiles(base, place.space), database.notes(place.space)
-        return Notebook(scope, files, journal, principal, tracked=tracked, clock=now, on_change=changed)
+        return Notebook(scope, files, journal, principal, tracked=tracked, clock=now_in_seconds, on_change=changed)
 
     def of_project(create: bool) -> Notebook | None:  # noqa: FBT001
         if not create and not own_place(workspace.root.path).has(f"{_MEMORY}/{place.space}"):
@@ -123,7 +123,7 @@ def open_memory(
     memory = Memory(
         roots,
         principal,
-        clock=now,
+        clock=now_in_seconds,
         open_search=lambda visible: open_search(workspace, settings, place, visible),
         pages=pages,
     )
@@ -154,11 +154,6 @@ def recall_policy(settings: Settings) -> RecallPolicy:
         prompt=settings.recall_prompt,
         thread_tokens=settings.memory_tokens,
     )
-
-
-def now() -> str:
-    """Return the time in the format of notes: ISO 8601 in UTC, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def open_search(

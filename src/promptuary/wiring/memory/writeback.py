@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from promptuary.config.settings import Settings
 from promptuary.context.replies import said_items
+from promptuary.core.clock import now_in_seconds
 from promptuary.core.layers import Layer
 from promptuary.core.messages import Message
 from promptuary.core.ports.models import ChatModel
@@ -27,7 +28,7 @@ from promptuary.storage.state import StateDatabase
 from promptuary.storage.threads.store import ThreadStore
 from promptuary.threads.prepared import Turn, asked_item
 from promptuary.tokens import Counter
-from promptuary.wiring.memory.notes import now, recall_policy
+from promptuary.wiring.memory.notes import recall_policy
 from promptuary.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def turn_so_far(turn: Turn, threads: ThreadStore, messages: Sequence[Message], w
     history = [*threads.history(turn.thread), asked_item(turn), *said_items(messages, turn.id)]
     foreign = foreign_turns(threads, turn.thread)
     own = own_file(workspace)
-    return snapshot(turn.id, turn.thread, now(), history, turn.receipt, foreign_turns=foreign, own_file=own)
+    return snapshot(turn.id, turn.thread, now_in_seconds(), history, turn.receipt, foreign_turns=foreign, own_file=own)
 
 
 def tool_answer(

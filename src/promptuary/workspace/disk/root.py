@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal, Self
 
 from promptuary.core.errors import Code, ConfigError, SourceError, shortage
-from promptuary.core.text import one_line
+from promptuary.core.text import one_line, shortened
 from promptuary.workspace.disk.openers import (
     LIST,
     PEEK,
@@ -52,8 +52,7 @@ def display_path(path: str) -> str:
     """Return ``path`` for an error message: in quotes, on one line, shortened if it is very long."""
     if not path:
         return "the workspace folder"
-    text = one_line(path)
-    return f'"{text}"' if len(text) <= _LONGEST_SHOWN else f'"{text[: _LONGEST_SHOWN - 1]}…"'
+    return f'"{shortened(one_line(path), _LONGEST_SHOWN)}"'
 
 
 def normalise(path: str) -> str:

@@ -18,6 +18,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from promptuary.core.errors import Code, SourceError
+from promptuary.core.text import counted
 
 MAX_COMMITS: Final = 100
 """How many commits a history shows at most."""
@@ -66,7 +67,7 @@ class Patch(Struct, frozen=True):
         """Return how many files and lines are changed."""
         added = sum(file.added or 0 for file in self.files)
         removed = sum(file.removed or 0 for file in self.files)
-        return f"{len(self.files):,} file{'s' * (len(self.files) != 1)} changed, +{added} −{removed}"
+        return f"{counted(len(self.files), 'file')} changed, +{added} −{removed}"
 
     def names(self) -> str:
         """Return the changed files, one per line."""

@@ -5,6 +5,7 @@ from pathlib import PurePosixPath
 from msgspec import Struct
 
 from promptuary.core.errors import Code, SourceError
+from promptuary.core.text import counted
 from promptuary.workspace.disk.read import decode
 from promptuary.workspace.disk.root import display_path
 from promptuary.workspace.programs.documents.names import PROGRAMS
@@ -36,7 +37,7 @@ def document_text(data: bytes, path: str) -> DocumentText:
     shown = notebook_text(text) if kind is None else None
     if shown is None:
         return DocumentText(text)
-    left_out = f", {shown.images:,} picture{'s' * (shown.images != 1)} left out" if shown.images else ""
+    left_out = f", {counted(shown.images, 'picture')} left out" if shown.images else ""
     return DocumentText(shown.text, f"a notebook{left_out}")
 
 
