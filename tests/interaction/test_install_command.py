@@ -505,17 +505,6 @@ def test_each_thing_that_is_left_has_a_line(run: Run, home: Path) -> None:
         assert line.startswith(f"promptuary: {path}: the hook")
 
 
-def test_what_an_earlier_version_noted_is_undone(run: Run, home: Path) -> None:
-    run("install", "cursor", "--yes")
-    record = home / ".local/state/promptuary/installed/cursor.json"
-    (noted,) = json.loads(record.read_text(encoding="utf-8"))
-    old = {"path": noted["path"], "before": None, "after": noted["became"][0], "folders": noted["folders"]}
-    record.write_text(json.dumps([old]), encoding="utf-8")
-
-    assert run("install", "cursor", "--undo", "--yes")[0] == 0
-    assert theirs(home) == {}
-
-
 def test_nothing_is_installed_that_could_not_start(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "mcp" else ModuleSpec(name, None))
     code, out, err = run("install", "codex", "--yes")

@@ -37,7 +37,7 @@ class IndexedFoldersFile:
         if found is None:
             return self._taken_over()
         if found and not is_signed(self._workspace) and former_place(self._workspace) is None:
-            sign(self._workspace)  # a list of an earlier version
+            sign(self._workspace)  # a backup brought the list
         return found
 
     def adopt(self) -> None:
@@ -99,8 +99,7 @@ class IndexedFoldersFile:
 
     def _folder(self, value: Any) -> Folder:
         match value:
-            # Earlier versions called the label "owner".
-            case {"path": str(path), "label": str(label)} | {"path": str(path), "owner": str(label)} if path:
+            case {"path": str(path), "label": str(label)} if path:
                 return Folder(os.path.normpath(self._workspace / path), label)
             case _:
                 raise self._malformed()

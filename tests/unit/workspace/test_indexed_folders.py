@@ -38,16 +38,6 @@ def test_folders_are_kept_in_the_order_in_which_they_were_added_for_each_workspa
     assert IndexedFoldersFile(Path("/other"), folder=state).all() == [Folder("/c", "ada")]
 
 
-def test_a_list_that_calls_labels_owners_is_read_and_written_with_labels(state: Path) -> None:
-    folders = IndexedFoldersFile(WORK, folder=state)
-    folders.add(Folder("/a"))
-    listed(state).write_text(json.dumps([{"path": "/a", "owner": "ada"}]))
-
-    assert folders.all() == [Folder("/a", "ada")]
-    folders.add(Folder("/b"))
-    assert json.loads(listed(state).read_text()) == [{"path": "/a", "label": "ada"}, {"path": "/b", "label": ""}]
-
-
 def test_without_a_list_there_are_no_folders_and_none_is_made(state: Path) -> None:
     assert IndexedFoldersFile(WORK, folder=state).all() == []
     assert not state.exists()
@@ -76,9 +66,9 @@ def test_any_path_comes_back_as_it_was(state: Path, path: str) -> None:
         b"{}",
         b"\xff\xfe",
         b"[1]",
-        b'[{"path": "", "owner": ""}]',
+        b'[{"path": "", "label": ""}]',
         b'[{"path": "/a"}]',
-        b'[{"path": 5, "owner": ""}]',
+        b'[{"path": 5, "label": ""}]',
         b"[" * 100_000,
     ],
 )
@@ -148,7 +138,7 @@ def test_what_lies_in_a_workspace_cannot_have_other_folders_indexed(files: Files
     secret.mkdir()
     (secret / "diary.md").write_text("alpha secret")
     workspace = files({"a.md": "alpha"})
-    entry = [{"path": str(secret), "owner": ""}]
+    entry = [{"path": str(secret), "label": ""}]
     name = hashlib.sha256(os.fsencode(workspace)).hexdigest()[:32]
     for place in (".promptuary", ".promptuary/folders", ".promptuary/index", ".local/state/promptuary/folders"):
         files({f"{place}/{name}.json": json.dumps(entry), f"{place}/folders.json": json.dumps(entry)})

@@ -4,11 +4,11 @@ Install records what it has written, and that decides what is ours: a file that 
 whole; from any other, only our entries are removed, and the entries that they replaced are restored.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,8 +16,10 @@ from msgspec.structs import replace
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.text import one_line
 from promptuary.hooks.install import jsonc, toml_text
+from promptuary.hooks.install.clients import SettingsFile
 from promptuary.hooks.install.entries import SettingsEntry, put_in, take_out
 from promptuary.workspace.programs.agents.config_files import (
+    NotedSettings,
     SettingsEdit,
     WrittenEntry,
     apply_edits,
@@ -26,13 +28,6 @@ from promptuary.workspace.programs.agents.config_files import (
     noted_files,
     undo_edits,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from promptuary.hooks.install.clients import SettingsFile
-    from promptuary.workspace.programs.agents.config_files import NotedSettings
 
 _TEXT = re.compile(r"""("(?:[^"\\]|\\.)*"|'[^']*')([ \t]*[:=])?""")
 """A text in a settings file, and what makes it the name of something."""
@@ -43,18 +38,12 @@ Undone = Literal["as it was", "taken out", "not there", "left"]
 """The result for a file: restored whole; our entries removed; nothing of ours in it; it could not be undone."""
 
 
-class SettingsChange(Struct, frozen=True):
-    """A settings file before and after a change, ``None`` if there is none.
+class SettingsChange(SettingsEdit, frozen=True):
+    """A change of a settings file. ``left`` says what stays unchanged although something else is wanted.
 
-    ``without`` is the text that undoing restores, ``entries`` are ours in it, and ``left`` says what stays unchanged
-    although something else is wanted. A change may affect only our record.
+    A change may affect only our record.
     """
 
-    path: Path
-    before: str | None
-    after: str | None
-    without: str | None = None
-    entries: tuple[WrittenEntry, ...] = ()
     left: tuple[str, ...] = ()
 
     def diff(self, *, undoing: bool = False) -> str:
@@ -111,12 +100,7 @@ def planned(client: str, files: Sequence[SettingsFile], *, force: bool = False) 
 
 def write(client: str, changes: Sequence[SettingsChange]) -> None:
     """Apply the changes, after recording how to undo them."""
-    edits = [
-        SettingsEdit(one.path, one.before, one.after, without=one.without, entries=one.entries)
-        for one in changes
-        if one.after != one.before
-    ]
-    apply_edits(client, edits)
+    apply_edits(client, [one for one in changes if one.after != one.before])
 
 
 def planned_undo(client: str, files: Sequence[SettingsFile], *, force: bool = False) -> list[UndoneFile]:
@@ -132,7 +116,7 @@ def undo(client: str, steps: Sequence[UndoneFile]) -> list[UndoneFile]:
     """Undo what was written for a client, as planned; return the result for each file."""
     noted = {one.path for one in noted_files(client)}
     edits = [
-        SettingsEdit(one.change.path, one.change.before, one.change.after, entries=one.change.entries)
+        one.change
         for one in steps
         if one.change.after != one.change.before or (one.how != "left" and one.change.path in noted)
     ]

@@ -67,39 +67,15 @@ def test_git_sees_shared_notes_and_the_configuration_and_nothing_else(repository
     ]
 
 
-EARLIER = """\
-# Made by Promptuary, and yours to change. The databases are of this machine only;
-# memory/ and config.toml are worth keeping in git.
-/state.db*
-/index/
-*.tmp
-"""
-
-
-def test_the_ignore_file_of_an_earlier_version_learns_what_is_private(repository: Path) -> None:
-    folder = repository / ".promptuary"
-    folder.mkdir()
-    (folder / ".gitignore").write_text(EARLIER)
-    git(repository, "add", "-A")
-    written(private_folder(repository))
-
-    listed = git(repository, "status", "--porcelain", "--untracked-files=all").splitlines()
-    assert listed == [
-        "AM .promptuary/.gitignore",
-        "?? .promptuary/config.toml",
-        "?? .promptuary/memory/agents/default/shared/project/x.md",
-    ]
-
-
 @pytest.mark.parametrize("change", [lambda text: text + "mine\n", lambda text: text[:-1], lambda _: ""])
 def test_an_ignore_file_that_a_person_edited_is_not_changed(workspace: Path, change: Callable[[str], str]) -> None:
     file = private_folder(workspace) / ".gitignore"
-    for text in (file.read_text(), EARLIER):
-        file.write_text(change(text))
-        let_git_see(workspace)
+    text = change(file.read_text())
+    file.write_text(text)
+    let_git_see(workspace)
 
-        assert private_folder(workspace) == file.parent
-        assert file.read_text() == change(text)
+    assert private_folder(workspace) == file.parent
+    assert file.read_text() == text
 
 
 def test_the_folders_of_notes_are_for_their_user_alone(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,14 +32,6 @@ _IGNORED: Final = """\
 """
 _COMMITTED: Final = f"{_IGNORED}!/.gitignore\n"
 """The same when something is worth committing: from then on git sees the ignore file, too."""
-_EARLIER: Final = """\
-# Made by Promptuary, and yours to change. The databases are of this machine only;
-# memory/ and config.toml are worth keeping in git.
-/state.db*
-/index/
-*.tmp
-"""
-"""What an earlier version wrote. It let git see private notes."""
 _IGNORE_FILE: Final = ".gitignore"
 
 _FOREIGN: Final = (
@@ -57,9 +49,8 @@ def private_folder(root: Path, inner: str = "") -> Path:
     """Return the folder for the workspace ``root``, or the folder ``inner`` in it; create what is missing.
 
     Only the user can access new folders, and ``.promptuary`` gets a ``.gitignore``. Existing files, above all a
-    person's edits, are not changed, except the ``.gitignore`` of an earlier version. Raises ``ConfigError`` for a link
-    in the place of a folder, for a folder of another user, and if nothing can be written: threads that are there do not
-    begin anew elsewhere.
+    person's edits, are not changed. Raises ``ConfigError`` for a link in the place of a folder, for a folder of another
+    user, and if nothing can be written: threads that are there do not begin anew elsewhere.
     """
     place = own_place(root, disposable=inner == _INDEX)
     if place.is_sealed:
@@ -88,7 +79,7 @@ def let_git_see(root: Path) -> None:
     if not own_place(root).inside:
         return
     with _opened(root, _IGNORE_FILE) as folder:
-        _rewrite(folder, _IGNORED, _COMMITTED)
+        _commit_ignore_file(folder)
 
 
 @contextmanager
@@ -101,9 +92,7 @@ def _opened(root: Path, inner: str) -> Iterator[int]:
             with durable.opened_folder(FOLDER, dir_fd=above) as folder:
                 if not is_own(os.fstat(folder)):
                     raise ConfigError(_FOREIGN)
-                if not durable.create(_IGNORE_FILE, _IGNORED.encode(), mode=0o644, dir_fd=folder):
-                    # Git may have it already.
-                    _rewrite(folder, _EARLIER, _COMMITTED)
+                durable.create(_IGNORE_FILE, _IGNORED.encode(), mode=0o644, dir_fd=folder)
                 yield folder
         finally:
             os.close(above)
@@ -127,16 +116,16 @@ def _opened_outside(folder: Path) -> Iterator[int]:
         raise ConfigError(f"{folder} cannot be used ({error.strerror}); check it.") from error
 
 
-def _rewrite(folder: int, old: str, new: str) -> None:
-    """Replace the ignore file, if it is exactly ``old``; a link is left alone."""
+def _commit_ignore_file(folder: int) -> None:
+    """Let git see the ignore file, if it is exactly as it was created; a link is left alone."""
     try:
         descriptor = os.open(_IGNORE_FILE, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except OSError:
         return  # a link, or not ours to read
     with open(descriptor, "rb") as file:  # noqa: PTH123  (it is open already)
-        same = S_ISREG(os.fstat(descriptor).st_mode) and file.read(len(old) + 1) == old.encode()
+        same = S_ISREG(os.fstat(descriptor).st_mode) and file.read(len(_IGNORED) + 1) == _IGNORED.encode()
     if same:
-        durable.replace(_IGNORE_FILE, new.encode(), dir_fd=folder)
+        durable.replace(_IGNORE_FILE, _COMMITTED.encode(), dir_fd=folder)
 
 
 def _translated(error: OSError, name: str) -> ConfigError:

@@ -5,7 +5,6 @@ interrupted change can be undone, a repeated one still knows the first state, an
 apart from ours. Links are followed, as people keep settings in a repository; missing folders are created.
 """
 
-import base64
 import hashlib
 import json
 import os
@@ -15,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -92,7 +92,7 @@ def apply_edits(client: str, edits: Sequence[SettingsEdit]) -> None:
     Raises ``PromptuaryError`` if a file was changed since it was read, or may not be written; then nothing is written.
     """
     with _locked(client):
-        noted = {one.path: one for one in _noted(client)}
+        noted = {one.path: one for one in noted_files(client)}
         for edit in edits:
             _check(edit)
             noted[edit.path] = _noted_after(edit, noted.get(edit.path))
@@ -108,7 +108,7 @@ def undo_edits(client: str, edits: Sequence[SettingsEdit]) -> Mapping[Path, str]
     """
     failed: dict[Path, str] = {}
     with _locked(client):
-        noted = {one.path: one for one in _noted(client)}
+        noted = {one.path: one for one in noted_files(client)}
         for edit in edits:
             known = noted.get(edit.path)
             try:
@@ -123,11 +123,6 @@ def undo_edits(client: str, edits: Sequence[SettingsEdit]) -> Mapping[Path, str]
                 noted.pop(edit.path, None)
         _note(client, list(noted.values()))
     return failed
-
-
-def noted_files(client: str) -> Sequence[NotedSettings]:
-    """Return the records of the files that were changed for a client."""
-    return _noted(client)
 
 
 def _check(edit: SettingsEdit) -> None:
@@ -225,40 +220,20 @@ def _note(client: str, noted: Sequence[NotedSettings]) -> None:
             path.unlink()
             durable.sync_folder(path.parent)
         return
-    stored = [
-        {
-            "path": str(one.path),
-            "without": one.without,
-            "became": one.became,
-            "folders": one.folders,
-            "entries": [{"kind": each.kind, "path": each.path, "values": each.values} for each in one.entries],
-        }
-        for one in noted
-    ]
-    durable.replace(path, json.dumps(stored).encode(), mode=0o600)
+    # Not by msgspec.json, since a name in a path may not be UTF-8.
+    durable.replace(path, json.dumps(msgspec.to_builtins(noted, enc_hook=str)).encode(), mode=0o600)
 
 
-def _noted(client: str) -> list[NotedSettings]:
+def noted_files(client: str) -> list[NotedSettings]:
+    """Return the records of the files that were changed for a client."""
     path = _record(client)
     data = _read(path)
     if data is None:
         return []
     try:
-        return [_noted_file(one) for one in json.loads(data)]
-    except (ValueError, KeyError, TypeError) as error:
+        return msgspec.convert(json.loads(data), list[NotedSettings], dec_hook=lambda _, path: Path(path))
+    except (ValueError, TypeError, msgspec.ValidationError) as error:
         raise PromptuaryError(f"{path} cannot be read; remove it, and remove the entries by hand") from error
-
-
-def _noted_file(stored: Mapping[str, Any]) -> NotedSettings:
-    if "before" in stored:  # written by earlier versions, without entries
-        before = stored["before"]
-        text = None if before is None else base64.b64decode(before, validate=True).decode("utf-8")
-        return NotedSettings(Path(stored["path"]), text, (str(stored["after"]),), tuple(map(str, stored["folders"])))
-    entries = tuple(
-        WrittenEntry(str(one["kind"]), tuple(map(str, one["path"])), tuple(one["values"])) for one in stored["entries"]
-    )
-    became, folders = tuple(map(str, stored["became"])), tuple(map(str, stored["folders"]))
-    return NotedSettings(Path(stored["path"]), stored["without"], became, folders, entries)
 
 
 def _hash(text: str | None) -> str:
