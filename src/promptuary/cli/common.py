@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from msgspec import Struct, to_builtins
+
 from promptuary.blocking import Promptuary
 from promptuary.cli.flags import SETTING_FLAGS
 from promptuary.config.settings import SETTINGS, Settings
@@ -150,7 +152,7 @@ def confirmed(question: str, options: argparse.Namespace) -> bool:
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
-def print_json(value: Mapping[str, object]) -> None:
+def print_json(value: Mapping[str, object] | Struct) -> None:
     """Print an object as JSON, so that every answer may get more fields. On a terminal, only ASCII is printed."""
     print_rendered(value)
 
@@ -159,7 +161,7 @@ def print_rendered(value: object) -> None:
     """Print what a provider takes, which may be a list. On a terminal, non-ASCII characters are escaped."""
     import json  # noqa: PLC0415  (most output is text)
 
-    json.dump(value, sys.stdout, ensure_ascii=sys.stdout.isatty(), indent=2)
+    json.dump(to_builtins(value), sys.stdout, ensure_ascii=sys.stdout.isatty(), indent=2)
     print()
 
 
@@ -167,7 +169,7 @@ def print_json_line(value: object) -> None:
     """Print ``value`` as one line of JSON, and flush."""
     import json  # noqa: PLC0415  (most output is text)
 
-    print(json.dumps(value, ensure_ascii=sys.stdout.isatty()), flush=True)
+    print(json.dumps(to_builtins(value), ensure_ascii=sys.stdout.isatty()), flush=True)
 
 
 def _flag(option: re.Match[str]) -> str:

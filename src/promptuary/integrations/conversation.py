@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from promptuary.core.errors import ConflictError, PromptuaryError
-from promptuary.core.json import messages_json, tool_failure_json
 from promptuary.core.messages import Message, WireToolCall, as_message
 from promptuary.integrations.given import checked_facade, checked_thread
 
@@ -109,7 +108,7 @@ class Conversation:
             answer = self.promptuary.memory.call_tool(name, arguments, turn=turn, messages=read)
         except PromptuaryError as error:
             logger.warning("the tool %r failed in thread %r: %s", name, self.thread, error)
-            answer = tool_failure_json(error)
+            answer = {"error": str(error)}
         return json.dumps(answer, ensure_ascii=False)
 
     def _waiting(self, text: str, spoken: Sequence[Message]) -> Turn | None:
@@ -134,7 +133,7 @@ class Conversation:
         threads = self.promptuary.threads
         if not earlier or self.thread in {one.id for one in threads.list()}:
             return False
-        threads.import_(json.dumps(messages_json(self.thread, earlier)), thread=self.thread)
+        threads.import_(json.dumps(_exported(self.thread, earlier)), thread=self.thread)
         return True
 
     def _report(self, turn: Turn) -> None:
@@ -213,3 +212,9 @@ def _loop(turn: Turn, said: Sequence[Message]) -> list[Message | int]:
 def _unanswered(spoken: Sequence[Message]) -> bool:
     asked = {call["id"] for one in spoken for call in one.get("tool_calls", ())}
     return not asked <= {one.get("tool_call_id") for one in spoken}
+
+
+def _exported(thread: str, messages: Sequence[Message]) -> Mapping[str, object]:
+    """Return a conversation from elsewhere in the format in which a thread is imported."""
+    items = [{"id": str(number), **message} for number, message in enumerate(messages)]
+    return {"format": "promptuary-thread", "version": 1, "thread": thread, "items": items}

@@ -30,14 +30,6 @@ def test_a_receipt_is_the_same_after_it_was_json() -> None:
     assert receipt_from_json(json.loads(json.dumps(receipt_json(RECEIPT)))) == RECEIPT
 
 
-def test_a_receipt_of_an_earlier_version_is_read() -> None:
-    stored = receipt_json(RECEIPT)
-    for entry in stored["entries"]:
-        entry["fate"] = entry.pop("status")
-
-    assert receipt_from_json(json.loads(json.dumps(stored))) == RECEIPT
-
-
 def test_an_expansion_has_the_promised_shape() -> None:
     asked = Reference("@file:a.py:1-2", "@", "file", "a.py:1-2", 4, 18)
     gone = Reference("@b.py", "@", "file", "b.py", 19, 24)

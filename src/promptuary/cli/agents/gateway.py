@@ -10,7 +10,6 @@ from typing import Any
 
 from promptuary.cli.common import print_json, print_json_line
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.json.index import event_json
 from promptuary.core.text import one_line
 
 DONE, CANNOT_ANSWER = 0, 1
@@ -30,7 +29,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _event(event: str, **about: object) -> dict[str, Any]:
-    return event_json(event, datetime.now(UTC).isoformat(timespec="seconds"), about)
+    return {"event": event, "time": datetime.now(UTC).isoformat(timespec="seconds"), **about}
 
 
 def _check(names: list[str], options: argparse.Namespace) -> int:

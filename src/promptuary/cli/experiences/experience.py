@@ -19,8 +19,6 @@ from promptuary.core.json import (
     experience_json,
     experience_list_json,
     experience_search_json,
-    experiences_changed_json,
-    listed_json,
     prune_json,
 )
 from promptuary.core.query import only_near
@@ -165,7 +163,7 @@ def show(promptuary: Promptuary, options: argparse.Namespace) -> int:
     """Print experiences in full."""
     shown, all_there = each(_names(options), lambda name: _there(promptuary, name))
     if options.json:
-        print_json(listed_json("experiences", [experience_json(one, now()) for one in shown]))
+        print_json({"experiences": [experience_json(one, now()) for one in shown]})
     elif shown:
         print("\n\n".join(whole(one, now()) for one in shown))
     return DONE if all_there else NOTHING
@@ -180,7 +178,7 @@ def feedback(promptuary: Promptuary, options: argparse.Namespace) -> int:
 def decay(promptuary: Promptuary, options: argparse.Namespace) -> int:
     changed = promptuary.experiences.apply_decay(options.half_life)
     if options.json:
-        print_json(experiences_changed_json(changed, options.half_life))
+        print_json({"changed": changed, "half_life_days": options.half_life})
     else:
         print(f"updated the strength of {counted(changed, 'experience')} (half-life: {options.half_life:g} days)")
     return DONE
@@ -217,7 +215,7 @@ def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
     done, all_there = each(given, forgotten)
     gone = [one for one in done if one not in kept]
     if options.json:
-        print_json(listed_json("experiences", [experience_json(one, now()) for one in gone]))
+        print_json({"experiences": [experience_json(one, now()) for one in gone]})
     for one in () if options.json else gone:
         print(f"{one.id}  {one_line(one.intent)}")
     return DONE if all_there and not kept else NOTHING
@@ -241,7 +239,7 @@ def _names(options: argparse.Namespace) -> Sequence[str]:
 
 def _print_changed(changed: Sequence[Experience], options: argparse.Namespace) -> None:
     if options.json:
-        print_json(listed_json("experiences", [experience_json(one, now()) for one in changed]))
+        print_json({"experiences": [experience_json(one, now()) for one in changed]})
     elif changed:
         print(listed(changed, now()))
 

@@ -6,7 +6,7 @@ from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json
 from promptuary.cli.memory.printing import DONE, NOTHING, header_table, say
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.json import import_json, listed_json, note_header_json
+from promptuary.core.json import import_json, note_header_json
 from promptuary.core.text import counted
 
 _NAMES = {
@@ -50,7 +50,7 @@ def export(promptuary: Promptuary, options: argparse.Namespace) -> int:
         raise PromptuaryError("memory export writes a folder, not standard output; name a folder")
     headers = promptuary.memory.export(place)
     if options.json:
-        print_json(listed_json("notes", [note_header_json(header) for header in headers]))
+        print_json({"notes": [note_header_json(header) for header in headers]})
     private = sum(header.audience == "private" for header in headers)
     warning = f"; {private:,} of them private, so limit who may read the folder" if private else ""
     say(f"exported {counted(len(headers), 'note')} to {place}{warning}", quiet=options.quiet)

@@ -8,7 +8,6 @@ from promptuary.cli.common import can_ask, confirmed, print_json
 from promptuary.cli.memory.printing import DONE, NOTHING, say
 from promptuary.cli.memory.words import each, names
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.json import forget_json, listed_json
 from promptuary.core.notes import ForgetReport, Place
 from promptuary.core.text import counted
 
@@ -33,7 +32,7 @@ def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
     reports, all_done = each(given, forgotten)
     if options.json:
-        print_json(listed_json("notes", [forget_json(report) for report in reports]))
+        print_json({"notes": reports})
     for report in () if options.json else reports:
         _print(report, options)
     kept = any(not report.done for report in reports) and not options.dry_run

@@ -10,7 +10,6 @@ from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json
 from promptuary.cli.memory.printing import DONE, NOTHING, say
 from promptuary.config.settings import SETTINGS
-from promptuary.core.json import learning_json
 from promptuary.core.text import counted, one_line
 from promptuary.workspace.programs.agents import aside
 
@@ -23,7 +22,7 @@ def learn(promptuary: Promptuary, options: argparse.Namespace) -> int:
     left = promptuary.memory.catch_up(_MAX_SECONDS) if before else ()
     learnt = max(before - len(left), 0)  # more may have come meanwhile
     if options.json:
-        print_json(learning_json(learnt, len(left)))
+        print_json({"learnt": learnt, "waiting": len(left)})
     wait = f"{counted(len(left), 'turn')} {'waits' if len(left) == 1 else 'wait'}"
     say(f"learnt from {counted(learnt, 'turn')}; {wait}", quiet=options.quiet)
     return NOTHING if left else DONE

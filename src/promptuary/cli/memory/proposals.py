@@ -11,7 +11,7 @@ from promptuary.cli.memory.words import each, names, one_name
 from promptuary.cli.memory.writing import edit as edit_note
 from promptuary.cli.memory.writing import is_terminal, print_written
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.json import listed_json, proposal_json, proposals_json
+from promptuary.core.json import proposal_json, proposals_json
 from promptuary.core.notes import is_by_agent
 from promptuary.core.ports.writeback import Proposal, ProposalFields
 from promptuary.core.text import counted, one_line
@@ -105,7 +105,7 @@ def reject(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
     dropped, all_done = each(_chosen(promptuary, options), drop)
     if options.json:
-        print_json(listed_json("rejected", dropped))
+        print_json({"rejected": dropped})
     else:
         say(f"rejected {counted(len(dropped), 'proposal')}", quiet=options.quiet)
     return DONE if all_done and dropped else NOTHING

@@ -23,12 +23,9 @@ from promptuary.cli.terminal import columns, cut
 from promptuary.core.clock import now_in_seconds
 from promptuary.core.errors import PromptuaryError, UnknownNoteError
 from promptuary.core.json import (
-    listed_json,
     memory_list_json,
     memory_note_json,
     memory_search_json,
-    note_change_json,
-    note_diff_json,
 )
 from promptuary.core.notes import STATUSES, MemoryResult, Note, NoteHit, they_wait
 from promptuary.core.query import only_near
@@ -41,7 +38,7 @@ _INDENT = "   "
 def show(promptuary: Promptuary, options: argparse.Namespace) -> int:
     notes, all_there = each(names(options), lambda name: _there(promptuary, name))
     if options.json:
-        print_json(listed_json("notes", [memory_note_json(note) for note in notes]))
+        print_json({"notes": [memory_note_json(note) for note in notes]})
     elif options.raw:
         for note in notes:
             print_raw(note.text)
@@ -140,7 +137,7 @@ def history(promptuary: Promptuary, options: argparse.Namespace) -> int:
     """Print the changes of a note."""
     changes = promptuary.memory.history(one_name(options))
     if options.json:
-        print_json(listed_json("changes", [note_change_json(change) for change in changes]))
+        print_json({"changes": changes})
         return DONE
     rows = [
         (
@@ -166,7 +163,7 @@ def diff(promptuary: Promptuary, options: argparse.Namespace) -> int:
     name = one_name(options)
     patch = promptuary.memory.diff(name, number=options.change)
     if options.json:
-        print_json(note_diff_json(promptuary.memory.history(name)[-1].note, patch))
+        print_json({"note": promptuary.memory.history(name)[-1].note, "patch": patch})
     elif patch:
         print(coloured(patch))
     else:

@@ -10,7 +10,7 @@ from promptuary.cli.common import message, print_json
 from promptuary.cli.memory.printing import DONE, NOTHING, cut_table, say
 from promptuary.cli.memory.words import each, fields, names, one_name
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.json import listed_json, memory_note_json, note_header_json
+from promptuary.core.json import memory_note_json, note_header_json
 from promptuary.core.notes import STATUSES, Note, NoteHeader, is_by_agent
 from promptuary.core.text import counted, one_line
 
@@ -94,7 +94,7 @@ def restore(promptuary: Promptuary, options: argparse.Namespace) -> int:
 def print_written(notes: Sequence[Note], options: argparse.Namespace, *, undo: str = "") -> None:
     """Print the notes that were written, and how to undo that; ``undo`` replaces the default advice."""
     if options.json:
-        print_json(listed_json("notes", [memory_note_json(note) for note in notes]))
+        print_json({"notes": [memory_note_json(note) for note in notes]})
         return
     for note in notes:
         header = note.header
@@ -114,7 +114,7 @@ def adopt(promptuary: Promptuary, options: argparse.Namespace) -> int:
         return _list_unadopted(promptuary, options)
     taken = promptuary.memory.adopt([] if options.all else _full_names(promptuary, names(options)))
     if options.json:
-        print_json(listed_json("notes", [note_header_json(header) for header in taken]))
+        print_json({"notes": [note_header_json(header) for header in taken]})
     for header in () if options.json else taken:
         print(f"{header.id}  {header.path}")
     if not options.json:
@@ -136,7 +136,7 @@ def _full_names(promptuary: Promptuary, given: Sequence[str]) -> Sequence[str]:
 def _list_unadopted(promptuary: Promptuary, options: argparse.Namespace) -> int:
     waiting = promptuary.memory.unadopted()
     if options.json:
-        print_json(listed_json("notes", [note_header_json(header) for header in waiting]))
+        print_json({"notes": [note_header_json(header) for header in waiting]})
     elif waiting:
         rows = [(one.id, one_line(one.path), _why_unadopted(one), one_line(one.title)) for one in waiting]
         print(cut_table(("id", "path", "why", "title"), rows))

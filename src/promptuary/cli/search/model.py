@@ -10,7 +10,7 @@ from promptuary.cli.interruptible import StoppedError, run_interruptibly
 from promptuary.cli.progress import ProgressLine
 from promptuary.cli.terminal import headed_table
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.json import listed_json, model_json
+from promptuary.core.json import model_json
 from promptuary.core.ports.models import FetchProgress, ModelInfo
 from promptuary.core.table import Column
 from promptuary.core.text import human_size, one_line
@@ -38,7 +38,7 @@ def main(options: argparse.Namespace) -> int:
 def _list(promptuary: Promptuary, options: argparse.Namespace) -> int:
     models = promptuary.models.list()
     if options.json:
-        print_json(listed_json("models", [model_json(model) for model in models]))
+        print_json({"models": [model_json(model) for model in models]})
         return DONE
     rows = [
         (

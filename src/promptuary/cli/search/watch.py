@@ -11,7 +11,7 @@ from promptuary.cli.common import opened, print_json_line
 from promptuary.cli.progress import duration
 from promptuary.cli.search.indexing import IndexJob, embed, is_wide, print_embedded, print_synced, sync
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.json.index import event_json, sync_json, update_json
+from promptuary.core.json.index import sync_json, update_json
 from promptuary.core.search import (
     ChunksEmbedded,
     FilesSynced,
@@ -159,4 +159,4 @@ def _counts(report: SyncReport) -> str:
 
 
 def _print_event(event: str, **about: Any) -> None:
-    print_json_line(event_json(event, time.strftime("%Y-%m-%dT%H:%M:%S%z"), about))
+    print_json_line({"event": event, "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"), **about})

@@ -11,7 +11,7 @@ from promptuary.cli.terminal import headed_table
 from promptuary.cli.threads import replaying
 from promptuary.cli.threads.replaying import again
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.json import audit_json, audit_rows_json, listed_json
+from promptuary.core.json import audit_json
 from promptuary.core.ledger import AuditRow
 from promptuary.core.table import Column
 from promptuary.core.text import one_line
@@ -71,7 +71,7 @@ def _thread(promptuary: Promptuary, name: str) -> str:
 def _turn(promptuary: Promptuary, options: argparse.Namespace) -> int:
     rows = promptuary.threads.sources(thread=options.thread or "main", number=options.turn)
     if options.json:
-        print_json(listed_json("sources", audit_rows_json(rows)))
+        print_json({"sources": rows})
     elif rows:
         listed = [(one_line(row.source), *_told(row)) for row in rows]
         print(headed_table((Column("source"), *_COLUMNS), listed, sys.stdout))

@@ -12,7 +12,7 @@ from promptuary.cli.memory.printing import DONE, NOTHING, say
 from promptuary.cli.sessions.pictures import sparkline, window_picture
 from promptuary.cli.terminal import columns, has_colour, headed_table
 from promptuary.core.errors import SourceError
-from promptuary.core.json import listed_json, session_report_json, session_window_json, sessions_json
+from promptuary.core.json import session_report_json, session_window_json, sessions_json
 from promptuary.core.ports.threads import Totals, TurnRecord
 from promptuary.core.sessions import Choice, Difference, Session, SessionReport, named
 from promptuary.core.table import Column, table
@@ -26,7 +26,7 @@ _MOST_PICTURE: Final = 40
 def list_sessions(promptuary: Promptuary, options: argparse.Namespace) -> int:
     sessions = [(one, promptuary.threads.totals(thread=one.thread)) for one in promptuary.sessions.list()]
     if options.json:
-        print_json(listed_json("sessions", sessions_json(sessions)))
+        print_json({"sessions": sessions_json(sessions)})
     elif sessions:
         print(_table([_row(*one) for one in sessions], [totals.recent for _, totals in sessions]))
     else:

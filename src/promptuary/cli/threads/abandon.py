@@ -4,7 +4,6 @@ import argparse
 
 from promptuary.cli.common import opened, print_json, print_new_notes
 from promptuary.cli.threads.waiting import DONE, NOTHING, named, waiting
-from promptuary.core.json import abandoned_json
 from promptuary.core.text import one_line
 
 
@@ -19,7 +18,7 @@ def main(options: argparse.Namespace) -> int:
         )  # so that what it took waits again, and what it named is not in view
         print_new_notes(promptuary, options)
     if options.json:
-        print_json(abandoned_json(turn.thread, turn.number))
+        print_json({"thread": turn.thread, "turn": turn.number, "status": "abandoned"})
     else:
         print(f"abandoned turn {turn.number} of thread {one_line(turn.thread)}")
     return DONE

@@ -4,7 +4,6 @@ import argparse
 import sys
 
 from promptuary.cli.common import opened, print_json
-from promptuary.core.json import listed_json, threads_json
 from promptuary.core.text import counted
 
 DONE = 0
@@ -16,7 +15,7 @@ def main(options: argparse.Namespace) -> int:
         promptuary.adopt()
         threads = promptuary.threads.list()
     if options.json:
-        print_json(listed_json("threads", threads_json(threads)))
+        print_json({"threads": threads})
     else:
         print(f"adopted the database of this folder: {counted(len(threads), 'thread')}", file=sys.stderr)
     return DONE

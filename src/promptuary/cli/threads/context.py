@@ -7,7 +7,7 @@ from promptuary.blocking import Promptuary
 from promptuary.cli.common import opened, print_json, print_new_notes
 from promptuary.cli.terminal import headed_table
 from promptuary.core.errors import PromptuaryError, SourceError
-from promptuary.core.json import attachments_json, listed_json
+from promptuary.core.json import attachments_json
 from promptuary.core.table import Column
 from promptuary.core.text import one_line
 
@@ -56,7 +56,7 @@ def _changed(promptuary: Promptuary, action: str, word: str, thread: str) -> Sou
 def _find(promptuary: Promptuary, words: str, *, as_json: bool) -> int:
     found = promptuary.find_files(words)
     if as_json:
-        print_json(listed_json("files", list(found)))
+        print_json({"files": list(found)})
     elif found:
         print("\n".join(one_line(path) for path in found))
     else:

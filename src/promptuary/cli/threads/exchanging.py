@@ -9,7 +9,6 @@ from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json, standard_input
 from promptuary.cli.threads.waiting import unknown
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.json import imported_json
 from promptuary.core.text import counted, one_line, visible
 
 DONE: Final = 0
@@ -44,7 +43,7 @@ def import_(promptuary: Promptuary, options: argparse.Namespace) -> int:
     (named,) = options.words
     done = promptuary.threads.import_(_piped() if named == _STREAM else Path(named), thread=options.thread)
     if options.json:
-        print_json(imported_json(done))
+        print_json(done)
         return DONE
     print(f"imported thread {one_line(done.thread)}: {counted(done.messages, 'message')}")
     if options.quiet:

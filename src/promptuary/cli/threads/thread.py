@@ -11,7 +11,7 @@ from promptuary.cli.threads.exchanging import export, import_
 from promptuary.cli.threads.replaying import Again, again, print_drift, replay
 from promptuary.cli.threads.waiting import unknown
 from promptuary.core.errors import ConflictError, PromptuaryError, SourceError
-from promptuary.core.json import history_json, listed_json, pruned_json, renamed_json, replay_json, threads_json
+from promptuary.core.json import history_json, pruned_json, replay_json
 from promptuary.core.table import Column, table
 from promptuary.core.text import counted, one_line, visible
 
@@ -64,7 +64,7 @@ def _thread(options: argparse.Namespace) -> str:
 def _threads(promptuary: Promptuary, options: argparse.Namespace) -> int:
     threads = promptuary.threads.list()
     if options.json:
-        print_json(listed_json("threads", threads_json(threads)))
+        print_json({"threads": threads})
     elif threads and options.quiet:  # for shells, which complete names
         print("\n".join(one_line(one.id) for one in threads))
     elif threads:
@@ -79,7 +79,7 @@ def _threads(promptuary: Promptuary, options: argparse.Namespace) -> int:
 def _history(promptuary: Promptuary, options: argparse.Namespace) -> int:
     items = promptuary.threads.history(thread=_thread(options), everything=options.all)
     if options.json:
-        print_json(listed_json("messages", history_json(items)))
+        print_json({"messages": history_json(items)})
     for one in items if not options.json else ():
         said = f"[{one.role}]\n{one.content}\n"
         print(visible(said)[0] if sys.stdout.isatty() else said)
@@ -96,7 +96,7 @@ def _rename(promptuary: Promptuary, options: argparse.Namespace) -> int:
     before, after = names
     promptuary.threads.rename(thread=before, name=after)
     if options.json:
-        print_json(renamed_json(before, after))
+        print_json({"thread": after, "before": before})
     else:
         print(f"renamed thread {one_line(before)} to {one_line(after)}")
     return DONE

@@ -31,11 +31,6 @@ from promptuary.core.search import (
 )
 
 
-def fields_json(value: Any) -> dict[str, Any]:
-    """Return the fields of a value, as they are."""
-    return {name: getattr(value, name) for name in value.__struct_fields__}
-
-
 def search_json(query: str, result: SearchResult, *, explain: bool = False) -> dict[str, Any]:
     """Return the JSON object of the result of a search for ``query``; ``explain`` adds the parts of each score."""
     return {
@@ -157,11 +152,6 @@ def update_json(update: IndexUpdate) -> dict[str, Any]:
             return {"event": "note", "code": "UPDATE_FAILED", "text": reason}
         case _:
             return {"event": "note", **note_json(update)}
-
-
-def event_json(event: str, time: str, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return one line of what ``watch --json`` prints: what happened, when, and everything ``about`` it."""
-    return {"event": event, "time": time, **about}
 
 
 def _counts_json(report: SyncReport) -> dict[str, int]:
