@@ -39,7 +39,7 @@ INLINE = '{ command = "/bin/p", args = ["mcp"] }'
 )
 def test_a_member_is_added_and_removed_and_comments_stay_where_they_are(before: str, after: str) -> None:
     assert jsonc.with_entry(before, AT, 7) == after
-    assert jsonc.without_entry(after, AT, keep=jsonc.depth(before, AT)) == before
+    assert jsonc.without(after, AT, keep=jsonc.depth(before, AT)) == before
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_member_is_added_and_removed_and_comments_stay_where_they_are(before: 
     ],
 )
 def test_a_member_is_removed_with_what_was_made_for_it_alone(before: str, after: str) -> None:
-    assert jsonc.without_entry(before, AT, keep=0) == after
+    assert jsonc.without(before, AT, keep=0) == after
 
 
 FORMS = [

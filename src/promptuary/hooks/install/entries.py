@@ -11,8 +11,8 @@ from typing import Any, Final, Literal, assert_never
 from msgspec import Struct
 
 from promptuary.core.errors import PromptuaryError
-from promptuary.hooks.install import hook_commands, jsonc, toml_text
-from promptuary.hooks.install.hook_commands import commands_like, hook_words, own_arguments
+from promptuary.hooks.install import jsonc, toml_text
+from promptuary.hooks.install.hook_commands import commands_like, hook_words, own_arguments, without_command
 from promptuary.hooks.install.jsonc import MISSING
 
 Standing = Literal["as wanted", "ours", "changed", "foreign"]
@@ -103,7 +103,7 @@ def _without_value(text: str, entry: SettingsEntry, before: str | None) -> str:
         return jsonc.with_raw(text, entry.path, jsonc.raw_at(before, entry.path))
     if is_table:
         return toml_text.without_table(text, entry.path)
-    return jsonc.without_entry(text, entry.path, keep=_kept(before, entry))
+    return jsonc.without(text, entry.path, keep=_kept(before, entry))
 
 
 def _without_hook(
@@ -120,9 +120,9 @@ def _without_hook(
     back = [one.raw for one in older if one.value not in [each.value for each in there]]
     for number, one in reversed(list(enumerate(chosen))):
         if number < len(back):
-            text = hook_commands.with_raw_command(text, entry.path, one, back[number])
+            text = jsonc.with_raw(text, one.path, back[number])
         else:
-            text = hook_commands.without_command(text, entry.path, one, keep=_kept(before, entry))
+            text = without_command(text, one, keep=_kept(before, entry))
     return EditedText(text, left)
 
 
@@ -133,9 +133,9 @@ def _with_hook(text: str, entry: SettingsEntry) -> str:
         return jsonc.with_item(text, entry.path, entry.value)
     for number, one in reversed(list(enumerate(there))):
         if any(each.around == one.around for each in there[:number]):
-            text = hook_commands.without_command(text, entry.path, one, keep=len(entry.path))
+            text = without_command(text, one, keep=len(entry.path))
         else:
-            text = hook_commands.with_command(text, entry.path, one, _hook(entry.value))
+            text = jsonc.with_entry(text, one.path, _hook(entry.value))
     return text
 
 

@@ -1,4 +1,4 @@
-"""Finds, replaces and removes our commands among the hooks of a settings file, one by one. Pure.
+"""Finds and removes our commands among the hooks of a settings file, one by one. Pure.
 
 Agents keep hooks in groups: a list of commands, perhaps with a matcher. A group is the person's: they may have written
 it, or have added their own commands to it. So a change affects one command, and a group is removed only when it has no
@@ -19,10 +19,9 @@ NAME: Final = "promptuary"
 
 
 class HookCommand(Struct, frozen=True):
-    """A command of a hook: its group, its position there, its value, its source text, and the group without it."""
+    """A command of a hook: its path in the file, its value, its source text, and its group without the commands."""
 
-    group: int
-    place: int
+    path: jsonc.Path
     value: Mapping[str, Any]
     raw: str
     around: Mapping[str, Any]
@@ -39,31 +38,23 @@ def commands_like(text: str, path: tuple[str, ...], wanted: Mapping[str, Any]) -
             for place, one in enumerate(commands if isinstance(commands, list) else [])
             if isinstance(one, Mapping) and (one == wanted or own_arguments(hook_words(one)) == arguments is not None)
         ]
-        written = jsonc.items(text, (*path, group, "hooks")) if ours else []
+        inside: jsonc.Path = (*path, group, "hooks")
+        written = jsonc.items(text, inside) if ours else []
         around = {key: one for key, one in value.items() if key != "hooks"} if ours else {}
-        found.extend(HookCommand(group, place, *written[place], around) for place in ours)
+        found.extend(HookCommand((*inside, place), *written[place], around) for place in ours)
     return found
 
 
-def with_command(text: str, path: tuple[str, ...], one: HookCommand, value: Mapping[str, Any]) -> str:
-    """Return ``text`` with a command replaced by ``value``; the text of an equal command does not change."""
-    return text if one.value == value else jsonc.with_other_item(text, (*path, one.group, "hooks"), one.place, value)
-
-
-def with_raw_command(text: str, path: tuple[str, ...], one: HookCommand, raw: str) -> str:
-    """Return ``text`` with a command replaced by ``raw``."""
-    return jsonc.with_raw_item(text, (*path, one.group, "hooks"), one.place, raw)
-
-
-def without_command(text: str, path: tuple[str, ...], one: HookCommand, *, keep: int) -> str:
+def without_command(text: str, one: HookCommand, *, keep: int) -> str:
     """Return ``text`` without a command, and without its group if that has no other command.
 
-    The first ``keep`` steps of the path stay, even if they become empty.
+    The first ``keep`` steps of the path of groups stay, even if they become empty.
     """
-    inside: jsonc.Path = (*path, one.group, "hooks")
-    if len(jsonc.items(text, inside)) == 1:
-        return jsonc.without_item(text, path, one.group, keep=keep)
-    return jsonc.without_item(text, inside, one.place, keep=len(inside))
+    *group, _, _ = one.path
+    is_only = len(jsonc.items(text, one.path[:-1])) == 1
+    return (
+        jsonc.without(text, tuple(group), keep=keep) if is_only else jsonc.without(text, one.path, keep=len(one.path))
+    )
 
 
 def hook_words(value: Mapping[str, Any]) -> list[str]:

@@ -8,7 +8,7 @@ import json
 import re
 from typing import Any, Final
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from promptuary.core.errors import PromptuaryError
 
@@ -29,20 +29,19 @@ Path = tuple[str | int, ...]
 class JsonNode(Struct):
     """A value with its position: ``start`` and ``end`` in the text.
 
-    ``members`` of an object have their keys and the positions of these; ``comma`` is the position after a comma that
-    follows the last member or item, else -1.
+    ``parts`` are the members of an object with their names, or the items of a list with their indexes: where each
+    begins, and its value. ``comma`` is the position after a comma that follows the last one, else -1.
     """
 
     value: Any
     start: int
     end: int
-    members: "list[tuple[str, int, JsonNode]]" = field(default_factory=list)
-    items: "list[JsonNode]" = field(default_factory=list)
+    parts: "list[tuple[str | int, int, JsonNode]]" = []
     comma: int = -1
 
-    def member(self, name: str) -> "JsonNode | None":
-        """Return the value of a member; the last of several with the same name, as every parser does."""
-        return next((node for key, _, node in reversed(self.members) if key == name), None)
+    def part(self, name: str | int) -> "JsonNode | None":
+        """Return a part; the last of several members with the same name, as every parser does."""
+        return next((node for key, _, node in reversed(self.parts) if key == name), None)
 
 
 def parsed(text: str) -> JsonNode:
@@ -70,7 +69,9 @@ def raw_at(text: str, path: Path) -> str:
 def items(text: str, path: Path) -> list[tuple[Any, str]]:
     """Return the items of the list at ``path``, each with its source text; none if there is no such list."""
     node = _at(text, path)
-    return [] if node is None else [(one.value, text[one.start : one.end]) for one in node.items]
+    if node is None or not isinstance(node.value, list):
+        return []
+    return [(item.value, text[item.start : item.end]) for _, _, item in node.parts]
 
 
 def depth(text: str, path: Path) -> int:
@@ -111,36 +112,14 @@ def with_item(text: str, path: Path, value: Any) -> str:
     return text if value in node.value else _inserted(text, node, "", value)
 
 
-def with_raw_item(text: str, path: Path, number: int, raw: str) -> str:
-    """Return ``text`` with an item of the list at ``path`` replaced by ``raw``."""
-    one = _deepest(parsed(text), path)[0].items[number]
-    return text[: one.start] + raw + text[one.end :]
-
-
-def with_other_item(text: str, path: Path, number: int, value: Any) -> str:
-    """Return ``text`` with an item of the list at ``path`` replaced by ``value``."""
-    one = _deepest(parsed(text), path)[0].items[number]
-    return text[: one.start] + _indented(text, one, value) + text[one.end :]
-
-
-def without_entry(text: str, path: Path, *, keep: int) -> str:
-    """Return ``text`` without the member at ``path``, and without its parents if they become empty.
+def without(text: str, path: Path, *, keep: int) -> str:
+    """Return ``text`` without the member or item at ``path``, and without its parents if they become empty.
 
     The first ``keep`` steps of the path stay, empty or not, and so does a parent with a comment in it.
     """
     node, left = _deepest(parsed(text), path[:-1])
-    places = [] if left else [number for number, (key, _, _) in enumerate(node.members) if key == path[-1]]
-    if not places:
-        return text
-    text = _removed(text, node, [(start, one.end) for _, start, one in node.members], places[-1])
-    return _pruned(text, path[:-1], keep)
-
-
-def without_item(text: str, path: Path, number: int, *, keep: int) -> str:
-    """Return ``text`` without an item of the list at ``path``, and without its parents if they become empty."""
-    node, _ = _deepest(parsed(text), path)
-    text = _removed(text, node, [(one.start, one.end) for one in node.items], number)
-    return _pruned(text, path, keep)
+    places = [] if left else [number for number, (key, _, _) in enumerate(node.parts) if key == path[-1]]
+    return _pruned(_removed(text, node, places[-1]), path[:-1], keep) if places else text
 
 
 def _pruned(text: str, path: Path, keep: int) -> str:
@@ -148,7 +127,7 @@ def _pruned(text: str, path: Path, keep: int) -> str:
         return text
     node = _at(text, path)
     inside = "" if node is None else text[node.start + 1 : node.end - 1]
-    return text if node is None or node.value or inside.strip() else without_entry(text, path, keep=keep)
+    return text if node is None or node.value or inside.strip() else without(text, path, keep=keep)
 
 
 def _is_blank(text: str) -> bool:
@@ -165,13 +144,10 @@ def _at(text: str, path: Path) -> JsonNode | None:
 def _deepest(node: JsonNode, path: Path) -> tuple[JsonNode, Path]:
     """Return the last existing value on the path, and the missing rest of the path."""
     for number, name in enumerate(path):
-        if isinstance(name, int):
-            node = node.items[name]
-            continue
-        if not isinstance(node.value, dict):
+        if isinstance(name, str) and not isinstance(node.value, dict):
             where = ".".join(map(str, path[:number])) or "the file"
             raise PromptuaryError(f"{where} is not an object")
-        found = node.member(name)
+        found = node.part(name)
         if found is None:
             return node, path[number:]
         node = found
@@ -183,16 +159,16 @@ def _inserted(text: str, node: JsonNode, before: str, value: Any) -> str:
 
     A comment on the line of the last one stays with it.
     """
-    parts = [(start, one.end) for _, start, one in node.members] or [(one.start, one.end) for one in node.items]
     newline, close = _newline(text), node.end - 1
     own = _indent(text, node.start)
-    if not parts:
+    if not node.parts:
         comments = _comments(text, node.start + 1, close)
         place = comments[-1][1] if comments else node.start + 1
         made = f"{newline}{own}{_step(text)}{before}{_dumped(value, own + _step(text), text)}"
         rest = text[place:close] if comments and "\n" in text[place:close] else f"{newline}{own}"
         return f"{text[:place]}{made}{rest}{text[close:]}"
-    start, end = parts[-1]
+    _, start, last = node.parts[-1]
+    end = last.end
     base = node.comma if node.comma >= 0 else end
     beside = [one for one in _comments(text, base, close) if "\n" not in text[base : one[0]]]
     tail = beside[-1][1] if beside else base
@@ -211,8 +187,9 @@ def _comments(text: str, start: int, end: int) -> list[tuple[int, int]]:
     return [found.span() for found in _COMMENT.finditer(text, start, end)]
 
 
-def _removed(text: str, node: JsonNode, spans: list[tuple[int, int]], number: int) -> str:
+def _removed(text: str, node: JsonNode, number: int) -> str:
     """Return ``text`` without a member or item and one comma. Every comment around it stays."""
+    spans = [(start, part.end) for _, start, part in node.parts]
     start, end = spans[number]
     is_last = number == len(spans) - 1
     above = node.start + 1 if not number else _blank(text, spans[number - 1][1]) + 1
@@ -281,40 +258,33 @@ def _value(text: str, place: int, depth: int) -> JsonNode:
     if depth > _DEEPEST:
         raise PromptuaryError("the file is nested too deeply")
     first = text[place : place + 1]
-    if first == "{":
-        return _object(text, place, depth)
-    if first == "[":
-        return _list(text, place, depth)
+    if first in {"{", "["}:
+        return _container(text, place, depth)
     found = (_STRING if first == '"' else _SCALAR).match(text, place)
     if found is None:
         raise _wrong(text, place)
     return JsonNode(_decoded(text, found), place, found.end())
 
 
-def _object(text: str, start: int, depth: int) -> JsonNode:
-    node = JsonNode({}, start, start)
+def _container(text: str, start: int, depth: int) -> JsonNode:
+    is_object = text[start] == "{"
+    node, close = (JsonNode({}, start, start), "}") if is_object else (JsonNode([], start, start), "]")
     place = _blank(text, start + 1)
-    while text[place : place + 1] != "}":
-        found = _STRING.match(text, place)
-        colon = _blank(text, found.end()) if found else place
-        if found is None or text[colon : colon + 1] != ":":
-            raise _wrong(text, colon)
-        value = _value(text, _blank(text, colon + 1), depth + 1)
-        node.members.append((_decoded(text, found), place, value))
-        node.value[node.members[-1][0]] = value.value
-        place = _next(text, value.end, node, "}")
-    node.end = place + 1
-    return node
-
-
-def _list(text: str, start: int, depth: int) -> JsonNode:
-    node = JsonNode([], start, start)
-    place = _blank(text, start + 1)
-    while text[place : place + 1] != "]":
-        value = _value(text, place, depth + 1)
-        node.items.append(value)
-        node.value.append(value.value)
-        place = _next(text, value.end, node, "]")
+    while text[place : place + 1] != close:
+        name: str | int = len(node.parts)
+        at = place
+        if is_object:
+            found = _STRING.match(text, place)
+            colon = _blank(text, found.end()) if found else place
+            if found is None or text[colon : colon + 1] != ":":
+                raise _wrong(text, colon)
+            name, at = _decoded(text, found), _blank(text, colon + 1)
+        part = _value(text, at, depth + 1)
+        node.parts.append((name, place, part))
+        place = _next(text, part.end, node, close)
+    node.value = (
+        {key: part.value for key, _, part in node.parts} if is_object else [one.value for _, _, one in node.parts]
+    )
     node.end = place + 1
     return node
 
