@@ -8,9 +8,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from promptuary.core.notes import Note, NoteChange, NoteHeader, NoteScope
+from promptuary.core.notes import Note, NoteChange, NoteFilter, NoteHeader, NoteScope, NoteView
 from promptuary.core.ports.models import Embedder
-from promptuary.core.ports.notes import NoteFilter, NoteView
 from promptuary.memory.recall.index import RECIPE, NoteIndex
 from promptuary.memory.recall.visible import NoteKey, VisibleNotes
 from promptuary.search.chunks.sizes import Sizes

@@ -78,7 +78,6 @@ if TYPE_CHECKING:
     )
     from promptuary.core.ports.models import ChatModel, Embedder, FetchProgress, ModelFile, ModelInfo, Reranker
     from promptuary.core.ports.threads import ThreadInfo, Totals, TurnRecord
-    from promptuary.core.ports.writeback import Proposal, ProposalFields, QueuedTurn
     from promptuary.core.principals import Principal
     from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry
     from promptuary.core.references import Completion, LineRange, MenuItem, Reference, format_reference
@@ -134,6 +133,7 @@ if TYPE_CHECKING:
         TrackedFile,
         UndoneTurn,
     )
+    from promptuary.core.writeback import Proposal, ProposalFields, QueuedTurn
     from promptuary.engine import (
         AsyncExperiences,
         AsyncMemory,
@@ -240,9 +240,9 @@ _HOMES = {
     "Prompt": "core.messages",
     "Promptuary": "engine",
     "PromptuaryError": "core.errors",
-    "Proposal": "core.ports.writeback",
-    "ProposalFields": "core.ports.writeback",
-    "QueuedTurn": "core.ports.writeback",
+    "Proposal": "core.writeback",
+    "ProposalFields": "core.writeback",
+    "QueuedTurn": "core.writeback",
     "PruneReport": "core.experiences",
     "Recall": "core.layers",
     "RecallRequest": "core.layers",

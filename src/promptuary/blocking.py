@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     )
     from promptuary.core.ports.models import ChatModel, FetchProgress, ModelInfo
     from promptuary.core.ports.threads import ThreadInfo, Totals, TurnRecord
-    from promptuary.core.ports.writeback import Proposal, ProposalFields, QueuedTurn
     from promptuary.core.receipts import Receipt
     from promptuary.core.references import Completion, MenuItem, Pasted
     from promptuary.core.runs import AnyModel, Confirm, OnEvent, RunResult, Tool
@@ -80,6 +79,7 @@ if TYPE_CHECKING:
         Rerun,
         UndoneTurn,
     )
+    from promptuary.core.writeback import Proposal, ProposalFields, QueuedTurn
     from promptuary.experiences.experiences import Experiences
     from promptuary.memory.doors.tools import ToolForm
     from promptuary.memory.memory import Memory

@@ -1,4 +1,4 @@
-"""Every store of experiences keeps the contract of ``testing.suites.experiences``."""
+"""The store of experiences keeps the contract of ``tests.suites.experiences``."""
 
 from collections.abc import Collection, Iterator
 from contextlib import closing, suppress
@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from promptuary.core.errors import DatabaseDamagedError
 from promptuary.core.experiences import used
-from promptuary.core.ports.experiences import ExperienceStore
 from promptuary.core.principals import LOCAL, Principal
+from promptuary.storage.experiences import ExperienceStore
 from promptuary.storage.state import StateDatabase
 from tests.suites.experiences import ALL, DAY_TWO, FAILED, SOLVED, ExperienceStoreConformance
 
@@ -20,13 +20,7 @@ def told() -> list[Collection[str]]:
     return []
 
 
-class TestInMemoryExperiences(ExperienceStoreConformance):
-    @pytest.fixture
-    def store(self, told: list[Collection[str]]) -> ExperienceStore:
-        return StateDatabase().experiences(LOCAL, told.append)
-
-
-class TestSqliteExperiences(ExperienceStoreConformance):
+class TestExperiences(ExperienceStoreConformance):
     @pytest.fixture
     def store(self, tmp_path: Path, told: list[Collection[str]]) -> Iterator[ExperienceStore]:
         with closing(StateDatabase(tmp_path / "state.db")) as state:
@@ -36,10 +30,9 @@ class TestSqliteExperiences(ExperienceStoreConformance):
 OTHERS = [Principal("eve"), Principal(agent="other"), Principal(group="team"), Principal("eve", group="local")]
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def state(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StateDatabase]:
-    made = StateDatabase() if request.param == "memory" else StateDatabase(tmp_path / "state.db")
-    with closing(made):
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[StateDatabase]:
+    with closing(StateDatabase(tmp_path / "state.db")) as made:
         yield made
 
 
@@ -82,7 +75,8 @@ def test_what_was_learnt_survives_the_process(tmp_path: Path) -> None:
 def test_an_experience_that_somebody_changed_in_the_file_is_damage(tmp_path: Path) -> None:
     with closing(StateDatabase(tmp_path / "state.db")) as state:
         state.experiences(LOCAL).add(FAILED)
-        state.database.write(lambda connection: connection.execute("UPDATE experience SET trust = 'person'"))
+        raised = "UPDATE experience SET body = replace(body, '\"agent\"', '\"person\"')"
+        state.database.write(lambda connection: connection.execute(raised))
 
         with pytest.raises(DatabaseDamagedError):
             state.experiences(LOCAL).list(ALL)

@@ -1,4 +1,4 @@
-"""Every database forgets as ``testing.suites.forgetting`` says."""
+"""The database forgets as ``tests.suites.forgetting`` says."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -26,13 +26,7 @@ from tests.suites.forgetting import (
 )
 
 
-class TestInMemoryForgetting(ForgettingConformance):
-    @pytest.fixture
-    def database(self) -> StateDatabase:
-        return StateDatabase()
-
-
-class TestSqliteForgetting(ForgettingConformance):
+class TestForgetting(ForgettingConformance):
     @pytest.fixture
     def database(self, tmp_path: Path) -> Iterator[StateDatabase]:
         with closing(StateDatabase(tmp_path / "state.db")) as state:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.ports.notes import NoteFiles, NoteJournal
-from promptuary.storage.in_memory_notes import InMemoryNoteFiles, InMemoryNoteJournal
-from promptuary.storage.notes.files import DiskNoteFiles
+from promptuary.storage.notes.files import NoteFiles
+from promptuary.storage.notes.journal import NoteJournal
 from promptuary.storage.state import StateDatabase
 from tests.suites.notes import (
     ADA,
@@ -21,36 +20,21 @@ from tests.suites.notes import (
 )
 
 
-class TestInMemoryNoteFiles(NoteFilesConformance):
-    @pytest.fixture
-    def files(self) -> NoteFiles:
-        return InMemoryNoteFiles()
-
-
-class TestDiskNoteFiles(NoteFilesConformance):
+class TestNoteFiles(NoteFilesConformance):
     @pytest.fixture
     def files(self, tmp_path: Path) -> NoteFiles:
-        return DiskNoteFiles(tmp_path, "memory/agents/default")
+        return NoteFiles(tmp_path, "memory/agents/default")
 
 
-class TestInMemoryNoteJournal(NoteJournalConformance):
-    @pytest.fixture
-    def journal(self) -> NoteJournal:
-        return InMemoryNoteJournal()
-
-
-class TestSqliteNoteJournal(NoteJournalConformance):
+class TestNoteJournal(NoteJournalConformance):
     @pytest.fixture
     def journal(self, tmp_path: Path) -> Iterator[NoteJournal]:
         with closing(StateDatabase(tmp_path / "state.db")) as state:
             yield state.notes("agents/default")
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def journal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[NoteJournal]:
-    if request.param == "memory":
-        yield InMemoryNoteJournal()
-        return
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[NoteJournal]:
     with closing(StateDatabase(tmp_path / "state.db")) as state:
         yield state.notes("agents/default")
 

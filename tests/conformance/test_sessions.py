@@ -1,4 +1,4 @@
-"""Both stores of sessions pass the same suite; what one owner has is nobody else's, and damage is seen."""
+"""The store of sessions passes its suite; what one owner has is nobody else's, and damage is seen."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -9,21 +9,14 @@ from msgspec.structs import replace
 
 from promptuary import Principal
 from promptuary.core.errors import DatabaseDamagedError
-from promptuary.core.ports.sessions import SessionStore
 from promptuary.core.principals import LOCAL
 from promptuary.core.sessions import Pins
-from promptuary.storage.in_memory_sessions import InMemorySessions
+from promptuary.storage.sessions.store import SessionStore
 from promptuary.storage.state import StateDatabase
 from tests.suites.sessions import ONE, PINS, SessionStoreConformance
 
 
-class TestInMemorySessions(SessionStoreConformance):
-    @pytest.fixture
-    def sessions(self) -> SessionStore:
-        return InMemorySessions()
-
-
-class TestSqliteSessions(SessionStoreConformance):
+class TestSessions(SessionStoreConformance):
     @pytest.fixture
     def sessions(self, tmp_path: Path) -> Iterator[SessionStore]:
         with closing(StateDatabase(tmp_path / "state.db")) as state:

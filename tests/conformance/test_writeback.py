@@ -1,4 +1,4 @@
-"""Every queue of turns and every store of proposals keeps the contract of ``testing.suites.writeback``."""
+"""The queue of turns and the store of proposals keep the contract of ``tests.suites.writeback``."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -8,33 +8,20 @@ import pytest
 from msgspec.structs import replace
 
 from promptuary.core.errors import DatabaseDamagedError
-from promptuary.core.ports.writeback import NoteQueue, ProposalStore
 from promptuary.core.principals import LOCAL, Principal
-from promptuary.storage.in_memory_writeback import InMemoryProposals, InMemoryQueue
 from promptuary.storage.state import StateDatabase
+from promptuary.storage.writeback import NoteQueue, ProposalStore
 from tests.suites.writeback import FIRST, ONE, NoteQueueConformance, ProposalStoreConformance
 
 
-class TestInMemoryQueue(NoteQueueConformance):
-    @pytest.fixture
-    def queue(self) -> NoteQueue:
-        return InMemoryQueue()
-
-
-class TestSqliteQueue(NoteQueueConformance):
+class TestQueue(NoteQueueConformance):
     @pytest.fixture
     def queue(self, tmp_path: Path) -> Iterator[NoteQueue]:
         with closing(StateDatabase(tmp_path / "state.db")) as state:
             yield state.writeback_queue(LOCAL)
 
 
-class TestInMemoryProposals(ProposalStoreConformance):
-    @pytest.fixture
-    def proposals(self) -> ProposalStore:
-        return InMemoryProposals()
-
-
-class TestSqliteProposals(ProposalStoreConformance):
+class TestProposals(ProposalStoreConformance):
     @pytest.fixture
     def proposals(self, tmp_path: Path) -> Iterator[ProposalStore]:
         with closing(StateDatabase(tmp_path / "state.db")) as state:

@@ -13,11 +13,11 @@ from promptuary import Principal
 from promptuary.blocking import Promptuary
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.notes import NoteDraft, NoteKind
-from promptuary.core.ports.writeback import Proposal, QueuedTurn
+from promptuary.core.writeback import Proposal, QueuedTurn
 from promptuary.database.sqlite import SqliteDatabase
 from promptuary.memory.forget import Oblivion, forget
 from promptuary.storage.index import generations
-from promptuary.storage.notes.journal import SqliteNoteJournal
+from promptuary.storage.notes.journal import NoteJournal
 from promptuary.wiring.answering.being_typed import keep
 
 NONCE = "Zk4Nonce9Qw"
@@ -206,7 +206,7 @@ def test_what_a_kill_left_in_the_free_pages_goes_when_the_note_is_forgotten_agai
         note = p.memory.write(f"My badge says {NONCE}.", kind="user").header.id
         memory = p._core.memories.of()
         journal = next(one.journal for one in memory.notebooks() if one.scope == "user")
-        assert isinstance(journal, SqliteNoteJournal)
+        assert isinstance(journal, NoteJournal)
         assert isinstance(journal._database, SqliteDatabase)
         journal._database._timeout = 0.1
         with closing(sqlite3.connect(Path.home() / ".local/share/promptuary/memory/state.db")) as reader:

@@ -11,8 +11,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from promptuary import concurrency
-from promptuary.core.experiences import Experience, contradicted, decayed, reinforced, strength, used
-from promptuary.core.ports.experiences import ExperienceFilter, ExperienceStore
+from promptuary.core.experiences import Experience, ExperienceFilter, contradicted, decayed, reinforced, strength, used
+from promptuary.storage.experiences import ExperienceStore
 
 DAY_ONE: Final = "2026-01-01T00:00:00.000Z"
 DAY_TWO: Final = "2026-01-02T00:00:00.000Z"

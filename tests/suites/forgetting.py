@@ -17,11 +17,11 @@ from msgspec.structs import replace
 from promptuary.core.blocks import Attachment, Detail
 from promptuary.core.messages import Item, Message, Replacement, ToolCall
 from promptuary.core.notes import NoteDraft, Place
-from promptuary.core.ports.forgetting import Forgetting
 from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, TurnRecord
-from promptuary.core.ports.writeback import Proposal, QueuedTurn
 from promptuary.core.principals import LOCAL, Principal
 from promptuary.core.receipts import HookRun, Receipt, ReceiptEntry
+from promptuary.core.writeback import Proposal, QueuedTurn
+from promptuary.storage.forgetting import Forgetting
 from promptuary.storage.state import StateDatabase
 from promptuary.storage.threads.store import ThreadStore
 

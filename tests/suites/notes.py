@@ -23,9 +23,10 @@ from msgspec.structs import replace
 
 from promptuary import concurrency
 from promptuary.core.errors import LockTimeoutError, NoteFileError, PromptuaryError
-from promptuary.core.notes import Audience, ChangeKind, NoteChange, NoteHeader, NoteStamp
-from promptuary.core.ports.notes import NoteFiles, NoteFilter, NoteJournal, NoteView
+from promptuary.core.notes import Audience, ChangeKind, NoteChange, NoteFilter, NoteHeader, NoteStamp, NoteView
 from promptuary.core.principals import LOCAL, Owner, Principal
+from promptuary.storage.notes.files import NoteFiles
+from promptuary.storage.notes.journal import NoteJournal
 
 ONE: Final = "private/user/likes-tabs-0123456789ab.md"
 OTHER: Final = "shared/project/uses-git-ba9876543210.md"

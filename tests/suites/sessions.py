@@ -4,8 +4,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from promptuary.core.ports.sessions import SessionStore
 from promptuary.core.sessions import FilePin, Pins, Session
+from promptuary.storage.sessions.store import SessionStore
 
 ONE: Final = Session(
     "session-1",

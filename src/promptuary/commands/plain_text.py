@@ -13,12 +13,12 @@ from promptuary.commands.results import CommandResult
 from promptuary.commands.window_bar import bar_text
 from promptuary.core.messages import Message
 from promptuary.core.notes import ForgetReport, Note, NoteHeader, NoteList
-from promptuary.core.ports.writeback import Proposal
 from promptuary.core.query import only_near
 from promptuary.core.search import Hit, note_text
 from promptuary.core.table import Column, table
 from promptuary.core.text import counted, one_line, visible
 from promptuary.core.threads import CompactedThread, DriftKind, Replay, TrackedFile, UndoneTurn, turn_numbers
+from promptuary.core.writeback import Proposal
 
 _DAY: Final = len("2026-01-31")
 _EXCERPT: Final = 300

@@ -12,9 +12,9 @@ from promptuary.commands.registry import SlashCommand
 from promptuary.core.expansion import Measured
 from promptuary.core.notes import ForgetReport, MemoryResult, Note, NoteChange, NoteHeader, NoteList
 from promptuary.core.ports.threads import ThreadInfo
-from promptuary.core.ports.writeback import Proposal
 from promptuary.core.search import SearchResult
 from promptuary.core.threads import AttachmentList, CompactedThread, HistoryStats, Replay, UndoneTurn
+from promptuary.core.writeback import Proposal
 
 
 class CommandRefused(Struct, frozen=True):

@@ -104,6 +104,15 @@ class ExperienceFields(TypedDict, total=False):
     turn: str
 
 
+class ExperienceFilter(Struct, frozen=True):
+    """A filter; empty matches all. A match has every one of ``tags``. A ``limit`` of ``None`` means no limit."""
+
+    types: Sequence[str] = ()
+    outcomes: Sequence[ExperienceOutcome] = ()
+    tags: Sequence[str] = ()
+    limit: int | None = None
+
+
 class ExperienceHit(Struct, frozen=True):
     """An experience that resembles the query. ``why`` has the scores of words and meaning.
 

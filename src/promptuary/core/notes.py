@@ -10,7 +10,7 @@ import re
 import secrets
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypedDict
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
@@ -283,6 +283,65 @@ class NoteStamp(NamedTuple):
     modified: int
     changed: int
     inode: int
+
+
+class KnownFile(Struct, frozen=True):
+    """A file as the journal last saw it; ``recorded``: this exact content was written here, or adopted.
+
+    ``trust`` says whose words it holds: only the journal does, whatever the file says.
+    """
+
+    path: str
+    note: str
+    rev: str
+    stamp: NoteStamp
+    recorded: bool
+    trust: NoteTrust
+
+
+class NoteFilter(Struct, frozen=True):
+    """A filter: a note with one of these audiences, kinds and statuses, and with all of these tags. Empty matches any.
+
+    ``fingerprint`` matches notes with the same content.
+    """
+
+    audiences: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    statuses: tuple[str, ...] = ("active",)
+    tags: tuple[str, ...] = ()
+    fingerprint: str = ""
+    limit: int | None = None
+
+
+class NoteView(Protocol):
+    """The notes of one agent that one owner may see. No method takes an owner, so none can return another owner's."""
+
+    def header(self, key: str) -> NoteHeader | None:
+        """Return the note with this id, or at this path."""
+        ...
+
+    def headers(self, wanted: NoteFilter = NoteFilter()) -> Sequence[NoteHeader]:  # noqa: B008  (frozen)
+        """Return the matching notes, pinned ones first, then the most recently updated."""
+        ...
+
+    def count(self, wanted: NoteFilter = NoteFilter()) -> int:  # noqa: B008
+        """Return how many notes match."""
+        ...
+
+    def changes(self, note: str) -> Sequence[NoteChange]:
+        """Return the history of a note, the oldest change first; nothing if it is not visible.
+
+        Changes from when a note was private are visible only to its owner, even after it was shared. A note whose file
+        is gone stays visible to the owners who could see it last.
+        """
+        ...
+
+    def changed_until(self, at: str) -> Sequence[NoteChange]:
+        """Return the last change of every visible note at or before a time.
+
+        ``text`` is ``None`` if the note did not exist at that time.
+        """
+        ...
 
 
 PlaceKind = Literal["thread", "summary", "proposal", "queue", "experience", "typed"]

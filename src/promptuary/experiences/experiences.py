@@ -16,6 +16,7 @@ from promptuary.core.errors import ConfigError, PromptuaryError, UnknownExperien
 from promptuary.core.experiences import (
     Experience,
     ExperienceFields,
+    ExperienceFilter,
     ExperienceList,
     ExperienceOutcome,
     ExperienceResult,
@@ -30,8 +31,6 @@ from promptuary.core.experiences import (
 from promptuary.core.fading import HALF_LIFE, PRUNE_BELOW
 from promptuary.core.layers import Json
 from promptuary.core.notes import NoteTrust
-from promptuary.core.ports.experiences import Change, ExperienceFilter, ExperienceStore
-from promptuary.core.ports.forgetting import Forgetting
 from promptuary.core.query import unquoted
 from promptuary.experiences.drafting import (
     checked_days,
@@ -47,6 +46,8 @@ from promptuary.experiences.search import ExperienceQuery, ExperienceSearch
 from promptuary.experiences.showing.experience_blocks import experience_block
 from promptuary.experiences.showing.selection import MOST_FOUND, selected
 from promptuary.records.service import LONG_PATIENCE
+from promptuary.storage.experiences import Change, ExperienceStore
+from promptuary.storage.forgetting import Forgetting
 
 _EVERY: Final = ExperienceFilter()
 _NAMED: Final = 5

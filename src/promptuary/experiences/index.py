@@ -9,10 +9,10 @@ from typing import Final
 
 from promptuary.core.experiences import Experience, strength
 from promptuary.core.fading import PRUNE_BELOW
-from promptuary.core.ports.experiences import ExperienceStore
 from promptuary.core.search import Chunk, Folder, IndexedFile, Stamp
 from promptuary.records.index import Listed, RecordEntry, RecordIndex
 from promptuary.search.service import SearchBackend
+from promptuary.storage.experiences import ExperienceStore
 
 RECIPE: Final = "experiences 1"
 """The version of how experiences are indexed: an index with another version is rebuilt."""

@@ -12,17 +12,18 @@ from msgspec.structs import replace
 
 from promptuary.core.experiences import (
     Experience,
+    ExperienceFilter,
     ExperienceHit,
     ExperienceOutcome,
     ExperienceResult,
     strength,
 )
 from promptuary.core.fading import PRUNE_BELOW
-from promptuary.core.ports.experiences import ExperienceFilter, ExperienceStore
 from promptuary.core.search import Hit, SearchQuery
 from promptuary.experiences.index import ExperienceIndex
 from promptuary.records.answer import answered
 from promptuary.records.service import PATIENCE, RecordSearch
+from promptuary.storage.experiences import ExperienceStore
 
 MOST: Final = 20
 """How many hits are ranked with what is known about them. Further hits keep the order of the search."""

@@ -13,8 +13,7 @@ from urllib.parse import unquote
 from msgspec.structs import replace
 
 from promptuary.core.errors import NoteFileError, PromptuaryError
-from promptuary.core.notes import Examination, Finding, FindingCode, Note
-from promptuary.core.ports.notes import NoteFilter
+from promptuary.core.notes import Examination, Finding, FindingCode, Note, NoteFilter
 from promptuary.memory.files.note_file import as_text, claimed_owner, owner_label
 from promptuary.memory.forget import Oblivion, finish
 from promptuary.memory.memory import Memory

@@ -14,13 +14,13 @@ from msgspec.structs import replace
 
 from promptuary.core.errors import LockTimeoutError, PromptuaryError, StorageError, UnknownNoteError
 from promptuary.core.notes import ForgetReport, Note, NoteChange, Place
-from promptuary.core.ports.forgetting import Forgetting
 from promptuary.memory.files.note_file import Standing, as_bytes, read_note
 from promptuary.memory.memory import ADDRESS, Memory
 from promptuary.memory.notebook.notebook import Notebook
 from promptuary.memory.recall.visible import NoteKey
 from promptuary.memory.writeback.proposals import THREAD
 from promptuary.memory.writeback.wording import restated
+from promptuary.storage.forgetting import Forgetting
 
 _TELLING: Final = 20
 """The fewest characters of a title that is searched for in conversations: a shorter one is just a name."""

@@ -26,6 +26,7 @@ from promptuary.core.notes import (
     NoteChange,
     NoteDraft,
     NoteFields,
+    NoteFilter,
     NoteHeader,
     NoteList,
     NoteScope,
@@ -33,7 +34,6 @@ from promptuary.core.notes import (
     NoteTrust,
     is_note_id,
 )
-from promptuary.core.ports.notes import NoteFilter
 from promptuary.core.principals import Principal
 from promptuary.core.search import IndexBusy, SearchNote
 from promptuary.core.text import one_line

@@ -4,8 +4,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 
 from promptuary.core.errors import NoteFileError, PromptuaryError
-from promptuary.core.notes import NoteScope
-from promptuary.core.ports.notes import NoteView
+from promptuary.core.notes import NoteScope, NoteView
 from promptuary.memory.notebook.notebook import Notebook
 
 OpenRoot = Callable[[bool], Notebook | None]

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from promptuary.core.blocks import content_hash
 from promptuary.core.errors import PromptuaryError, UnknownNoteError
-from promptuary.core.notes import MemoryResult, Note, NoteChange, NoteDraft, NoteHeader, NoteScope
-from promptuary.core.ports.notes import NoteView
+from promptuary.core.notes import MemoryResult, Note, NoteChange, NoteDraft, NoteHeader, NoteScope, NoteView
 from promptuary.core.sessions import NotePin, Sight
 from promptuary.memory.memory import ADDRESS, Memory
 from promptuary.memory.notebook.notebook import Written

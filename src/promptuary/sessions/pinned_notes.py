@@ -9,8 +9,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from promptuary.core.notes import Note, NoteChange, NoteHeader, NoteScope, NoteTrust
-from promptuary.core.ports.notes import NoteFilter, NoteView
+from promptuary.core.notes import Note, NoteChange, NoteFilter, NoteHeader, NoteScope, NoteTrust, NoteView
 from promptuary.core.sessions import NotePin
 from promptuary.memory.files.note_file import Standing, as_bytes, read_note
 

@@ -15,13 +15,13 @@ from msgspec.structs import replace
 
 from promptuary.core.errors import ConfigError, PromptuaryError, SourceError, UnknownSessionError
 from promptuary.core.ids import new_id
-from promptuary.core.ports.sessions import SessionStore
 from promptuary.core.sessions import WORKSPACE, Choice, Pins, Session, SessionReport, Sight, difference, named
 from promptuary.core.text import one_line
 from promptuary.core.threads import thread_name
 from promptuary.memory.memory import Memory
 from promptuary.sessions.files import file_pins, files_now
 from promptuary.sessions.memory import note_pins, page_pins
+from promptuary.storage.sessions.store import SessionStore
 from promptuary.storage.threads.store import ThreadStore
 from promptuary.workspace.workspace import Workspace
 

@@ -14,6 +14,7 @@ from promptuary.database.port import Connection
 from promptuary.database.queries import queries, script
 from promptuary.database.sqlite import SqliteDatabase
 from promptuary.storage import schema
+from promptuary.storage.owners import TENANT
 from promptuary.workspace.disk.own.moved import is_signed
 from promptuary.workspace.disk.own.notes_folders import notes_beside
 from promptuary.workspace.state_file import StateFile
@@ -53,7 +54,7 @@ class BoundDatabase(SqliteDatabase):
 
     def bind(self, value: str, brought: Iterable[str] = ()) -> None:
         """Record the owner; ``brought`` are the files of notes that were there before this database."""
-        paths = [{"path": to_column(path)} for path in brought]
+        paths = [{"tenant": TENANT, "path": to_column(path)} for path in brought]
 
         def bound(connection: Connection) -> None:
             connection.executemany(_QUERIES["bring"], paths)

@@ -12,4 +12,4 @@ SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' 
 
 -- name: bring
 -- Record that a file of notes was there before this database.
-INSERT INTO brought_note (path) VALUES (:path) ON CONFLICT (path) DO NOTHING;
+INSERT INTO brought_note (tenant, path) VALUES (:tenant, :path) ON CONFLICT (tenant, path) DO NOTHING;

@@ -1,39 +1,38 @@
-"""Experiences in ``state.db``: those of one owner."""
+"""The experiences of one owner in the database.
 
-import json
-from collections.abc import Collection, Mapping, Sequence
-from operator import attrgetter
+The owner is bound when a store is opened: no method takes one, so none can return another owner's. ``core.experiences``
+decides what a change does; the store applies it in one transaction.
+"""
+
+import builtins
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
-from promptuary.core.experiences import Experience, contradicted, reinforced, strength_at
-from promptuary.core.ports.experiences import Change, ExperienceFilter, ExperienceStore, OnChange
+from promptuary.core.experiences import Experience, ExperienceFilter, contradicted, reinforced, strength_at
 from promptuary.core.principals import Owner
 from promptuary.database.columns import from_column, row_checksum, to_column
 from promptuary.database.errors import sound
-from promptuary.database.port import Connection, Database
+from promptuary.database.port import Connection, Database, Row
 from promptuary.database.queries import queries
-from promptuary.storage.owners import OwnedRows
-from promptuary.storage.values import to_text
+from promptuary.storage.owners import Key, OwnedRows
+from promptuary.storage.values import from_body, to_body, to_text
 
-_QUERIES: Final = queries(__package__, "experiences.sql")
-_EVERY: Final = -1
+_QUERIES: Final = queries("promptuary.storage", "experiences.sql")
+_NO_LIMIT: Final = 2**53
 _ALL: Final = ExperienceFilter()
 
-_COLUMNS: Final = (
-    *("id", "type", "intent", "solution", "created_at", "last_used_at", "rev", "fingerprint", "outcome", "problem"),
-    *("success_score", "base_weight", "weight", "weighed_at", "half_life_days", "use_count", "confidence", "tags"),
-    *("thread", "turn", "trust", "topic"),
-)
-"""The fields of an experience, in the order of the columns."""
-_SOLUTION: Final = _COLUMNS.index("solution")
-_TAGS: Final = _COLUMNS.index("tags")
-_JSON: Final = frozenset({"solution", "tags"})
-_NUMBERS: Final = frozenset({"success_score", "base_weight", "weight", "half_life_days", "confidence"})
-_values_of: Final = attrgetter(*_COLUMNS)
+Change = Callable[[Experience], Experience]
+"""Returns an experience as it is after a change. Pure: it may be called more than once."""
+
+OnChange = Callable[[Collection[str]], object]
+"""Called with the ids of experiences that were added, removed or changed, once that is persistent."""
 
 
-class SqliteExperiences(OwnedRows, ExperienceStore):
-    """An ``ExperienceStore`` over ``database``, for one owner."""
+class ExperienceStore(OwnedRows):
+    """The experiences of one owner. Everything is persistent when a method returns, or when its transaction ends.
+
+    Methods may be called from any thread; several processes may use one database at once.
+    """
 
     _queries = _QUERIES
 
@@ -42,18 +41,21 @@ class SqliteExperiences(OwnedRows, ExperienceStore):
         self._on_change = on_change
 
     def add(self, new: Experience) -> Experience:
-        """Store an experience, or reinforce an equal one."""
+        """Store an experience, and return it as it is stored.
+
+        If there is one with its fingerprint, that is reinforced instead (``core.experiences.reinforced``). Those with
+        its topic and another fingerprint are contradicted.
+        """
         same = {"fingerprint": to_column(new.fingerprint), "topic": to_column(new.topic)}
 
-        def added(connection: Connection, owner: int) -> Experience:
-            known = self._found(connection, "same_experience", {"owner": owner, **same})
-            rivals = self._found(connection, "rivals", {"owner": owner, **same}) if new.topic else ()
+        def add(connection: Connection, owner: Key) -> Experience:
+            known = self._found(connection, "same_experience", owner | same)
+            rivals = self._found(connection, "rivals", owner | same) if new.topic else ()
             stored = next((reinforced(old, new) for old in known), new)
-            rows = (_to_row(owner, one) for one in (stored, *map(contradicted, rivals)))
-            connection.executemany(_QUERIES["put_experience"], rows)
+            self._put(connection, owner, [stored, *map(contradicted, rivals)])
             return stored
 
-        return self._write(added, after_commit=lambda stored: self._on_change([stored.id]))
+        return self._write(add, after_commit=lambda stored: self._on_change([stored.id]))
 
     def get(self, experience: str) -> Experience | None:
         """Return the experience with this id."""
@@ -62,19 +64,20 @@ class SqliteExperiences(OwnedRows, ExperienceStore):
 
     def some(self, ids: Collection[str]) -> Mapping[str, Experience]:
         """Return the experiences with these ids; unknown ids are skipped."""
-        rows = self._rows("some_experiences", {"ids": to_text(_sorted(ids))})
-        return {one.id: one for one in self._experiences(rows)}
+        rows = self._rows("some_experiences", {"ids": _ids(ids)})
+        return {experience.id: experience for experience in self._experiences(rows)}
 
     def beginning(self, prefix: str, limit: int) -> Sequence[str]:
-        """Return ids that begin with ``prefix``."""
-        return [from_column(one) for (one,) in self._rows("beginning", {"prefix": to_column(prefix), "limit": limit})]
+        """Return ids that begin with ``prefix``, at most ``limit``, in order."""
+        rows = self._rows("beginning", {"prefix": to_column(prefix), "limit": limit})
+        return [from_column(experience) for (experience,) in rows]
 
     def revisions(self, now: str, least: float) -> Mapping[str, str]:
         """Return the revisions by id of those whose strength at a time is at least ``least``."""
         with sound(self._database.name):
             return {
-                from_column(one): from_column(rev)
-                for one, rev, base, used_at, half_life in self._rows("revisions")
+                from_column(experience): from_column(rev)
+                for experience, rev, base, used_at, half_life in self._rows("revisions")
                 if strength_at(base, from_column(used_at), half_life, now) >= least
             }
 
@@ -87,59 +90,89 @@ class SqliteExperiences(OwnedRows, ExperienceStore):
         return int(self._rows("count_experiences", _passing(wanted))[0][0])
 
     def change(self, ids: Collection[str] | None, change: Change) -> Sequence[Experience]:
-        """Change experiences in one transaction; return those that differ afterwards."""
-        query = "experiences" if ids is None else "some_experiences"
-        values = _passing(_ALL) if ids is None else {"ids": to_text(_sorted(ids))}
+        """Change experiences in one transaction, all if ``ids`` is ``None``; return those that differ afterwards.
 
-        def changed(connection: Connection, owner: int) -> list[tuple[Experience, Experience]]:
-            pairs = ((one, change(one)) for one in self._found(connection, query, {"owner": owner, **values}))
+        The id, the owner and the fingerprint stay.
+        """
+        query = "experiences" if ids is None else "some_experiences"
+        values = _passing(_ALL) if ids is None else {"ids": _ids(ids)}
+
+        def write(connection: Connection, owner: Key) -> builtins.list[tuple[Experience, Experience]]:
+            pairs = ((before, change(before)) for before in self._found(connection, query, owner | values))
             different = [(before, after) for before, after in pairs if after != before]
-            connection.executemany(_QUERIES["put_experience"], (_to_row(owner, after) for _, after in different))
+            self._put(connection, owner, [after for _, after in different])
             return different
 
-        return [after for _, after in self._write(changed, after_commit=self._tell)]
+        return [after for _, after in self._write(write, after_commit=self._tell)]
 
     def remove(self, ids: Collection[str]) -> int:
         """Remove experiences, and return how many there were."""
 
-        def removed(connection: Connection, owner: int) -> int:
-            every = ({"owner": owner, "experience": to_column(one)} for one in ids)
-            return sum(connection.execute(_QUERIES["remove_experience"], one).rowcount for one in every)
+        def remove(connection: Connection, owner: Key) -> int:
+            keys = (owner | {"experience": to_column(experience)} for experience in ids)
+            count = sum(connection.execute(_QUERIES["remove_experience"], key).rowcount for key in keys)
+            if count:
+                self._notify(connection, owner, ids)
+            return count
 
-        return self._write(removed, after_commit=lambda count: self._on_change(tuple(ids)) if count else None)
+        return self._write(remove, after_commit=lambda count: self._on_change(tuple(ids)) if count else None)
 
     def purge(self) -> None:
-        """Erase removed experiences from the file and its log."""
+        """Erase removed experiences from the files of the database."""
         self._database.purge()
 
-    def _found(self, connection: Connection, query: str, values: Mapping[str, Any]) -> Sequence[Experience]:
+    def _put(self, connection: Connection, owner: Key, experiences: Sequence[Experience]) -> None:
+        connection.executemany(_QUERIES["put_experience"], [owner | experience_row(one) for one in experiences])
+        if experiences:
+            self._notify(connection, owner, [one.id for one in experiences])
+
+    def _notify(self, connection: Connection, owner: Key, ids: Collection[str]) -> None:
+        """Tell once for each transaction what was changed: the one experience, or several."""
+        (only,) = ids if len(ids) == 1 else [""]
+        self._database.notify(connection, owner["owner"], "experience", only)
+
+    def _found(self, connection: Connection, query: str, values: Key) -> Sequence[Experience]:
         return self._experiences(connection.execute(_QUERIES[query], values).fetchall())
 
     def _tell(self, changed: Sequence[tuple[Experience, Experience]]) -> None:
         if said := [after.id for before, after in changed if after.rev != before.rev]:
             self._on_change(said)
 
-    def _experiences(self, rows: Sequence[Sequence[Any]]) -> Sequence[Experience]:
+    def _experiences(self, rows: Sequence[Row]) -> Sequence[Experience]:
         with sound(self._database.name):
-            return list(map(_experience, rows))
+            return [_experience(row) for row in rows]
 
 
-def _experience(row: Sequence[Any]) -> Experience:
+def _experience(row: Row) -> Experience:
     """Return the experience in a row. Raises ``ValueError`` if it is not what was written."""
-    *stored, checksum = row
-    if row_checksum(*stored) != checksum:
+    experience, body, checksum = row
+    if row_checksum(experience, body) != checksum:
         raise ValueError("an experience is not what was written")
-    # Searches read many of them: nearly every column is a text already.
-    if bytes in map(type, stored):
-        stored = [from_column(one) if isinstance(one, bytes) else one for one in stored]
-    stored[_SOLUTION] = json.loads(stored[_SOLUTION])
-    stored[_TAGS] = tuple(json.loads(stored[_TAGS]))
-    return Experience(*stored)
+    return from_body(body, Experience)
 
 
-def _sorted(ids: Collection[str]) -> list[str]:
+def experience_row(experience: Experience) -> dict[str, Any]:
+    """Return the row of an experience, without its owner."""
+    name, body = to_column(experience.id), to_body(experience)
+    return {
+        "experience": name,
+        "type": to_column(experience.type),
+        "outcome": experience.outcome,
+        "tags": to_column(to_text(list(experience.tags))),
+        "fingerprint": to_column(experience.fingerprint),
+        "topic": to_column(experience.topic),
+        "rev": to_column(experience.rev),
+        "last_used_at": to_column(experience.last_used_at),
+        "base_weight": float(experience.base_weight),
+        "half_life_days": float(experience.half_life_days),
+        "body": body,
+        "checksum": row_checksum(name, body),
+    }
+
+
+def _ids(ids: Collection[str]) -> str:
     # Text that cannot be stored in a column is not the id of anything, and not an error.
-    return sorted(one for one in set(ids) if isinstance(to_column(one), str))
+    return to_text(sorted(one for one in set(ids) if isinstance(to_column(one), str)))
 
 
 def _passing(wanted: ExperienceFilter) -> dict[str, Any]:
@@ -147,19 +180,5 @@ def _passing(wanted: ExperienceFilter) -> dict[str, Any]:
         "types": to_text(list(wanted.types)),
         "outcomes": to_text(list(wanted.outcomes)),
         "tags": to_text(list(wanted.tags)),
-        "limit": _EVERY if wanted.limit is None else max(0, wanted.limit),
+        "limit": _NO_LIMIT if wanted.limit is None else max(0, wanted.limit),
     }
-
-
-def _to_row(owner: int, experience: Experience) -> tuple[Any, ...]:
-    pairs = zip(_COLUMNS, _values_of(experience), strict=True)
-    values = [_to_column(name, value) for name, value in pairs]
-    return owner, *values, row_checksum(*values)
-
-
-def _to_column(name: str, value: Any) -> Any:
-    if name in _JSON:
-        return to_column(to_text(list(value) if name == "tags" else value))
-    if name in _NUMBERS:
-        return float(value)
-    return value if name == "use_count" else to_column(value)

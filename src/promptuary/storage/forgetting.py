@@ -15,14 +15,12 @@ from typing import Any, Final
 from promptuary.core.json import receipt_from_json
 from promptuary.core.messages import Item
 from promptuary.core.notes import Place
-from promptuary.core.ports.forgetting import Forgetting
-from promptuary.core.principals import Owner
 from promptuary.database.columns import from_column, history_checksum, to_column
 from promptuary.database.errors import sound
-from promptuary.database.port import Connection, Database
+from promptuary.database.port import Connection
 from promptuary.database.queries import queries
 from promptuary.storage.contents import Contents, pack, pack_redacted, unpack
-from promptuary.storage.owners import add_owner, find_owner
+from promptuary.storage.owners import Key, OwnedRows
 from promptuary.storage.redaction import (
     attached_notes,
     holds,
@@ -43,83 +41,72 @@ from promptuary.storage.values import to_text
 _QUERIES: Final = queries(__package__, "forgetting.sql")
 _THREADS: Final = queries("promptuary.storage.threads", "threads.sql")
 _SOURCES: Final = queries("promptuary.storage.threads", "sources.sql")
-_NOBODY: Final = -1
-"""The number for an owner without any rows yet: no row has it."""
 
 
-class SqliteForgetting(Forgetting):
-    """``Forgetting`` over ``database``, for one owner."""
+class Forgetting(OwnedRows):
+    """Removes the text of notes from a database, for one principal.
 
-    def __init__(self, database: Database, owner: Owner) -> None:
-        self._database = database
-        self._owner = owner
+    ``address`` names the note (``memory:4f1c…``); ``texts`` are its title, summary and body, of earlier revisions too.
+    Each method is idempotent. Removed text may remain in free pages and in the log until ``purge``.
+    """
+
+    _queries = _QUERIES
 
     def begin(self, note: str, *, everywhere: bool) -> None:
-        """Record that the owner is forgetting a note."""
-
-        def begun(connection: Connection) -> None:
-            values = {"owner": add_owner(connection, self._owner), "note": to_column(note), "everywhere": everywhere}
-            connection.execute(_QUERIES["begin_forgetting"], values)
-
-        self._database.write(begun)
+        """Record, before anything else is done, that the principal is forgetting a note, ``everywhere`` or not."""
+        self._changed("begin_forgetting", {"note": to_column(note), "everywhere": int(everywhere)})
 
     def unfinished(self) -> Mapping[str, bool]:
-        """Return the notes that the owner has begun to forget, and whether everywhere."""
-
-        def found(connection: Connection) -> dict[str, bool]:
-            rows = connection.execute(_QUERIES["unforgotten"], {"owner": find_owner(connection, self._owner)})
-            return {from_column(note): bool(everywhere) for note, everywhere in rows}
-
+        """Return the ids of the notes that the principal has begun to forget, and whether everywhere."""
         with sound(self._database.name):
-            return self._database.read(found)
+            return {from_column(note): bool(everywhere) for note, everywhere in self._rows("unforgotten")}
 
     def end(self, note: str) -> None:
         """Record that a note has been forgotten completely."""
-
-        def ended(connection: Connection) -> None:
-            values = {"owner": find_owner(connection, self._owner), "note": to_column(note)}
-            connection.execute(_QUERIES["end_forgetting"], values)
-
-        self._database.write(ended)
+        self._changed("end_forgetting", {"note": to_column(note)})
 
     def redact_note(self, address: str, texts: Sequence[str] = ()) -> int:
-        """Remove a note from the prompts, receipts and states of every owner."""
+        """Remove a note from the prompts, receipts and states of every owner; return how many texts were changed.
+
+        A mark takes its place, and the turn names the note in ``TurnRecord.forgotten``. What people said is not
+        changed. A turn in progress that shows the note does not store it again when it finishes.
+        """
         with sound(self._database.name):
             return self._database.write(lambda connection: _Note(connection, address, texts).run())
 
     def places(self, address: str, texts: Sequence[str]) -> Sequence[Place]:
-        """Return where else ``texts`` occur in what the owner has."""
+        """Return where else ``texts``, or sentences of them, occur in what the principal owns.
+
+        A whole text is found if it has at least 8 characters, a line or sentence of it if it has at least 20; spacing
+        is ignored. Leave out a title that is just a name: it would match wherever the name is used.
+        """
         with sound(self._database.name):
-            return self._database.read(lambda connection: self._words(connection, address, texts).places())
+            return self._read(lambda connection, owner: _Words(connection, owner, address, texts).places())
 
     def redact_places(self, address: str, texts: Sequence[str]) -> int:
-        """Replace the texts by a mark in all those places."""
+        """Replace the texts by a mark in all those places; return how many. A proposal to write them is removed."""
 
-        def redacted(connection: Connection) -> int:
+        def redact(connection: Connection, owner: Key) -> int:
             # So that blocks are not searched for the words.
             _Note(connection, address, texts).run()
-            return self._words(connection, address, texts).run()
+            return _Words(connection, owner, address, texts).run()
 
         with sound(self._database.name):
-            return self._database.write(redacted)
+            return self._write(redact)
 
     def redact_source(self, address: str) -> int:
-        """Remove the blocks of a file from what the owner has."""
+        """Remove the blocks of a file or page (``file:…``, ``index:…``, ``url:…``) from what the principal owns.
 
-        def redacted(connection: Connection) -> int:
-            found = find_owner(connection, self._owner)
-            return 0 if found is None else _Blocks(connection, found, address, ()).run()
-
+        Return how many texts had one. A mark replaces each, in prompts, histories and receipts, and the turn names the
+        file in ``TurnRecord.forgotten``. What people said and what summaries contain is not changed. A turn in progress
+        stores what it shows when it finishes.
+        """
         with sound(self._database.name):
-            return self._database.write(redacted)
+            return self._write(lambda connection, owner: _Blocks(connection, owner, address, ()).run())
 
     def purge(self) -> None:
-        """Erase every byte of what was removed from the file and its log."""
+        """Erase every byte of what was removed from the file and its log. Slow; call it once, at the end."""
         self._database.purge()
-
-    def _words(self, connection: Connection, address: str, texts: Sequence[str]) -> "_Words":
-        found = find_owner(connection, self._owner)
-        return _Words(connection, _NOBODY if found is None else found, address, texts)
 
 
 class _Note:
@@ -186,9 +173,9 @@ class _Note:
 class _Words:
     """The places where an owner said, or was shown, what is also in a note; within one transaction."""
 
-    def __init__(self, connection: Connection, owner: int, address: str, texts: Sequence[str]) -> None:
+    def __init__(self, connection: Connection, owner: Key, address: str, texts: Sequence[str]) -> None:
         self._connection = connection
-        self._owner = {"owner": owner}
+        self._owner = owner
         self._address, self._passages = address, passages(texts)
         self._contents = Contents(connection)
         self._left: dict[int, int] = {}
@@ -239,13 +226,13 @@ class _Words:
                 yield Place("thread", from_column(row[1]), int(row[2]))
 
     def _waiting(self) -> Iterator[Place]:
-        for _, turn, thread, body, error in self._rows("queued"):
+        for turn, thread, body, error in self._rows("queued"):
             if self._holds(from_column(body)) or self._holds(from_column(error)):
                 found = self._connection.execute(_QUERIES["turn_number"], {"turn": turn}).fetchone()
                 yield Place("queue", from_column(thread), 0 if found is None else int(found[0]))
 
     def _proposed(self) -> Iterator[Place]:
-        for _, proposal, body in self._rows("proposed"):
+        for proposal, body in self._rows("proposed"):
             if self._is_proposed(from_column(body)):
                 yield Place("proposal", from_column(proposal))
 
@@ -319,12 +306,12 @@ class _Words:
         self._connection.execute(_QUERIES["change_turn"], {"id": row[0], "checksum": checksum, **names})
 
     def _change_waiting(self) -> None:
-        for number, _, _, body, error in self._rows("queued"):
-            left = {"body": self._without(body), "error": self._without(error), "number": number}
-            self._connection.execute(_QUERIES["change_queued"], left)
-        for number, _, body in self._rows("proposed"):
+        for turn, _, body, error in self._rows("queued"):
+            left = {"body": self._without(body), "error": self._without(error), "turn": turn}
+            self._connection.execute(_QUERIES["change_queued"], self._owner | left)
+        for proposal, body in self._rows("proposed"):
             if self._is_proposed(from_column(body)):
-                self._connection.execute(_QUERIES["remove_proposed"], {"number": number})
+                self._connection.execute(_QUERIES["remove_proposed"], self._owner | {"proposal": proposal})
 
     def _without(self, column: Any) -> str | bytes:
         return to_column(without_words(from_column(column), self._address, self._passages))

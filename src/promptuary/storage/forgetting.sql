@@ -84,29 +84,30 @@ UPDATE removal SET count = count + 1;
 
 -- name: queued
 -- Every turn of an owner that waits for writeback.
-SELECT number, turn, thread, body, error FROM writeback_turn WHERE owner = :owner ORDER BY number;
+SELECT turn, thread, body, error FROM writeback_turn WHERE tenant = :tenant AND owner = :owner ORDER BY place;
 
 -- name: change_queued
 -- Replace a waiting turn by its redacted form.
-UPDATE writeback_turn SET body = :body, error = :error WHERE number = :number;
+UPDATE writeback_turn SET body = :body, error = :error WHERE tenant = :tenant AND owner = :owner AND turn = :turn;
 
 -- name: proposed
 -- Every proposal of an owner that waits.
-SELECT number, proposal, body FROM proposal WHERE owner = :owner AND body IS NOT NULL ORDER BY number;
+SELECT proposal, body FROM proposal WHERE tenant = :tenant AND owner = :owner AND body IS NOT NULL ORDER BY place;
 
 -- name: remove_proposed
 -- Remove a proposal.
-DELETE FROM proposal WHERE number = :number;
+DELETE FROM proposal WHERE tenant = :tenant AND owner = :owner AND proposal = :proposal;
 
 -- name: begin_forgetting
 -- Record that a note is being forgotten; once everywhere, it stays everywhere.
-INSERT INTO unforgotten (owner, note, everywhere) VALUES (:owner, :note, :everywhere)
-ON CONFLICT (owner, note) DO UPDATE SET everywhere = max(everywhere, excluded.everywhere);
+INSERT INTO unforgotten (tenant, owner, note, everywhere) VALUES (:tenant, :owner, :note, :everywhere)
+ON CONFLICT (tenant, owner, note) DO UPDATE SET
+    everywhere = CASE WHEN excluded.everywhere = 1 THEN 1 ELSE unforgotten.everywhere END;
 
 -- name: unforgotten
 -- The notes of an owner that are being forgotten.
-SELECT note, everywhere FROM unforgotten WHERE owner = :owner ORDER BY note;
+SELECT note, everywhere FROM unforgotten WHERE tenant = :tenant AND owner = :owner ORDER BY note;
 
 -- name: end_forgetting
 -- Record that a note is completely forgotten.
-DELETE FROM unforgotten WHERE owner = :owner AND note = :note;
+DELETE FROM unforgotten WHERE tenant = :tenant AND owner = :owner AND note = :note;

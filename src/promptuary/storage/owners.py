@@ -5,13 +5,19 @@ from typing import Any, ClassVar, Final
 
 from promptuary.core.principals import Owner
 from promptuary.database.columns import to_column
-from promptuary.database.port import Connection, Database, Result
-from promptuary.database.queries import queries
+from promptuary.database.port import Connection, Database, Result, Row
+from promptuary.database.queries import Query, queries
 
-_QUERIES = queries("promptuary.storage.threads", "threads.sql")
+_QUERIES: Final = queries("promptuary.storage.threads", "threads.sql")
 
-_NOBODY: Final = -1
+TENANT: Final = 1
+"""Every key begins with it; a file has one."""
+
+NOBODY: Final = -1
 """The number for an owner without any rows yet: no row has it."""
+
+Key = dict[str, Any]
+"""Values of a query: at least those that its key begins with."""
 
 
 def find_owner(connection: Connection, owner: Owner) -> int | None:
@@ -27,40 +33,48 @@ def add_owner(connection: Connection, owner: Owner) -> int:
     return int(number)
 
 
-def _owner_key(owner: Owner) -> dict[str, str | bytes]:
+def _owner_key(owner: Owner) -> Key:
     return {"kind": to_column(owner.kind), "name": to_column(owner.name), "agent": to_column(owner.agent)}
 
 
 class OwnedRows:
     """Access to the rows of one owner: each query gets the number of that owner."""
 
-    _queries: ClassVar[Mapping[str, str]]
+    _queries: ClassVar[Mapping[str, Query]]
 
     def __init__(self, database: Database, owner: Owner) -> None:
         self._database = database
         self._owner = owner
 
-    def _rows(self, query: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
-        def found(connection: Connection) -> list[tuple[Any, ...]]:
-            owner = find_owner(connection, self._owner)
-            of_owner = {"owner": _NOBODY if owner is None else owner, **(values or {})}
-            return connection.execute(self._queries[query], of_owner).fetchall()
+    def _read(self, work: Callable[[Connection, Key], Result]) -> Result:
+        """Run ``work``, which reads from one snapshot, with the key of the owner."""
 
-        return self._database.read(found)
+        def read(connection: Connection) -> Result:
+            owner = find_owner(connection, self._owner)
+            return work(connection, {"tenant": TENANT, "owner": NOBODY if owner is None else owner})
+
+        return self._database.read(read)
+
+    def _rows(self, query: str, values: Mapping[str, Any] | None = None) -> list[Row]:
+        return self._read(
+            lambda connection, owner: connection.execute(self._queries[query], owner | dict(values or {})).fetchall()
+        )
 
     def _changed(self, query: str, values: Mapping[str, Any]) -> bool:
         """Run a statement, and return whether it changed a row."""
         return self._write(
-            lambda connection, owner: connection.execute(self._queries[query], {"owner": owner, **values}).rowcount > 0
+            lambda connection, owner: connection.execute(self._queries[query], owner | dict(values)).rowcount > 0
         )
 
     def _write(
         self,
-        work: Callable[[Connection, int], Result],
+        work: Callable[[Connection, Key], Result],
         *,
         after_commit: Callable[[Result], object] = lambda _: None,
     ) -> Result:
-        """Run ``work`` with the number of the owner, atomically."""
-        return self._database.write(
-            lambda connection: work(connection, add_owner(connection, self._owner)), after_commit=after_commit
-        )
+        """Run ``work`` with the key of the owner, atomically."""
+
+        def write(connection: Connection) -> Result:
+            return work(connection, {"tenant": TENANT, "owner": add_owner(connection, self._owner)})
+
+        return self._database.write(write, after_commit=after_commit)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from promptuary.core.errors import LockTimeoutError
-from promptuary.core.ports.experiences import OnChange
 from promptuary.core.principals import Principal
 from promptuary.database.columns import to_column
 from promptuary.database.errors import damaged, sound
@@ -14,17 +13,18 @@ from promptuary.database.port import Connection
 from promptuary.database.queries import queries
 from promptuary.storage.binding import BoundDatabase
 from promptuary.storage.contents import Numbers, unpack
+from promptuary.storage.experiences import OnChange
 from promptuary.storage.owners import find_owner
 from promptuary.storage.values import answering_key, busy, now
 
 if TYPE_CHECKING:
-    from promptuary.storage.experiences import SqliteExperiences
-    from promptuary.storage.forgetting import SqliteForgetting
-    from promptuary.storage.notes.journal import SqliteNoteJournal
-    from promptuary.storage.sessions.store import SqliteSessions
+    from promptuary.storage.experiences import ExperienceStore
+    from promptuary.storage.forgetting import Forgetting
+    from promptuary.storage.notes.journal import NoteJournal
+    from promptuary.storage.sessions.store import SessionStore
     from promptuary.storage.threads.history_cache import Histories
     from promptuary.storage.threads.store import ThreadStore
-    from promptuary.storage.writeback import SqliteProposals, SqliteQueue
+    from promptuary.storage.writeback import NoteQueue, ProposalStore
 
 _QUERIES = queries("promptuary.storage.threads", "threads.sql")
 
@@ -55,35 +55,35 @@ class StateDatabase:
         histories = self._histories = self._histories or Histories()
         return ThreadStore(self._database, principal, histories=histories, numbers=self._numbers, clock=self._clock)
 
-    def notes(self, space: str) -> "SqliteNoteJournal":
+    def notes(self, space: str) -> "NoteJournal":
         """Return the journal of the notes in the folder ``space`` of one agent, such as ``agents/reviewer``."""
-        from promptuary.storage.notes.journal import SqliteNoteJournal  # noqa: PLC0415  (few commands need it)
+        from promptuary.storage.notes.journal import NoteJournal  # noqa: PLC0415  (few commands need it)
 
-        return SqliteNoteJournal(self._database, space)
+        return NoteJournal(self._database, space)
 
-    def writeback_queue(self, principal: Principal) -> "SqliteQueue":
+    def writeback_queue(self, principal: Principal) -> "NoteQueue":
         """Return the turns of ``principal`` that wait for writeback."""
-        from promptuary.storage.writeback import SqliteQueue  # noqa: PLC0415  (few commands need it)
+        from promptuary.storage.writeback import NoteQueue  # noqa: PLC0415  (few commands need it)
 
-        return SqliteQueue(self._database, principal.owner)
+        return NoteQueue(self._database, principal.owner)
 
-    def proposals(self, principal: Principal) -> "SqliteProposals":
+    def proposals(self, principal: Principal) -> "ProposalStore":
         """Return the proposals that wait for ``principal``."""
-        from promptuary.storage.writeback import SqliteProposals  # noqa: PLC0415  (few commands need it)
+        from promptuary.storage.writeback import ProposalStore  # noqa: PLC0415  (few commands need it)
 
-        return SqliteProposals(self._database, principal.owner)
+        return ProposalStore(self._database, principal.owner)
 
-    def experiences(self, principal: Principal, on_change: OnChange = lambda _: None) -> "SqliteExperiences":
+    def experiences(self, principal: Principal, on_change: OnChange = lambda _: None) -> "ExperienceStore":
         """Return the experiences of ``principal``; ``on_change`` is called after they were changed by this store."""
-        from promptuary.storage.experiences import SqliteExperiences  # noqa: PLC0415
+        from promptuary.storage.experiences import ExperienceStore  # noqa: PLC0415
 
-        return SqliteExperiences(self._database, principal.owner, on_change)
+        return ExperienceStore(self._database, principal.owner, on_change)
 
-    def forgetting(self, principal: Principal) -> "SqliteForgetting":
+    def forgetting(self, principal: Principal) -> "Forgetting":
         """Return what removes notes and sources from this database on behalf of ``principal``."""
-        from promptuary.storage.forgetting import SqliteForgetting  # noqa: PLC0415  (few commands need it)
+        from promptuary.storage.forgetting import Forgetting  # noqa: PLC0415  (few commands need it)
 
-        return SqliteForgetting(self._database, principal.owner)
+        return Forgetting(self._database, principal.owner)
 
     def has_session(self, principal: Principal, thread: str) -> bool:
         """Return whether a thread of ``principal`` has a session."""
@@ -95,11 +95,11 @@ class StateDatabase:
 
         return self._database.read(found)
 
-    def sessions(self, principal: Principal) -> "SqliteSessions":
+    def sessions(self, principal: Principal) -> "SessionStore":
         """Return the sessions of ``principal``."""
-        from promptuary.storage.sessions.store import SqliteSessions  # noqa: PLC0415  (few commands need it)
+        from promptuary.storage.sessions.store import SessionStore  # noqa: PLC0415  (few commands need it)
 
-        return SqliteSessions(self._database, principal.owner)
+        return SessionStore(self._database, principal.owner)
 
     @contextmanager
     def answering(self, principal: Principal, thread: str) -> Iterator[None]:

@@ -6,13 +6,18 @@ Every store uses this to turn states into JSON and sequences into tuples, and fo
 import copy
 import json
 from datetime import UTC, datetime
+from typing import TypeVar
 
+import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from promptuary.core.errors import ConflictError, PromptuaryError, ThreadBusyError
 from promptuary.core.layers import Json
 from promptuary.core.ports.threads import LayerState, TurnRecord
 from promptuary.core.principals import Principal
+
+Value = TypeVar("Value", bound=Struct)
 
 
 def now() -> str:
@@ -84,11 +89,6 @@ def turn_id_conflict(turn: TurnRecord) -> ConflictError:
     return ConflictError(f"Turn {turn.id!r} exists with another thread or number; give this one a unique id.")
 
 
-def other_owner_error(note: str) -> PromptuaryError:
-    """Return the error for recording a note as somebody else's."""
-    return PromptuaryError(f"Note {note!r} belongs to somebody else; give this one a unique id.")
-
-
 def answering_key(principal: Principal, thread: str) -> str:
     """Return the name of the lock of a thread in which a model answers."""
     owner = principal.owner
@@ -101,3 +101,18 @@ def busy(thread: str) -> ThreadBusyError:
         f"A model is answering in thread {thread!r}, in another chat or program; wait until that is done, or use "
         "another thread."
     )
+
+
+def to_body(value: Struct) -> str | bytes:
+    """Return a value as JSON for a column; bytes if it has text that is not valid Unicode."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:
+        return to_text(msgspec.to_builtins(value)).encode("utf-8", "surrogatepass")
+
+
+def from_body(column: str | bytes, kind: type[Value]) -> Value:
+    """Undo ``to_body``, or raise ``ValueError``."""
+    if isinstance(column, bytes):
+        return msgspec.convert(json.loads(column.decode("utf-8", "surrogatepass")), kind)
+    return msgspec.json.decode(column, type=kind)

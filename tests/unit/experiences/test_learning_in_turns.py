@@ -11,7 +11,7 @@ from promptuary.blocking import Promptuary
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.messages import Message
 from promptuary.core.principals import Principal
-from promptuary.storage.experiences import SqliteExperiences
+from promptuary.storage.experiences import ExperienceStore
 
 PROBLEM = "ModuleNotFoundError: No module named 'numpy'"
 
@@ -100,7 +100,7 @@ def test_a_failure_to_record_is_in_the_receipt_and_the_answer_is_stored(
 
     with opened(tmp_path) as promptuary:
         turn = promptuary.threads.prepare("Run the tests.")
-        monkeypatch.setattr(SqliteExperiences, "add", full)
+        monkeypatch.setattr(ExperienceStore, "add", full)
         receipt = promptuary.threads.finish(turn, RECOVERED)
         history = promptuary.threads.history()
 

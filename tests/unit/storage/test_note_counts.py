@@ -9,11 +9,9 @@ from pathlib import Path
 from promptuary.blocking import Promptuary
 from promptuary.core.notes import AUDIENCES, KINDS, NoteStatus
 from promptuary.core.principals import LOCAL, Principal
-from promptuary.storage.state import StateDatabase
 
 COUNTED = "SELECT space, reader, kind, status, count(*) FROM note WHERE reader IS NOT NULL GROUP BY 1, 2, 3, 4"
 KEPT = "SELECT space, reader, kind, status, count FROM note_count WHERE count <> 0"
-TRIGGERS = ("note_counted", "note_uncounted", "note_counted_elsewhere")
 AGENT = Path(".promptuary/memory/agents/default")
 
 
@@ -41,22 +39,3 @@ def test_whatever_is_done_to_notes_their_number_is_what_counting_them_gives(work
             assert kept == counted
             assert p.memory.list(statuses=statuses).total == len(p.memory.list(statuses=statuses).headers)
     assert len(both(workspace)[1]) > 4
-
-
-def test_a_database_of_before_there_were_counts_is_brought_up_to_date(workspace: Path) -> None:
-    with Promptuary.open(workspace, exact=True, embedder="none") as p:
-        p.memory.write("One.", kind="project")
-        p.memory.archive(p.memory.write("Two.", kind="project").header.id)
-    with closing(sqlite3.connect(workspace / ".promptuary/state.db")) as database:
-        for trigger in TRIGGERS:
-            database.execute(f"DROP TRIGGER {trigger}")
-        database.execute("DROP TABLE note_count")
-        database.execute("DROP TABLE brought_note")
-        database.execute("ALTER TABLE note_change DROP COLUMN trust")
-        database.execute("PRAGMA user_version = 12")
-        database.commit()
-    with closing(StateDatabase(workspace / ".promptuary/state.db")):
-        pass
-    kept, counted = both(workspace)
-    assert kept == counted
-    assert len(kept) == 2

@@ -8,8 +8,8 @@ from promptuary.blocking import Promptuary
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.messages import Item, Message, Replacement
 from promptuary.core.ports.threads import ThreadChange
-from promptuary.core.ports.writeback import QueuedTurn
 from promptuary.core.threads import AttachmentList
+from promptuary.core.writeback import QueuedTurn
 from promptuary.testing.scripted import ScriptedStream
 from tests.conftest import Files
 

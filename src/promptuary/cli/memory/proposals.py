@@ -13,8 +13,8 @@ from promptuary.cli.memory.writing import is_terminal, print_written
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.json import proposal_json, proposals_json
 from promptuary.core.notes import is_by_agent
-from promptuary.core.ports.writeback import Proposal, ProposalFields
 from promptuary.core.text import counted, one_line
+from promptuary.core.writeback import Proposal, ProposalFields
 
 _NONE = "no pending proposals: they come from what you state in a turn that got its reply, and from writeback.model"
 _SHORTEST = 4

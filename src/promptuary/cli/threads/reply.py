@@ -13,8 +13,8 @@ from promptuary.cli.threads.waiting import DONE, NOTHING, named, waiting
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.experiences import Experience
 from promptuary.core.json import reply_json
-from promptuary.core.ports.writeback import Proposal
 from promptuary.core.text import one_line
+from promptuary.core.writeback import Proposal
 
 _MOST_EXPERIENCES: Final = 50
 _NOT_JSON: Final = "--response needs the JSON response of the provider's API"

@@ -31,11 +31,11 @@ from promptuary.core.notes import (
 )
 from promptuary.core.ports.models import ModelInfo
 from promptuary.core.ports.threads import Totals, TurnRecord
-from promptuary.core.ports.writeback import Proposal
 from promptuary.core.receipts import Receipt
 from promptuary.core.references import Completion
 from promptuary.core.render import external_text
 from promptuary.core.threads import AttachmentList, HistoryStats, Replay, Rerun
+from promptuary.core.writeback import Proposal
 
 if TYPE_CHECKING:
     from promptuary.core.runs import CallEnded, RunResult

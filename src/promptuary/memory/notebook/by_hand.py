@@ -11,11 +11,12 @@ from typing import Final
 from msgspec import Struct
 
 from promptuary.core.errors import NoteFileError
-from promptuary.core.notes import HAND, ChangeKind, NoteChange, NoteHeader, NoteScope, NoteStamp, NoteTrust
-from promptuary.core.ports.notes import KnownFile, NoteFiles, NoteJournal
+from promptuary.core.notes import HAND, ChangeKind, KnownFile, NoteChange, NoteHeader, NoteScope, NoteStamp, NoteTrust
 from promptuary.core.principals import LOCAL_USER, Principal
 from promptuary.memory.files.note_file import as_bytes, as_text, rev_of
 from promptuary.memory.notebook.standing import FileFacts, Judged, SeenFile, Verdict, judged
+from promptuary.storage.notes.files import NoteFiles
+from promptuary.storage.notes.journal import NoteJournal
 
 Tracked = Callable[[], Container[str] | None]
 """Returns the paths of notes that git tracks; ``None`` if git failed, which counts as all of them."""

@@ -24,15 +24,16 @@ from promptuary.core.notes import (
     Note,
     NoteChange,
     NoteDraft,
+    NoteFilter,
     NoteHeader,
     NoteScope,
     NoteStamp,
     NoteTrust,
+    NoteView,
     is_note_id,
     new_note_id,
     note_path,
 )
-from promptuary.core.ports.notes import NoteFiles, NoteFilter, NoteJournal, NoteView
 from promptuary.core.principals import LOCAL_USER, Owner, Principal
 from promptuary.memory.files.index_page import page_path, persons_text
 from promptuary.memory.files.note_file import (
@@ -50,6 +51,8 @@ from promptuary.memory.files.note_file import (
 from promptuary.memory.notebook.by_hand import HandChanges, Tracked, is_page
 from promptuary.memory.notebook.drafting import Writer, changed_file, moved_path, new_file, title_after, trust_after
 from promptuary.memory.secret_texts import refuse_secrets, without_secrets
+from promptuary.storage.notes.files import NoteFiles
+from promptuary.storage.notes.journal import NoteJournal
 
 _TRIES: Final = 5
 """How often a write is retried because an editor saved the file at the same moment."""

@@ -9,8 +9,7 @@ from contextlib import suppress
 from typing import Final
 
 from promptuary.core.errors import NoteFileError
-from promptuary.core.notes import AUDIENCES, Audience
-from promptuary.core.ports.notes import NoteFilter
+from promptuary.core.notes import AUDIENCES, Audience, NoteFilter
 from promptuary.core.principals import Owner
 from promptuary.memory.files.index_page import MAX_ENTRIES, page_path, persons_text, updated_page
 from promptuary.memory.files.note_file import as_bytes, as_text

@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.notes import MemoryResult, Note, NoteChange, NoteHit, NoteScope, valid_at
-from promptuary.core.ports.notes import NoteView
+from promptuary.core.notes import MemoryResult, Note, NoteChange, NoteHit, NoteScope, NoteView, valid_at
 from promptuary.core.query import matched, parse
 from promptuary.core.search import Why
 from promptuary.memory.files.note_file import Standing, as_bytes, normal_time, read_note

@@ -11,8 +11,7 @@ from typing import Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary.core.notes import Note, NoteScope, NoteTrust
-from promptuary.core.ports.notes import KnownFile
+from promptuary.core.notes import KnownFile, Note, NoteScope, NoteTrust
 from promptuary.core.principals import Owner
 from promptuary.memory.files.note_file import (
     Standing,

@@ -10,8 +10,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary.core.notes import Note, NoteHeader, NoteScope, valid_at
-from promptuary.core.ports.notes import NoteFilter, NoteView
+from promptuary.core.notes import Note, NoteFilter, NoteHeader, NoteScope, NoteView, valid_at
 
 ACTIVE: Final = NoteFilter(statuses=("active",))
 

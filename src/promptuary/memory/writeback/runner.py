@@ -23,10 +23,10 @@ from promptuary.core.notes import Note, NoteDraft, new_note_id
 from promptuary.core.ports.json_answers import Schema, complete_json
 from promptuary.core.ports.models import ChatModel, JsonChatModel
 from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange
-from promptuary.core.ports.writeback import NoteQueue, Proposal, QueuedTurn
 from promptuary.core.receipts import Receipt
 from promptuary.core.text import one_line
 from promptuary.core.threads import FinishedTurn
+from promptuary.core.writeback import Proposal, QueuedTurn
 from promptuary.memory.writeback.decisions import (
     Archive,
     Decision,
@@ -56,6 +56,7 @@ from promptuary.memory.writeback.snapshot import (
     wrote_a_note,
 )
 from promptuary.storage.threads.store import ThreadStore
+from promptuary.storage.writeback import NoteQueue
 
 logger = logging.getLogger(__name__)
 

@@ -33,8 +33,14 @@ _Folders = dict[tuple[str, ...], int]
 """Open folders: their names below that of the agent, and their descriptors."""
 
 
-class DiskNoteFiles:
-    """``NoteFiles`` in the folder ``space`` below ``base``: names with a slash between them.
+class NoteFiles:
+    """The files of one agent's notes in the folder ``space`` below ``base``, by paths with ``/`` between names.
+
+    A path is an audience, the folder of a kind, and a name; or an audience and the name of its index page. Nothing else
+    is ever touched: any other path, a path through a link, and a path to anything but a regular file raise
+    ``NoteFileError``; so do a file that is too large for a note and a failing disk. Every write is atomic, and durable
+    when it returns. The private audience has a ``.gitignore`` that excludes all of it before anything else is in it.
+    Methods may be called from any thread.
 
     ``base`` must exist when something is written, and is trusted; missing folders below it are created with access for
     the user alone. The lock file is in the private folder, where git ignores it.

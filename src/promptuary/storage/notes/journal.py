@@ -1,179 +1,184 @@
-"""The journal of notes in ``state.db``: their owners, the last seen state of their files, and every change.
+"""The journal of notes: their owners, the last seen state of their files, and every change.
 
-``storage/in_memory_notes`` implements the same contract with dictionaries. Above is ``state``, which opens the
-database; below are ``database`` (transactions) and ``rows`` (how values are stored).
+Above is ``state``, which opens the database. Files hold the content and the journal records who owns them. Neither
+decides who may see a note: ``core.notes.visible_to`` does.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
 from msgspec.structs import replace
 
-from promptuary.core.notes import NoteChange, NoteHeader, NoteStamp, visible_to
-from promptuary.core.ports.notes import KnownFile, NoteFilter
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.notes import KnownFile, NoteChange, NoteFilter, NoteHeader, NoteStamp, NoteView, visible_to
 from promptuary.core.principals import Owner
 from promptuary.database.columns import from_column, row_checksum, to_column
 from promptuary.database.errors import sound
-from promptuary.database.port import Connection, Database, Result
+from promptuary.database.port import Connection, Database, Result, Row
 from promptuary.database.queries import queries
 from promptuary.storage.contents import pack, unpack
-from promptuary.storage.notes import rows
-from promptuary.storage.notes.history import visible_changes
-from promptuary.storage.owners import add_owner, find_owner
-from promptuary.storage.threads.rows import Row
-from promptuary.storage.values import other_owner_error, to_text
+from promptuary.storage.owners import NOBODY, TENANT, Key, add_owner, find_owner
+from promptuary.storage.values import from_body, to_body
 
-_QUERIES: Final = queries(__package__, "notes.sql")
+_QUERIES: Final = queries("promptuary.storage.notes", "notes.sql")
 
 _EVERYBODY: Final = 0
 """The reader of a shared note."""
-_NOBODY: Final = -1
-"""The number for a space or an owner without any rows yet: no row has it."""
+_NO_LIMIT: Final = 2**53
 
 _WORTH_PACKING: Final = 4_096
 """The smallest note that is compressed, in bytes: somebody waits for it, and most notes are stored once."""
 
-_Key = dict[str, str | bytes | int]
 
-_SpaceWork = Callable[[Connection, int], Result]
-"""The work of a reading transaction, which gets the number of the space."""
+class NoteJournal:
+    """The history and the current state of the notes of one agent in one place: those in the folder ``space``.
 
-
-class SqliteNoteJournal:
-    """A ``NoteJournal`` over ``database``, for the folder ``space``."""
+    It is not filtered: only the code that writes and syncs notes uses it. Everything that reads uses ``view``.
+    """
 
     def __init__(self, database: Database, space: str) -> None:
         self._database = database
         self._space = space
-        # Numbers of committed rows. They never change, and no such row is ever removed.
-        self._number: int | None = None
+        self.key: Final[Key] = {"tenant": TENANT, "space": space}
+        # Numbers of owners that are committed: they never change, and no owner is ever removed.
         self._readers: dict[Owner, int] = {}
 
-    def view(self, owner: Owner) -> "SqliteNoteView":
+    def view(self, owner: Owner) -> "NoteView":
         """Return what ``owner`` may see."""
-        return SqliteNoteView(self, owner)
+        return _View(self, owner)
 
     def files(self) -> Mapping[str, KnownFile]:
         """Return every file that is known, by path."""
-        found = self.read(lambda connection, space: _rows(connection, "known_files", {"space": space}))
+        found = self.read(lambda connection: _rows(connection, "known_files", self.key))
         with sound(self._database.name):
-            return {one.path: one for one in map(rows.to_known_file, found)}
+            return {file.path: file for file in map(_known_file, found)}
 
     def known(self, key: str) -> KnownFile | None:
-        """Return the file with this id, or at this path."""
-        values: _Key = {"key": to_column(key)}
-        found = self.read(lambda connection, space: _rows(connection, "known_file", values | {"space": space}))
-        return rows.to_known_file(found[0]) if found else None
+        """Return the file with this id, or at this path; a note has one file, the last one recorded."""
+        values = self.key | {"key": to_column(key)}
+        found = self.read(lambda connection: _rows(connection, "known_file", values))
+        return _known_file(found[0]) if found else None
 
     def owner_of(self, note: str) -> Owner | None:
-        """Return the recorded owner of an id."""
-        found = self.read(lambda connection, space: holder_of(connection, space, note))
+        """Return the recorded owner of an id; ``None`` if there is none."""
+        found = self.read(lambda connection: _owner_of(connection, self.key, note))
         return None if found is None else found[1]
 
     def owners(self) -> Sequence[Owner]:
-        """Return every owner that was ever recorded."""
-        found = self.read(lambda connection, _: _rows(connection, "note_owners", {}))
+        """Return every owner ever recorded, at least of these notes; a database includes those of its threads."""
+        found = self.read(lambda connection: _rows(connection, "note_owners", self.key))
         return tuple(Owner(*map(from_column, row)) for row in found)
 
     def is_recorded(self, note: str, rev: str) -> bool:
         """Return whether this exact content of a note was written here, or adopted."""
-        return self.read(lambda connection, space: _is_recorded(connection, space, note, rev))
+        return self.read(lambda connection: _is_recorded(connection, self.key, note, rev))
 
     def is_brought(self, path: str) -> bool:
-        """Return whether a file was in the folder before this journal, and nobody adopted it."""
-        values: _Key = {"path": to_column(f"{self._space}/{path}")}
-        return self.read(lambda connection, _: bool(connection.execute(_QUERIES["is_brought"], values).fetchone()[0]))
+        """Return whether a file was in the folder before this journal, and nobody adopted it: it may be anybody's."""
+        return self.read(lambda connection: _is(connection, "is_brought", self._brought(path)))
 
     def adopt_file(self, path: str) -> None:
-        """Record that a file that was here before this journal is the person's."""
-        values: _Key = {"path": to_column(f"{self._space}/{path}")}
-        self._database.write(lambda connection: connection.execute(_QUERIES["unbring"], values))
+        """Record that a file that was here before this journal is the person's; ``record`` does so for a note."""
+        self._database.write(lambda connection: connection.execute(_QUERIES["unbring"], self._brought(path)))
 
     def record(self, changes: Sequence[tuple[NoteChange, NoteHeader | None, NoteStamp | None]]) -> Sequence[int]:
-        """Store changes with the current state of the notes, atomically, and return their numbers when on the disk."""
+        """Store changes with the current state of the notes, atomically, and return their numbers once persistent.
 
-        def written(connection: Connection) -> tuple[int, ...]:
-            writing = self._writing(connection)
-            return tuple(writing.record(*one) for one in changes)
+        A header of ``None`` says that the file is gone. A note has one path: the record of it at another path is
+        dropped. The owner of an id is the owner of the first header that has one; a later header with another owner
+        raises ``PromptuaryError``.
+        """
 
-        return self._database.write(written)
+        def write(connection: Connection) -> tuple[int, ...]:
+            writing = _Writing(connection, self.key)
+            numbers = tuple(writing.record(*change) for change in changes)
+            kept = [self._brought(change.path) for change, header, _ in changes if header is not None]
+            connection.executemany(_QUERIES["unbring"], kept)
+            return self._finish(writing, numbers)
+
+        return self._database.write(write)
 
     def observe(self, seen: Sequence[tuple[NoteHeader, NoteStamp, bool]], gone: Sequence[str] = ()) -> None:
-        """Store the current state of files without an entry in the history."""
+        """Store the current state of files without an entry in the history: unadopted and external notes, new stamps.
 
-        def written(connection: Connection) -> None:
-            writing = self._writing(connection)
+        The last of the three says whether the note is visible at all: an unadopted private note is not. The owner of a
+        note is the one passed to ``record``, whatever the header says. ``gone`` are paths.
+        """
+
+        def write(connection: Connection) -> None:
+            writing = _Writing(connection, self.key)
             for path in gone:
-                writing.drop(path)
+                writing.drop("drop_path", {"path": to_column(path)})
             for header, stamp, is_visible in seen:
                 writing.observe(header, stamp, is_visible=is_visible)
+            self._finish(writing, None)
 
-        self._database.write(written)
+        self._database.write(write)
 
     def unadopted(self) -> Sequence[NoteHeader]:
         """Return the private notes that nobody owns, and the shared ones that came from elsewhere."""
-        return self.headers("unadopted", {}, lambda _: _NOBODY)
+        return self.headers("unadopted", {}, lambda _: NOBODY)
 
     def forgotten(self) -> Sequence[str]:
         """Return the ids of the notes that were forgotten."""
-        found = self.read(lambda connection, space: _rows(connection, "forgotten", {"space": space}))
+        found = self.read(lambda connection: _rows(connection, "forgotten", self.key))
         return tuple(from_column(note) for (note,) in found)
 
     def forget(self, note: str, *, at: str, actor: str) -> int:
-        """Delete every entry about a note with its content, and every byte of them in the file and its log.
+        """Delete every entry about a note with its content, and return how many there were.
 
-        Rewrites the whole database: deleted data remains in free pages until then.
+        What remains is that a note with this id was forgotten, when and by whom, and its owner. No title, path or text
+        remains, not even in the free pages of the database: that rewrites the whole file.
         """
-        count = self._database.write(lambda connection: self._writing(connection).forget(note, at, actor))
+
+        def write(connection: Connection) -> int:
+            writing = _Writing(connection, self.key)
+            return self._finish(writing, writing.forget(note, at, actor))
+
+        count = self._database.write(write)
         self._database.purge()
         return count
 
-    def headers(self, query: str, values: _Key, reader: Callable[[Connection], int]) -> tuple[NoteHeader, ...]:
+    def headers(self, query: str, values: Key, reader: Callable[[Connection], int]) -> tuple[NoteHeader, ...]:
         """Return the headers that a query finds for a reader; for the view."""
-
-        def matching(connection: Connection, space: int) -> list[Row]:
-            return _rows(connection, query, values | {"space": space, "reader": reader(connection)})
-
-        found = self.read(matching)
+        found = self.read(
+            lambda connection: _rows(connection, query, self.key | values | {"reader": reader(connection)})
+        )
         with sound(self._database.name):
-            return tuple(map(rows.to_header, found))
+            return tuple(from_body(row[0], NoteHeader) for row in found)
 
-    def read(self, work: _SpaceWork[Result]) -> Result:
-        """Run ``work``, which reads this space from one snapshot."""
-
-        def found(connection: Connection) -> Result:
-            if self._number is None:
-                self._number = _space_number(connection, self._space)
-            return work(connection, _NOBODY if self._number is None else self._number)
-
+    def read(self, work: Callable[[Connection], Result]) -> Result:
+        """Run ``work``, which reads from one snapshot; for the view."""
         with sound(self._database.name):
-            return self._database.read(found)
+            return self._database.read(work)
 
     def reader(self, connection: Connection, owner: Owner) -> int:
         """Return the number of the reader, within ``read``; for the view."""
         if (known := self._readers.get(owner)) is not None:
             return known
         if (found := find_owner(connection, owner)) is None:
-            return _NOBODY
+            return NOBODY
         self._readers[owner] = found
         return found
 
-    def _writing(self, connection: Connection) -> "_Writing":
-        number = self._number
-        if number is None:
-            # Not cached: this transaction may still be rolled back.
-            connection.execute(_QUERIES["add_space"], {"name": to_column(self._space)})
-            number = _space_number(connection, self._space)
-        if number is None:
-            raise AssertionError("a row that was just added is there")
-        return _Writing(connection, number, self._space)
+    def _brought(self, path: str) -> Key:
+        return {"tenant": TENANT, "path": to_column(f"{self._space}/{path}")}
+
+    def _finish(self, writing: "_Writing", result: Result) -> Result:
+        """Store the counts and tell about the change, at the end of a transaction."""
+        writing.count()
+        if writing.is_changed:
+            self._database.notify(writing.connection, _EVERYBODY, "notes", self._space)
+        return result
 
 
-class SqliteNoteView:
-    """A ``NoteView`` of a ``SqliteNoteJournal``."""
+class _View(NoteView):
+    """The view of a journal for one owner. Queries select only what is visible, and each header is checked again."""
 
-    def __init__(self, journal: SqliteNoteJournal, owner: Owner) -> None:
+    def __init__(self, journal: NoteJournal, owner: Owner) -> None:
         self._journal = journal
         self._owner = owner
 
@@ -185,68 +190,69 @@ class SqliteNoteView:
     def headers(self, wanted: NoteFilter = NoteFilter()) -> Sequence[NoteHeader]:  # noqa: B008  (frozen)
         """Return the matching notes, pinned ones first, then the most recently updated."""
         # The query looks for one tag only, so with tags it cannot stop at the limit.
-        limit = -1 if wanted.limit is None or wanted.tags else wanted.limit
+        limit = _NO_LIMIT if wanted.limit is None or wanted.tags else wanted.limit
         query = "notes_alike" if wanted.fingerprint else "notes"
         found = self._headers(query, _filter(wanted) | {"limit": limit})
         if not wanted.tags:
             return found
-        return tuple(one for one in found if set(wanted.tags) <= set(one.tags))[: wanted.limit]
+        return tuple(header for header in found if set(wanted.tags) <= set(header.tags))[: wanted.limit]
 
     def count(self, wanted: NoteFilter = NoteFilter()) -> int:  # noqa: B008
         """Return how many notes match."""
         if wanted.tags or wanted.fingerprint:
             return len(self.headers(replace(wanted, limit=None)))
 
-        def counted(connection: Connection, space: int) -> int:
+        def count(connection: Connection) -> int:
             # Shared notes are visible to everybody, private ones to their reader.
-            shared, private = (not wanted.audiences or one in wanted.audiences for one in ("shared", "private"))
-            everybody, reader = _EVERYBODY if shared else _NOBODY, self._reader(connection) if private else _NOBODY
-            values = _filter(wanted) | {"space": space, "everybody": everybody, "reader": reader}
+            shared, private = (not wanted.audiences or name in wanted.audiences for name in ("shared", "private"))
+            readers = {
+                "everybody": _EVERYBODY if shared else NOBODY,
+                "reader": self._reader(connection) if private else NOBODY,
+            }
+            values = self._journal.key | _filter(wanted) | readers
             return int(connection.execute(_QUERIES["count_notes"], values).fetchone()[0])
 
-        return self._journal.read(counted)
+        return self._journal.read(count)
 
     def changes(self, note: str) -> Sequence[NoteChange]:
         """Return the history of a note, the oldest change first."""
 
-        def found(connection: Connection, space: int) -> tuple[NoteChange, ...]:
-            key: _Key = {"space": space, "note": to_column(note)}
-            every = _rows(connection, "changes", key)
+        def read(connection: Connection) -> tuple[NoteChange, ...]:
+            key = self._journal.key | {"note": to_column(note)}
             audience = connection.execute(_QUERIES["audience"], key).fetchone()
-            holder = holder_of(connection, space, note)
-            return visible_changes(
-                [rows.to_change(space, row) for row in every],
+            holder = _owner_of(connection, key, note)
+            return _visible(
+                [_change(key, row) for row in _rows(connection, "changes", key)],
                 None if audience is None else audience[0],
                 holder=None if holder is None else holder[1],
                 owner=self._owner,
             )
 
-        return self._journal.read(found)
+        return self._journal.read(read)
 
     def changed_until(self, at: str) -> Sequence[NoteChange]:
         """Return the last change of every visible note at or before a time."""
 
-        def last_of_each(connection: Connection, space: int) -> tuple[NoteChange, ...]:
-            key: _Key = {"space": space}
-            owners = {row[-1]: rows.to_owner(space, *row)[1] for row in _rows(connection, "every_owner", key)}
+        def read(connection: Connection) -> tuple[NoteChange, ...]:
+            key = self._journal.key
+            owners = {row[-1]: _owner(key, row)[1] for row in _rows(connection, "every_owner", key)}
             audiences: dict[str, str] = dict(_rows(connection, "audiences", key))
             last = []
             for note, found in groupby(_rows(connection, "every_change", key), key=lambda row: row[1]):
-                every = [(rows.to_change(space, row), row[10]) for row in found]
+                every = [(_change(key, row), row[2]) for row in found]
                 texts = {change.number: text for change, text in every}
-                seen = visible_changes(
+                seen = _visible(
                     [change for change, _ in every], audiences.get(note), holder=owners.get(note), owner=self._owner
                 )
-                if until := [one for one in seen if one.at <= at]:
-                    last.append(_with_text(connection, space, until[-1], texts[until[-1].number]))
+                if until := [change for change in seen if change.at <= at]:
+                    last.append(_with_text(connection, key, until[-1], texts[until[-1].number]))
             return tuple(last)
 
-        return self._journal.read(last_of_each)
+        return self._journal.read(read)
 
-    def _headers(self, query: str, values: _Key) -> tuple[NoteHeader, ...]:
-        """Return the headers that a query finds. It selects only visible ones, and this checks that again."""
+    def _headers(self, query: str, values: Key) -> tuple[NoteHeader, ...]:
         found = self._journal.headers(query, values, self._reader)
-        return tuple(one for one in found if visible_to(one, self._owner))
+        return tuple(header for header in found if visible_to(header, self._owner))
 
     def _reader(self, connection: Connection) -> int:
         return self._journal.reader(connection, self._owner)
@@ -255,108 +261,221 @@ class SqliteNoteView:
 class _Writing:
     """Writes changes of one space, within one transaction."""
 
-    __slots__ = ("_connection", "_folder", "_space")
-
-    def __init__(self, connection: Connection, space: int, folder: str) -> None:
-        self._connection, self._space, self._folder = connection, space, folder
+    def __init__(self, connection: Connection, key: Key) -> None:
+        self.connection, self._key = connection, key
+        self._more = Counter[tuple[int, str, str]]()
+        """By how much the number of notes of a reader, a kind and a status changes."""
+        self.is_changed = False
 
     def record(self, change: NoteChange, header: NoteHeader | None, stamp: NoteStamp | None) -> int:
-        holder = holder_of(self._connection, self._space, change.note)
-        number = None if holder is None else holder[0]
+        found = _owner_of(self.connection, self._key, change.note)
         if header is not None and header.owner is not None:
-            if holder is None:
-                number = self._own(change.note, header.owner)
-            elif holder[1] != header.owner:
-                raise other_owner_error(change.note)
-        key = self._key(change.note) | {"path": to_column(change.path)}
+            if found is None:
+                found = self._own(change.note, header.owner), header.owner
+            elif found[1] != header.owner:
+                raise PromptuaryError(f"Note {change.note!r} belongs to somebody else; give this one a unique id.")
+        key = {"note": to_column(change.note), "path": to_column(change.path)}
         if header is not None and stamp is not None:
-            self._connection.execute(_QUERIES["drop_note_elsewhere"], key)
-            self._put(header, stamp, number, is_visible=True, is_recorded=True)
-            self._connection.execute(_QUERIES["unbring"], {"path": to_column(f"{self._folder}/{change.path}")})
+            self.drop("drop_note_elsewhere", key)
+            self._put(header, stamp, found, is_visible=True, is_recorded=True)
         else:
-            self._connection.execute(_QUERIES["drop_note"], key)
+            self.drop("drop_note", key)
         return self._add(change)
 
     def observe(self, header: NoteHeader, stamp: NoteStamp, *, is_visible: bool) -> None:
-        holder = holder_of(self._connection, self._space, header.id) if is_visible else None
-        is_recorded = _is_recorded(self._connection, self._space, header.id, header.rev)
-        owner = None if holder is None else holder[0]
-        self.drop(header.path)
-        self._put(header, stamp, owner, is_visible=is_visible, is_recorded=is_recorded)
+        found = _owner_of(self.connection, self._key, header.id) if is_visible else None
+        is_recorded = _is_recorded(self.connection, self._key, header.id, header.rev)
+        self._put(header, stamp, found, is_visible=is_visible, is_recorded=is_recorded)
 
-    def drop(self, path: str) -> None:
-        self._connection.execute(_QUERIES["drop_path"], {"space": self._space, "path": to_column(path)})
+    def drop(self, query: str, key: Key) -> int:
+        """Delete the records that a query finds, and return how many there were."""
+        dropped = self.connection.execute(_QUERIES[query], self._key | key).fetchall()
+        self._count(dropped, -1)
+        return len(dropped)
 
     def forget(self, note: str, at: str, actor: str) -> int:
-        key = self._key(note)
-        (count,) = self._connection.execute(_QUERIES["count_changes"], key).fetchone()
-        dropped = self._connection.execute(_QUERIES["drop_every"], key).rowcount
-        if count or dropped:
+        key = self._key | {"note": to_column(note)}
+        (count,) = self.connection.execute(_QUERIES["count_changes"], key).fetchone()
+        if self.drop("drop_every", key) or count:
             # Before the others are removed: its number must be higher than theirs.
             self._add(NoteChange(note, "forget", at, actor, "", ""))
         for query in ("forget_changes", "forget_texts"):
-            self._connection.execute(_QUERIES[query], key)
+            self.connection.execute(_QUERIES[query], key)
         return int(count)
 
+    def count(self) -> None:
+        """Store how many notes there are now."""
+        more = [
+            self._key | {"reader": reader, "kind": kind, "status": status, "more": more}
+            for (reader, kind, status), more in sorted(self._more.items())
+            if more
+        ]
+        if more:
+            self.connection.executemany(_QUERIES["count_note"], more)
+
     def _own(self, note: str, owner: Owner) -> int:
-        number = add_owner(self._connection, owner)
-        checksum = row_checksum(self._space, to_column(note), number)
-        self._connection.execute(_QUERIES["add_note_owner"], self._key(note) | {"owner": number, "checksum": checksum})
+        number = add_owner(self.connection, owner)
+        self.connection.execute(_QUERIES["add_note_owner"], owner_row(self._key, to_column(note), number))
         return number
 
     def _put(
-        self, header: NoteHeader, stamp: NoteStamp, owner: int | None, *, is_visible: bool, is_recorded: bool
+        self,
+        header: NoteHeader,
+        stamp: NoteStamp,
+        owner: tuple[int, Owner] | None,
+        *,
+        is_visible: bool,
+        is_recorded: bool,
     ) -> None:
-        reader = (_EVERYBODY if header.audience == "shared" else owner) if is_visible else None
-        row = (self._space, reader, owner, is_recorded, *rows.of_header(header, stamp))
-        self._connection.execute(_QUERIES["put_note"], row)
+        number, name = owner or (None, None)
+        reader = (_EVERYBODY if header.audience == "shared" else number) if is_visible else None
+        row = note_row(self._key, replace(header, owner=name), stamp, reader, is_recorded=is_recorded)
+        self._count(self.connection.execute(_QUERIES["counted"], row).fetchall(), -1)
+        self.connection.execute(_QUERIES["put_note"], row)
+        self._count([(reader, header.kind, header.status)], 1)
+
+    def _count(self, rows: Iterable[Row], more: int) -> None:
+        for reader, kind, status in rows:
+            self.is_changed = True
+            if reader is not None:
+                self._more[reader, kind, status] += more
 
     def _add(self, change: NoteChange) -> int:
+        self.is_changed = True
+        key = self._key | {"note": to_column(change.note)}
         text = None if change.text is None else pack(change.text, at_least=_WORTH_PACKING)
         if text is not None:
-            stored = (self._space, to_column(change.note), text.sha256, text.packed, text.body)
-            self._connection.execute(_QUERIES["put_note_text"], stored)
-        row = rows.of_change(self._space, change, text)
-        return int(self._connection.execute(_QUERIES["add_change"], row).fetchone()[0])
-
-    def _key(self, note: str) -> _Key:
-        return {"space": self._space, "note": to_column(note)}
-
-
-def _space_number(connection: Connection, name: str) -> int | None:
-    row = connection.execute(_QUERIES["find_space"], {"name": to_column(name)}).fetchone()
-    return None if row is None else int(row[0])
+            stored = {"sha256": text.sha256, "packed": text.packed, "body": text.body}
+            self.connection.execute(_QUERIES["put_note_text"], key | stored)
+        (number,) = self.connection.execute(_QUERIES["next_change"], self._key).fetchone()
+        row = change_row(key, int(number), change, None if text is None else text.sha256)
+        self.connection.execute(_QUERIES["add_change"], row)
+        return int(number)
 
 
-def holder_of(connection: Connection, space: int, note: str) -> tuple[int, Owner] | None:
+def owner_row(key: Key, note: str | bytes, number: int) -> Key:
+    """Return the row of the owner of a note."""
+    return key | {"note": note, "owner": number, "checksum": row_checksum(key["space"], note, number)}
+
+
+def note_row(key: Key, header: NoteHeader, stamp: NoteStamp, reader: int | None, *, is_recorded: bool) -> Key:
+    """Return the row of a file."""
+    return key | {
+        "path": to_column(header.path),
+        "note": to_column(header.id),
+        "reader": reader,
+        "rev": to_column(header.rev),
+        "recorded": int(is_recorded),
+        **stamp._asdict(),
+        "header": to_body(header),
+        "audience": header.audience,
+        "kind": header.kind,
+        "status": header.status,
+        "tags": json.dumps(header.tags),
+        "updated_at": to_column(header.updated_at),
+        "pinned": int(header.pinned),
+        "trust": header.trust,
+        "external": int(header.external),
+        "fingerprint": to_column(header.fingerprint),
+    }
+
+
+def change_row(key: Key, number: int, change: NoteChange, text: bytes | None) -> Key:
+    """Return the row of a change, whose text is stored under the hash ``text``."""
+    note, body = to_column(change.note), to_body(replace(change, text=None, number=0))
+    return key | {
+        "number": number,
+        "note": note,
+        "kind": change.kind,
+        "rev": to_column(change.rev),
+        "text": text,
+        "body": body,
+        "checksum": row_checksum(key["space"], note, number, text, body),
+    }
+
+
+def _owner_of(connection: Connection, key: Key, note: str) -> tuple[int, Owner] | None:
     """Return the owner of a note with its number; ``None`` if there is none."""
-    name = to_column(note)
-    row = connection.execute(_QUERIES["note_owner"], {"space": space, "note": name}).fetchone()
-    return None if row is None else rows.to_owner(space, *row)
+    row = connection.execute(_QUERIES["note_owner"], key | {"note": to_column(note)}).fetchone()
+    return None if row is None else _owner(key, row)
 
 
-def _is_recorded(connection: Connection, space: int, note: str, rev: str) -> bool:
-    key = {"space": space, "note": to_column(note), "rev": to_column(rev)}
-    return bool(connection.execute(_QUERIES["is_recorded"], key).fetchone()[0])
+def _owner(key: Key, row: Row) -> tuple[int, Owner]:
+    """Return the number of a note's owner and the owner, or raise ``ValueError`` if the checksum does not match."""
+    number, checksum, *owner, note = row
+    if checksum != row_checksum(key["space"], note, number):
+        raise ValueError("the owner of a note is not who was written")
+    return int(number), Owner(*map(from_column, owner))
 
 
-def _with_text(connection: Connection, space: int, change: NoteChange, sha256: bytes | None) -> NoteChange:
+def _known_file(row: Row) -> KnownFile:
+    path, note, rev, size, modified, changed, inode, recorded, trust = row
+    stamp = NoteStamp(size, modified, changed, inode)
+    return KnownFile(from_column(path), from_column(note), from_column(rev), stamp, bool(recorded), trust)
+
+
+def _change(key: Key, row: Row) -> NoteChange:
+    """Return the change in a row, or raise ``ValueError`` if it differs from what was written."""
+    number, note, text, body, checksum, *content = row
+    if checksum != row_checksum(key["space"], note, number, text, body):
+        raise ValueError("a change of a note is not what was written")
+    written = None if content[0] is None else unpack(*content)
+    return replace(from_body(body, NoteChange), number=number, text=written)
+
+
+def _visible(
+    changes: Sequence[NoteChange], audience: str | None, *, holder: Owner | None, owner: Owner
+) -> tuple[NoteChange, ...]:
+    """Return those changes of one note, the oldest first, that ``owner`` may see.
+
+    ``holder`` is the owner of the note, ``audience`` its current audience, if its file exists and is visible. A change
+    is private if the note was private at that time: sharing a note later does not share its past.
+    """
+    if holder == owner:
+        return tuple(changes)
+    shared_now = bool(changes) and _is_shared(changes[-1]) if audience is None else audience == "shared"
+    return tuple(filter(_is_shared, changes)) if shared_now else ()
+
+
+def _is_shared(change: NoteChange) -> bool:
+    return change.path.startswith("shared/")
+
+
+def _with_text(connection: Connection, key: Key, change: NoteChange, sha256: bytes | None) -> NoteChange:
     if sha256 is None:
         return change
-    key = {"space": space, "note": to_column(change.note), "sha256": sha256}
-    row = connection.execute(_QUERIES["note_text"], key).fetchone()
+    values = key | {"note": to_column(change.note), "sha256": sha256}
+    row = connection.execute(_QUERIES["note_text"], values).fetchone()
     if row is None:
         raise ValueError("the text of a note is missing")
     return replace(change, text=unpack(*row))
 
 
-def _rows(connection: Connection, query: str, values: _Key) -> list[Row]:
+def _is_recorded(connection: Connection, key: Key, note: str, rev: str) -> bool:
+    return _is(connection, "is_recorded", key | {"note": to_column(note), "rev": to_column(rev)})
+
+
+def _is(connection: Connection, query: str, values: Key) -> bool:
+    return bool(connection.execute(_QUERIES[query], values).fetchone()[0])
+
+
+def _rows(connection: Connection, query: str, values: Key) -> list[Row]:
     return connection.execute(_QUERIES[query], values).fetchall()
 
 
-def _filter(wanted: NoteFilter) -> _Key:
-    """Return the parameter of a query; an empty text matches everything."""
+def _filter(wanted: NoteFilter) -> Key:
+    """Return the parameters of a query; an empty text matches everything."""
     chosen = {"audiences": wanted.audiences, "kinds": wanted.kinds, "statuses": wanted.statuses}
-    lists: _Key = {name: f"|{'|'.join(values)}|" if values else "" for name, values in chosen.items()}
-    tag = to_column(to_text(wanted.tags[0])) if wanted.tags else ""
-    return lists | {"tag": tag, "fingerprint": to_column(wanted.fingerprint)}
+    lists = {name: f"|{'|'.join(values)}|" if values else "" for name, values in chosen.items()}
+    return lists | {
+        "tag": _pattern(wanted.tags[0]) if wanted.tags else "",
+        "fingerprint": to_column(wanted.fingerprint),
+    }
+
+
+def _pattern(tag: str) -> str:
+    """Return a pattern for lists with a tag, as JSON. It may match others, so what is found is compared again."""
+    said = json.dumps(tag)
+    for special in "!%_":
+        said = said.replace(special, f"!{special}")
+    return f"%{said}%"

@@ -18,5 +18,10 @@ STEPS: Final = (
     "13_note_counts.sql",
     "14_notes_from_elsewhere.sql",
     "15_port.sql",
+    "16_anew.sql",
+    "notes.sql",
+    "writeback.sql",
+    "experiences.sql",
+    "sessions.sql",
 )
 """The migration scripts, in order. A change of the tables adds one at the end."""

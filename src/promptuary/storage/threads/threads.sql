@@ -238,4 +238,4 @@ PRAGMA integrity_check;
 
 -- name: has_session
 -- Whether a thread has a session.
-SELECT EXISTS (SELECT 1 FROM session WHERE owner = :owner AND thread = :thread);
+SELECT EXISTS (SELECT 1 FROM session WHERE tenant = 1 AND owner = :owner AND thread = :thread);

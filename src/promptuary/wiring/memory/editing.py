@@ -1,7 +1,7 @@
 """Edits a note, or what a proposal would write, in the person's editor."""
 
 from promptuary.core.notes import Note
-from promptuary.core.ports.writeback import Proposal, ProposalFields
+from promptuary.core.writeback import Proposal, ProposalFields
 from promptuary.memory.memory import Memory
 from promptuary.memory.writeback.proposals import Proposals
 from promptuary.workspace.programs.editor import edited_copy

@@ -6,9 +6,9 @@ from promptuary.context.replies import reply_items
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ids import new_id
 from promptuary.core.messages import Item, Message
-from promptuary.core.ports.writeback import Proposal
 from promptuary.core.receipts import Receipt
 from promptuary.core.threads import FinishedTurn
+from promptuary.core.writeback import Proposal
 from promptuary.memory.writeback.proposals import Proposals
 from promptuary.memory.writeback.runner import Writeback
 from promptuary.storage.state import StateDatabase

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from promptuary.core.layers import Layer
     from promptuary.core.messages import Message
     from promptuary.core.notes import Examination, ForeignForm, ForgetReport, ImportReport, Note, NoteHeader
-    from promptuary.core.ports.writeback import Proposal, ProposalFields, QueuedTurn
     from promptuary.core.principals import Principal
     from promptuary.core.sessions import Sight
+    from promptuary.core.writeback import Proposal, ProposalFields, QueuedTurn
     from promptuary.experiences.experiences import Experiences
     from promptuary.experiences.learning.learner import ExperienceLearner
     from promptuary.memory.doors.tools import ToolForm

@@ -23,7 +23,7 @@ from promptuary.memory.recall.visible import VisibleNotes
 from promptuary.memory.roots import OpenRoot, Roots
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.indexes import notes_backend
-from promptuary.storage.notes.files import DiskNoteFiles
+from promptuary.storage.notes.files import NoteFiles
 from promptuary.storage.state import StateDatabase
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
 from promptuary.workspace.disk.own.closed_folders import FOLDER
@@ -95,7 +95,7 @@ def open_memory(
         return MemoryPages(one, principal.owner, tracked=tracked, on_shared=lambda: let_git_see(workspace.root.path))
 
     def notebook(scope: NoteScope, base: Path, database: StateDatabase, tracked: Tracked) -> Notebook:
-        files, journal = DiskNoteFiles(base, place.space), database.notes(place.space)
+        files, journal = NoteFiles(base, place.space), database.notes(place.space)
         return Notebook(scope, files, journal, principal, tracked=tracked, clock=now_in_seconds, on_change=changed)
 
     def of_project(create: bool) -> Notebook | None:  # noqa: FBT001

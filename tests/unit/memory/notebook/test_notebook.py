@@ -1,4 +1,4 @@
-"""The one write path, and what people do to the files by hand: on disk with its database, and in memory."""
+"""The one write path, and what people do to the files by hand."""
 
 import random
 import time
@@ -13,12 +13,11 @@ import pytest
 from promptuary import concurrency
 from promptuary.core.errors import NoteConflictError, PromptuaryError, SecretError
 from promptuary.core.notes import HAND, NoteDraft
-from promptuary.core.ports.notes import NoteFiles, NoteJournal
 from promptuary.core.principals import LOCAL, Principal
 from promptuary.memory.notebook.notebook import Notebook
 from promptuary.memory.notebook.pages import MemoryPages
-from promptuary.storage.in_memory_notes import InMemoryNoteFiles, InMemoryNoteJournal
-from promptuary.storage.notes.files import DiskNoteFiles
+from promptuary.storage.notes.files import NoteFiles
+from promptuary.storage.notes.journal import NoteJournal
 from promptuary.storage.state import StateDatabase
 
 ADA, BEN = Principal("ada"), Principal("ben")
@@ -55,12 +54,8 @@ class Place:
         return (self.files.read(path) or b"").decode()
 
 
-@pytest.fixture(params=["disk", "memory"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
-    if request.param == "memory":
-        files = InMemoryNoteFiles()
-        yield Place(files, InMemoryNoteJournal(), lambda path, text: files.edit(path, text.encode()))
-        return
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
     base = tmp_path / "memory"
     base.mkdir()
     state = StateDatabase(tmp_path / "state.db")
@@ -70,7 +65,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8", newline="")
 
-    yield Place(DiskNoteFiles(base, SPACE), state.notes(SPACE), edit)
+    yield Place(NoteFiles(base, SPACE), state.notes(SPACE), edit)
     state.close()
 
 
@@ -174,7 +169,7 @@ def test_what_an_editor_saved_is_recorded_before_it_is_changed(place: Place) -> 
 def test_a_database_that_is_full_does_not_have_us_say_that_nothing_was_written(tmp_path: Path) -> None:
     (tmp_path / "memory").mkdir()
     with closing(StateDatabase(tmp_path / "state.db")) as state:
-        place = Place(DiskNoteFiles(tmp_path / "memory", SPACE), state.notes(SPACE), lambda *_: None)
+        place = Place(NoteFiles(tmp_path / "memory", SPACE), state.notes(SPACE), lambda *_: None)
         note, chance = written(place.of()), random.Random(1)
         other = " ".join(f"word{chance.random():.6f}" for _ in range(4_000))  # which cannot be packed
         state._database._writer.execute("PRAGMA max_page_count = 1")  # which SQLite rounds up to what there is

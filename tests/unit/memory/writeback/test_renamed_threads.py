@@ -3,10 +3,10 @@
 from contextlib import closing
 from typing import TYPE_CHECKING, cast
 
-from promptuary.core.ports.writeback import QueuedTurn
+from promptuary.core.principals import LOCAL
+from promptuary.core.writeback import QueuedTurn
 from promptuary.memory.writeback.runner import Writeback
 from promptuary.memory.writeback.snapshot import TurnSnapshot, to_text
-from promptuary.storage.in_memory_writeback import InMemoryQueue
 from tests.stores import MemoryStore
 
 if TYPE_CHECKING:
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 
 def test_what_reads_a_turn_is_told_the_name_that_its_thread_has_now() -> None:
-    queue, seen = InMemoryQueue(), list[TurnSnapshot]()
+    threads, seen = MemoryStore(), list[TurnSnapshot]()
+    queue = threads.database.writeback_queue(LOCAL)
     one = TurnSnapshot("turn-1", "old", "2026-01-02T03:04:05+00:00", (), external=False, purpose="else")
     queue.add(QueuedTurn(one.turn, one.thread, one.at, to_text(one)))
     queue.rename_thread("old", "new")
@@ -22,7 +23,7 @@ def test_what_reads_a_turn_is_told_the_name_that_its_thread_has_now() -> None:
         queue,
         cast("Proposals", None),
         cast("MemoryOf", None),
-        threads=MemoryStore(),
+        threads=threads,
         model=None,
         has_secret=lambda _: False,
         readers={"else": seen.append},
