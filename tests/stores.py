@@ -5,12 +5,12 @@ from pathlib import Path
 
 from msgspec.structs import force_setattr
 
+from promptuary.core.clock import now
 from promptuary.core.messages import Item
 from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange
 from promptuary.core.principals import LOCAL
 from promptuary.storage.state import StateDatabase
 from promptuary.storage.threads.store import ThreadStore
-from promptuary.storage.values import now
 
 
 class FileStore(ThreadStore):

@@ -15,7 +15,7 @@ from promptuary.blocking import Promptuary
 from promptuary.cli.flags import SETTING_FLAGS
 from promptuary.config.settings import SETTINGS, Settings
 from promptuary.core.errors import ConfigError, PromptuaryError, SourceError
-from promptuary.core.text import one_line
+from promptuary.core.text import is_unicode, one_line
 
 _OPTION = re.compile(r"^option (\w+)")
 
@@ -38,15 +38,6 @@ def message(options: argparse.Namespace, *, kept: bool = False) -> str:
         return data.decode("utf-8", "strict" if kept else "replace")
     except UnicodeDecodeError as error:
         raise PromptuaryError("standard input is not valid UTF-8; convert it first") from error
-
-
-def is_unicode(text: str) -> bool:
-    """Return whether an argument was valid UTF-8."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def standard_input() -> bytes:

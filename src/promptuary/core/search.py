@@ -376,6 +376,13 @@ _NAMED: Final = 5
 """How many files are named in a sentence; a folder may be full of them."""
 
 
+def why_text(why: Why) -> str:
+    """Return why something was found, in a few words for a receipt."""
+    words = [f"words {', '.join(why.matched[:5])}"] if why.matched else []
+    cosine = [f"cosine {why.cosine:.2f}"] if why.cosine is not None else []
+    return "; ".join([*words, *cosine]) or "found"
+
+
 def note_text(note: SearchNote) -> str:
     """Return ``note`` as a sentence for a person."""
     match note:

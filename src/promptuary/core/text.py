@@ -109,6 +109,15 @@ def one_line(text: str) -> str:
     return visible(text.replace("\n", "⏎").replace("\t", " "))[0]
 
 
+def is_unicode(text: str) -> bool:
+    """Return whether ``text`` is valid Unicode; a file name or an argument may contain bytes that are not."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def shortened(text: str, most: int, mark: str = "…") -> str:
     """Return ``text`` in at most ``most`` characters; if it is cut, it ends with ``mark``."""
     return text if len(text) <= most else text[: most - len(mark)] + mark

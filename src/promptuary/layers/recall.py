@@ -17,7 +17,7 @@ from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.core.layers import Between, Layer, LayerContext, Omitted, Recall, RecallRequest, Slot
 from promptuary.core.query import unquoted
 from promptuary.core.render import without_gap
-from promptuary.core.search import Hit, Search, SearchQuery, SearchResult, note_text
+from promptuary.core.search import Hit, Search, SearchQuery, SearchResult, note_text, why_text
 from promptuary.core.text import visible, with_unix_lines
 from promptuary.layers.tracked.links import without
 from promptuary.references.detail import whole
@@ -179,10 +179,4 @@ def _block(hit: Hit, home: str, counter: TokenCounter, *, headed: bool) -> Block
     # The label has the lines and the receipt has the hash: the frame of a few lines should not cost more than they do.
     brief = replace(source, brief=True, facts=source.facts[1:] if headed else ())
     full = whole(brief, counter)
-    return replace(without_gap(full, counter), score=round(hit.score, 4), reason=_reason(hit))
-
-
-def _reason(hit: Hit) -> str:
-    words = [f"words {', '.join(hit.why.matched[:5])}"] if hit.why.matched else []
-    cosine = [f"cosine {hit.why.cosine:.2f}"] if hit.why.cosine is not None else []
-    return "; ".join([*words, *cosine]) or "found"
+    return replace(without_gap(full, counter), score=round(hit.score, 4), reason=why_text(hit.why))

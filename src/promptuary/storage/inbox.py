@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from promptuary.core.clock import now
 from promptuary.core.layers import Json
 from promptuary.core.ports.inbox import MOST_CHATS, EditOutcome, Received, SentPart
 from promptuary.database.columns import from_column, to_column
@@ -13,7 +14,7 @@ from promptuary.database.port import Connection
 from promptuary.database.queries import queries, script
 from promptuary.database.sqlite import SqliteDatabase
 from promptuary.storage import schema
-from promptuary.storage.values import now, to_text
+from promptuary.storage.values import to_text
 
 _QUERIES: Final = queries(__package__, "inbox.sql")
 _STEPS: Final = ("inbox_1.sql", "inbox_2.sql")

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary.core.blocks import Attachment
+from promptuary.core.blocks import Attachment, path_of
 from promptuary.core.messages import Item, Message, ToolCall, WireImage
 from promptuary.core.receipts import Receipt, ReceiptEntry
 from promptuary.storage.values import to_text
@@ -153,7 +153,7 @@ def word_edits(text: str, address: str, wanted: Passages) -> Edits:
 
 def block_edits(text: str, address: str) -> Edits:
     """Return the edits that remove the blocks of a note, and the lines that list it, from a message of a prompt."""
-    path = _path(address)
+    path = path_of(address)
     if path and text.startswith("<instructions "):
         return _edits(text, list(_instructions(text, path)), address)
     named = text.startswith("# ") and (path or _url(address) or address) in text
@@ -204,7 +204,7 @@ def other_images(images: Sequence[WireImage], address: str) -> list[WireImage]:
 
 def without_images(messages: str, address: str) -> str:
     """Return the stored messages of a prompt without the descriptions of images of a file."""
-    if not messages.startswith('[{"') or '"images"' not in messages or _path(address) not in messages:
+    if not messages.startswith('[{"') or '"images"' not in messages or path_of(address) not in messages:
         return messages
     try:
         stored = json.loads(messages)
@@ -338,12 +338,6 @@ def _label(heading: str) -> str:
     return heading.removeprefix("## ").partition(" {#")[0]
 
 
-def _path(address: str) -> str:
-    """Return the path in the address of a file; empty for other addresses."""
-    scheme, _, path = address.partition(":")
-    return path if scheme in {"file", "index"} else ""
-
-
 def _url(address: str) -> str:
     """Return the URL in the address of a page; empty for other addresses."""
     scheme, _, url = address.partition(":")
@@ -352,7 +346,7 @@ def _url(address: str) -> str:
 
 def _is_of(label: str, address: str) -> bool:
     """Return whether a block with this label shows what ``address`` means: of a file, all of it, lines or a symbol."""
-    path = _path(address)
+    path = path_of(address)
     of_file = path != "" and (label == path or label.startswith((f"{path}:", f"{path}#")))
     return of_file or label in {address, _url(address)} - {""}
 

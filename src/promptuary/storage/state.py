@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from promptuary.core.clock import now
 from promptuary.core.errors import LockTimeoutError
 from promptuary.core.principals import Principal
 from promptuary.database.columns import to_column
@@ -15,7 +16,7 @@ from promptuary.storage.binding import BoundDatabase
 from promptuary.storage.contents import Numbers, unpack
 from promptuary.storage.experiences import OnChange
 from promptuary.storage.owners import find_owner
-from promptuary.storage.values import answering_key, busy, now
+from promptuary.storage.values import answering_key, busy
 
 if TYPE_CHECKING:
     from promptuary.storage.experiences import ExperienceStore

@@ -5,7 +5,6 @@ Every store uses this to turn states into JSON and sequences into tuples, and fo
 
 import copy
 import json
-from datetime import UTC, datetime
 from typing import TypeVar
 
 import msgspec
@@ -18,11 +17,6 @@ from promptuary.core.ports.threads import LayerState, TurnRecord
 from promptuary.core.principals import Principal
 
 Value = TypeVar("Value", bound=Struct)
-
-
-def now() -> str:
-    """Return the time in the form that threads store."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def to_text(value: Json) -> str:

@@ -4,13 +4,13 @@ from collections.abc import Collection
 from hashlib import sha256
 
 from promptuary.config.settings import Settings
+from promptuary.core.clock import now
 from promptuary.core.principals import Owner, Principal
 from promptuary.experiences.experiences import Experiences
 from promptuary.experiences.index import RECIPE, ExperienceIndex
 from promptuary.experiences.search import ExperienceSearch
 from promptuary.search.indexes import records_backend
 from promptuary.storage.state import StateDatabase
-from promptuary.storage.values import now
 from promptuary.tokens import Counter
 from promptuary.workspace.workspace import Workspace
 

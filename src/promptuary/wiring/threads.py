@@ -12,6 +12,7 @@ from promptuary.context.assemble import Room
 from promptuary.context.history import CachingCounter, CompactionPolicy
 from promptuary.context.replies import reply_items
 from promptuary.core.budget import TokenCounter
+from promptuary.core.clock import now
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.expansion import Expansion
 from promptuary.core.experiences import Experience
@@ -36,7 +37,6 @@ from promptuary.plugins import installed_layers
 from promptuary.references.kinds.image import images_again
 from promptuary.storage.state import StateDatabase
 from promptuary.storage.threads.store import ThreadStore
-from promptuary.storage.values import now
 from promptuary.threads.options import ExpandRequest, Learner, SightOf, ThreadOptions
 from promptuary.threads.prepared import Turn, asked_item
 from promptuary.threads.running.run import run_model

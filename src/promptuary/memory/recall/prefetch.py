@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from promptuary.core.notes import MemoryResult, NoteHit
-from promptuary.core.search import note_text
+from promptuary.core.search import note_text, why_text
 from promptuary.memory.recall.select import Selector
 from promptuary.memory.recall.visible import key_of
 
@@ -88,7 +88,7 @@ class Prefetch:
         # Shielded: a turn that gives up must not stop what serves the next one.
         found = await asyncio.shield(selection.found)
         remarks = tuple(map(note_text, found.notes))
-        ranked = Selected([(hit, _why(hit)) for hit in self._selector.ranked(found)], remarks)
+        ranked = Selected([(hit, why_text(hit.why)) for hit in self._selector.ranked(found)], remarks)
         chosen = selection.chosen
         if chosen is None:
             return ranked
@@ -129,9 +129,3 @@ def _drop(task: "asyncio.Task[MemoryResult] | asyncio.Task[list[NoteHit]] | None
         task.cancel()
     elif not task.cancelled():
         task.exception()  # retrieved, so that asyncio does not report it as never retrieved
-
-
-def _why(hit: NoteHit) -> str:
-    words = [f"words {', '.join(hit.why.matched[:5])}"] if hit.why.matched else []
-    cosine = [f"cosine {hit.why.cosine:.2f}"] if hit.why.cosine is not None else []
-    return "; ".join([*words, *cosine]) or "found"

@@ -11,12 +11,12 @@ from typing import Final
 from msgspec import Struct, field
 
 from promptuary.config.settings import user_file
+from promptuary.core.clock import now
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ledger import KeptFile, KeptReport
 from promptuary.core.text import one_line
 from promptuary.database.sqlite import copy_database, same_database
 from promptuary.storage.state import StateDatabase
-from promptuary.storage.values import now
 from promptuary.workspace.disk.own import known_workspaces
 from promptuary.workspace.disk.own.archive import NAME, unpack, write_archive
 from promptuary.workspace.disk.own.kept_files import (

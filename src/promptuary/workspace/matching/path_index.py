@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from msgspec import Struct
 
 from promptuary.concurrency import foreground
+from promptuary.core.text import is_unicode
 from promptuary.workspace.matching.grades import (
     SHORTEST_BEGINNING,
     SHORTEST_IN_FOLDERS,
@@ -178,7 +179,7 @@ class PathIndex:
 
     def _extend(self, paths: Sequence[str]) -> None:
         self.received += len(paths)
-        fit = [path for path in paths if path.isascii() or is_valid_text(path)]
+        fit = [path for path in paths if path.isascii() or is_unicode(path)]
         self._paths += fit
         self._whole.extend(fit)
         self._names.extend(fit)
@@ -199,7 +200,7 @@ class PathIndex:
 
         Without ``loosely``, letters with gaps in the folders and typing errors are not searched.
         """
-        if not self._paths or not is_valid_text(query.text):
+        if not self._paths or not is_unicode(query.text):
             return []
         if not query.words:
             return [(path, 0) for path in self._paths[:limit]]
@@ -342,12 +343,3 @@ def _name_of(path: str) -> str:
 
 def _folder_of(path: str) -> str:
     return path.rpartition("/")[0]
-
-
-def is_valid_text(path: str) -> bool:
-    """Return whether ``path`` is valid Unicode; a file name may contain bytes that are not."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
