@@ -59,8 +59,8 @@ from promptuary.layers.tracked.links import linked, without
 from promptuary.layers.tracked.scoring import RelevanceQuestion, judge
 from promptuary.layers.tracked.scoring import parse as parse_score
 from promptuary.memory.doctor import broken_links
-from promptuary.memory.files.index_page import human_text, updated_page
-from promptuary.memory.files.note_file import Standing, read_note, rewrite
+from promptuary.memory.index_page import human_text, updated_page
+from promptuary.memory.note_file import Standing, read_note, rewrite
 from promptuary.memory.notebook.defaults import title_of
 from promptuary.memory.secret_texts import has_secret
 from promptuary.memory.transfer.formats import read_memory

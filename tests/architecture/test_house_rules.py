@@ -46,8 +46,8 @@ REASONS = {
     ),
     "one model of many is chosen": (
         "models.chat.all_at_once models.chat.anthropic_chat models.chat.openai_chat "
-        "models.chat.pydantic_ai_chat models.chat.scripted_replies models.endpoints.openai_embeddings "
-        "models.endpoints.rerank_endpoint models.onnx_folder models.onnx_reranker models.paired plugins"
+        "models.chat.pydantic_ai_chat models.chat.scripted_replies models.openai_embeddings "
+        "models.rerank_endpoint models.onnx_folder models.onnx_reranker models.paired plugins"
     ),
     "only indexing and watching need these": ("search.chunks.chunker search.updater workspace.changes.watcher"),
     "most messages need neither git, nor a list of the files, nor the clipboard, nor documents": (

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from promptuary.core.ports.models import Embedder
-from promptuary.models.endpoints.openai_embeddings import EndpointEmbedder
 from promptuary.models.minilm import MiniLM, available
 from promptuary.models.onnx_folder import open_embedder
+from promptuary.models.openai_embeddings import EndpointEmbedder
 from promptuary.models.paired import PairedEmbedder
 from promptuary.testing.embedder_conformance import EmbedderConformance, numbers
 from promptuary.testing.loopback import Loopback, Step, answer

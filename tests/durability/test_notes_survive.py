@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.memory.files.note_file import rev_of
 from promptuary.memory.memory import Memory
+from promptuary.memory.note_file import rev_of
 from promptuary.memory.recall.index import NoteIndex, folders
 from promptuary.memory.recall.search import NoteQuery
 from promptuary.memory.recall.visible import key_of

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from promptuary import MenuItem, blocking
-from promptuary.cli.completing.complete import _details
+from promptuary.cli.complete import _details
 from promptuary.cli.main import main
 from tests.conftest import Files, git
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from promptuary.cli.command_table import COMMANDS
-from promptuary.cli.completing.completion import script
+from promptuary.cli.completion import script
 from promptuary.cli.main import main
 
 SHELLS = ("bash", "zsh", "fish")

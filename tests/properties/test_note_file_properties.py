@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from promptuary.core.errors import FrontMatterError
 from promptuary.core.front_matter import _Field, _Scanner, parse
 from promptuary.core.notes import KINDS
-from promptuary.memory.files.index_page import human_text, updated_page
-from promptuary.memory.files.note_file import Standing, as_bytes, as_text, read_note, rewrite, write_new
+from promptuary.memory.index_page import human_text, updated_page
+from promptuary.memory.note_file import Standing, as_bytes, as_text, read_note, rewrite, write_new
 
 KEYS = ["id", "title", "tags", "summary", "x", "y z", "status"]
 TEXT = st.text(max_size=30)

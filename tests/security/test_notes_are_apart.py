@@ -23,8 +23,8 @@ from promptuary.core.blocks import Trust
 from promptuary.core.errors import PromptuaryError, UnknownNoteError
 from promptuary.core.notes import AUDIENCES, KINDS, STATUSES, NoteHeader, folder_name
 from promptuary.core.principals import LOCAL
-from promptuary.memory.files.index_page import END, START, page_path
-from promptuary.memory.files.note_file import owner_label
+from promptuary.memory.index_page import END, START, page_path
+from promptuary.memory.note_file import owner_label
 from promptuary.threads.prepared import Turn
 from tests.conftest import TORTURE, git
 from tests.properties.test_principals_are_apart import (

@@ -20,7 +20,7 @@ from promptuary.blocking import Promptuary
 from promptuary.core.blocks import Trust
 from promptuary.core.messages import Message, WireToolCall
 from promptuary.core.notes import STATUSES
-from promptuary.memory.files.index_page import END, START
+from promptuary.memory.index_page import END, START
 from promptuary.testing.loopback import Loopback, answer
 from promptuary.testing.scripted import ScriptedModel
 from tests.conftest import TORTURE, git

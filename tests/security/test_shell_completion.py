@@ -19,7 +19,7 @@ import pexpect
 import pytest
 
 from promptuary.blocking import Promptuary
-from promptuary.cli.completing.completion import script
+from promptuary.cli.completion import script
 from promptuary.core.messages import Item
 from promptuary.core.ports.threads import ThreadChange
 from promptuary.core.principals import LOCAL

@@ -168,7 +168,6 @@ COMMANDS: Final = (
         "insert, its kind and its size. Exit code 1 if there are none.",
         ("promptuary complete 'look at @file:app'", "promptuary complete --json 'since @git:'"),
         (add_text, add_common, add_max, add_settings),
-        "completing",
     ),
     Command(
         "context",
@@ -425,7 +424,6 @@ COMMANDS: Final = (
             "promptuary completion fish > ~/.config/fish/completions/promptuary.fish",
         ),
         (add_shell, add_common),
-        "completing",
     ),
     Command(
         "config",

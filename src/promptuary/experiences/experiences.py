@@ -42,9 +42,9 @@ from promptuary.experiences.drafting import (
     draft,
     preference,
 )
+from promptuary.experiences.experience_blocks import experience_block
 from promptuary.experiences.search import ExperienceQuery, ExperienceSearch
-from promptuary.experiences.showing.experience_blocks import experience_block
-from promptuary.experiences.showing.selection import MOST_FOUND, selected
+from promptuary.experiences.selection import MOST_FOUND, selected
 from promptuary.records.service import LONG_PATIENCE
 from promptuary.storage.experiences import Change, ExperienceStore
 from promptuary.storage.forgetting import Forgetting

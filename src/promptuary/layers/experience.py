@@ -18,9 +18,9 @@ from promptuary.core.experiences import Experience, ExperienceHit, ExperienceRes
 from promptuary.core.layers import Between, Ending, Layer, LayerContext, Omitted, Recall, RecallRequest, Reply, Slot
 from promptuary.core.query import unquoted
 from promptuary.core.search import note_text
+from promptuary.experiences.experience_blocks import experience_block, experience_label
 from promptuary.experiences.learning.learner import LAYER
-from promptuary.experiences.showing.experience_blocks import experience_block, experience_label
-from promptuary.experiences.showing.selection import MOST_FOUND, selected, unfit
+from promptuary.experiences.selection import MOST_FOUND, selected, unfit
 from promptuary.layers.recall import asked
 from promptuary.memory.recall import shown
 from promptuary.memory.recall.shown import ShownNote

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from promptuary.core.errors import NoteFileError, PromptuaryError
 from promptuary.core.notes import Examination, Finding, FindingCode, Note, NoteFilter
-from promptuary.memory.files.note_file import as_text, claimed_owner, owner_label
 from promptuary.memory.forget import Oblivion, finish
 from promptuary.memory.memory import Memory
+from promptuary.memory.note_file import as_text, claimed_owner, owner_label
 from promptuary.memory.notebook.by_hand import is_page
 from promptuary.memory.notebook.notebook import Notebook
 from promptuary.memory.notebook.standing import SAME_ID

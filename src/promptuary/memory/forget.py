@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from promptuary.core.errors import LockTimeoutError, PromptuaryError, StorageError, UnknownNoteError
 from promptuary.core.notes import ForgetReport, Note, NoteChange, Place
-from promptuary.memory.files.note_file import Standing, as_bytes, read_note
 from promptuary.memory.memory import ADDRESS, Memory
+from promptuary.memory.note_file import Standing, as_bytes, read_note
 from promptuary.memory.notebook.notebook import Notebook
 from promptuary.memory.recall.visible import NoteKey
 from promptuary.memory.writeback.proposals import THREAD

@@ -37,8 +37,8 @@ from promptuary.core.notes import (
 from promptuary.core.principals import Principal
 from promptuary.core.search import IndexBusy, SearchNote
 from promptuary.core.text import one_line
-from promptuary.memory.files.note_file import as_bytes, as_text
 from promptuary.memory.near import is_called, near
+from promptuary.memory.note_file import as_bytes, as_text
 from promptuary.memory.notebook.defaults import check_choices, check_selection, scope_of
 from promptuary.memory.notebook.drafting import Writer
 from promptuary.memory.notebook.notebook import Notebook, Written

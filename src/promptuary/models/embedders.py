@@ -108,7 +108,7 @@ def _local_reranker(path: Path, name: str = "", hashes: Mapping[str, str] | None
 def _rerank_endpoint(settings: Settings) -> Reranker:
     if not settings.rerank_url:
         raise ConfigError("the rerank endpoint needs a URL: set rerank_url")
-    from promptuary.models.endpoints.rerank_endpoint import EndpointReranker  # noqa: PLC0415  (a local model needs no network)
+    from promptuary.models.rerank_endpoint import EndpointReranker  # noqa: PLC0415  (a local model needs no network)
 
     policy = _post_policy(settings, timeout=settings.rerank_timeout)
     return EndpointReranker(
@@ -150,7 +150,7 @@ def _models_cache() -> Path:
 def _endpoint(settings: Settings) -> Embedder:
     if not settings.embed_url or not settings.embed_model:
         raise ConfigError("the endpoint embedder needs a URL and a model: set embed_url and embed_model")
-    from promptuary.models.endpoints.openai_embeddings import EndpointEmbedder  # noqa: PLC0415  (a local model needs no network)
+    from promptuary.models.openai_embeddings import EndpointEmbedder  # noqa: PLC0415  (a local model needs no network)
 
     policy = _post_policy(settings)
     return EndpointEmbedder(

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from promptuary.core.notes import Note, NoteChange, NoteFilter, NoteHeader, NoteScope, NoteTrust, NoteView
 from promptuary.core.sessions import NotePin
-from promptuary.memory.files.note_file import Standing, as_bytes, read_note
+from promptuary.memory.note_file import Standing, as_bytes, read_note
 
 _TRUST: Final[tuple[NoteTrust, ...]] = ("external", "agent", "person")
 """From the least trusted to the most."""

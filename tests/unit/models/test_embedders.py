@@ -12,8 +12,8 @@ from promptuary.core.errors import ConfigError, ForeignStateError, PromptuaryErr
 from promptuary.core.search import SearchQuery, SyncReport
 from promptuary.models import minilm
 from promptuary.models.embedders import embedder_for, reranker_for
-from promptuary.models.endpoints.openai_embeddings import EndpointEmbedder
-from promptuary.models.endpoints.rerank_endpoint import EndpointReranker
+from promptuary.models.openai_embeddings import EndpointEmbedder
+from promptuary.models.rerank_endpoint import EndpointReranker
 from promptuary.search.indexes import open_search
 from promptuary.workspace.workspace import open_door
 from tests.conftest import Files

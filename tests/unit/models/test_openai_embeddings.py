@@ -10,7 +10,7 @@ import pytest
 
 from promptuary.config.keys import KeyPlace
 from promptuary.core.errors import ConfigError, PromptuaryError
-from promptuary.models.endpoints.openai_embeddings import EndpointEmbedder
+from promptuary.models.openai_embeddings import EndpointEmbedder
 from promptuary.testing.loopback import Loopback, Step, answer
 from promptuary.workspace.web.post import PostPolicy
 

@@ -8,9 +8,9 @@ import pytest
 
 from promptuary.config.keys import KeyPlace
 from promptuary.core.errors import ConfigError, PromptuaryError
-from promptuary.models.endpoints.rerank_endpoint import EndpointReranker
 from promptuary.models.onnx_folder import read_folder
 from promptuary.models.onnx_reranker import OnnxReranker
+from promptuary.models.rerank_endpoint import EndpointReranker
 from promptuary.testing.loopback import Loopback, answer
 from promptuary.workspace.web.post import PostPolicy
 from tests.onnx_models import cross_encoder_weights, embedder_weights, write_folder

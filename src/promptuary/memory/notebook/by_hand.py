@@ -13,7 +13,7 @@ from msgspec import Struct
 from promptuary.core.errors import NoteFileError
 from promptuary.core.notes import HAND, ChangeKind, KnownFile, NoteChange, NoteHeader, NoteScope, NoteStamp, NoteTrust
 from promptuary.core.principals import LOCAL_USER, Principal
-from promptuary.memory.files.note_file import as_bytes, as_text, rev_of
+from promptuary.memory.note_file import as_bytes, as_text, rev_of
 from promptuary.memory.notebook.standing import FileFacts, Judged, SeenFile, Verdict, judged
 from promptuary.storage.notes.files import NoteFiles
 from promptuary.storage.notes.journal import NoteJournal

@@ -13,7 +13,7 @@ from promptuary.core.errors import PromptuaryError
 from promptuary.core.front_matter import NewValue, parse
 from promptuary.core.notes import Note, NoteDraft, NoteTrust, note_path
 from promptuary.core.principals import Owner
-from promptuary.memory.files.note_file import (
+from promptuary.memory.note_file import (
     as_text,
     claimed_trust,
     fingerprint,

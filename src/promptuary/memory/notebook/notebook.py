@@ -35,8 +35,8 @@ from promptuary.core.notes import (
     note_path,
 )
 from promptuary.core.principals import LOCAL_USER, Owner, Principal
-from promptuary.memory.files.index_page import page_path, persons_text
-from promptuary.memory.files.note_file import (
+from promptuary.memory.index_page import page_path, persons_text
+from promptuary.memory.note_file import (
     Standing,
     as_bytes,
     as_text,

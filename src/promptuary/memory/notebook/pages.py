@@ -11,8 +11,8 @@ from typing import Final
 from promptuary.core.errors import NoteFileError
 from promptuary.core.notes import AUDIENCES, Audience, NoteFilter
 from promptuary.core.principals import Owner
-from promptuary.memory.files.index_page import MAX_ENTRIES, page_path, persons_text, updated_page
-from promptuary.memory.files.note_file import as_bytes, as_text
+from promptuary.memory.index_page import MAX_ENTRIES, page_path, persons_text, updated_page
+from promptuary.memory.note_file import as_bytes, as_text
 from promptuary.memory.notebook.by_hand import Tracked
 from promptuary.memory.notebook.notebook import Notebook
 from promptuary.memory.recall.visible import MemoryPage

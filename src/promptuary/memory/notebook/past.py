@@ -9,7 +9,7 @@ from promptuary.core.errors import PromptuaryError
 from promptuary.core.notes import MemoryResult, Note, NoteChange, NoteHit, NoteScope, NoteView, valid_at
 from promptuary.core.query import matched, parse
 from promptuary.core.search import Why
-from promptuary.memory.files.note_file import Standing, as_bytes, normal_time, read_note
+from promptuary.memory.note_file import Standing, as_bytes, normal_time, read_note
 from promptuary.memory.secret_texts import without_secrets
 
 

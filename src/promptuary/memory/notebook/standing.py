@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from promptuary.core.notes import KnownFile, Note, NoteScope, NoteTrust
 from promptuary.core.principals import Owner
-from promptuary.memory.files.note_file import (
+from promptuary.memory.note_file import (
     Standing,
     as_text,
     claimed_id,

@@ -25,7 +25,7 @@ from promptuary.core.notes import (
     NoteKind,
     NoteTrust,
 )
-from promptuary.memory.files.note_file import Standing, as_bytes, claimed_owner, normal_time, read_note
+from promptuary.memory.note_file import Standing, as_bytes, claimed_owner, normal_time, read_note
 
 FORMS: Final[tuple[ForeignForm, ...]] = get_args(ForeignForm)
 

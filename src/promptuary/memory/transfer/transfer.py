@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.notes import ImportReport, Note, NoteDraft, NoteHeader, new_note_id
-from promptuary.memory.files.note_file import Standing, as_bytes, as_text, read_note, rewrite
+from promptuary.memory.note_file import Standing, as_bytes, as_text, read_note, rewrite
 from promptuary.memory.notebook.defaults import audience_of, check_choices, scope_of
 from promptuary.memory.notebook.drafting import Writer, new_file
 from promptuary.memory.secret_texts import refuse_secrets

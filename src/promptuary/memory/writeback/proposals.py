@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from promptuary.core.errors import NoteConflictError, PromptuaryError, SecretError
 from promptuary.core.notes import Note, NoteChange, NoteDraft
 from promptuary.core.writeback import Proposal, ProposalFields
-from promptuary.memory.files.note_file import as_bytes, as_text
+from promptuary.memory.note_file import as_bytes, as_text
 from promptuary.memory.writeback.decisions import HasSecret, proposal_fingerprint
 from promptuary.storage.writeback import ProposalStore
 

@@ -5,7 +5,7 @@ import pytest
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.notes import Note
 from promptuary.core.principals import Principal
-from promptuary.memory.files.note_file import (
+from promptuary.memory.note_file import (
     MAX_NOTE,
     Standing,
     as_bytes,

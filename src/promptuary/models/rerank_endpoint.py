@@ -11,7 +11,7 @@ from typing import Final
 
 from promptuary.config.keys import NO_KEY, KeyPlace
 from promptuary.core.errors import PromptuaryError, ServiceRefusedError
-from promptuary.models.endpoints.openai_embeddings import sendable
+from promptuary.models.openai_embeddings import sendable
 from promptuary.workspace.web.post import Credential, PostPolicy, post_json
 
 _CHARACTERS: Final = 8_000

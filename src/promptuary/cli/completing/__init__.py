@@ -1,1 +1,0 @@
-"""Completion of references, and completion scripts for shells."""

@@ -1,1 +1,0 @@
-"""Selects and renders the experiences that a turn shows."""

@@ -1,1 +1,0 @@
-"""The formats of the files of a memory: text to values and back, without input or output."""

@@ -1,1 +1,0 @@
-"""Embedders and rerankers that call a service, and the keys of services."""
