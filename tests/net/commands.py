@@ -42,7 +42,7 @@ class Story:
             parts.insert(1, f"--- stdin\n{data[:2_000].decode(errors='backslashreplace')}")
         for name, said in (("stdout", done.out), ("stderr", done.err)):
             parts.append(f"--- {name}\n{said.decode(errors='backslashreplace')}")
-        words = "-".join(re.findall(r"[a-z0-9]+", " ".join(arguments).lower()))[:40].strip("-")
+        words = "-".join(re.findall(r"[a-z0-9]+", self._plain(" ".join(arguments)).lower()))[:40].strip("-")
         path = self._folder / f"{self._number:03}-{words}.txt"
         path.write_text(self._plain("\n".join(parts)), encoding="utf-8")
         return done.out.decode(errors="replace")
@@ -306,7 +306,8 @@ def _expanding(story: Story) -> None:
         story.run("completion", shell)
 
 
-_STATED = "Please remember: I prefer tabs to spaces. We decided to use Postgres. Always run make test before a commit."
+_STATED = "Please remember: I prefer tabs to spaces."
+_DECIDED = "We decided to use Postgres."
 
 
 def _threads(story: Story) -> None:
@@ -329,6 +330,8 @@ def _threads(story: Story) -> None:
     run("context", "drop", "README.md", "-t", "review", "--json")
     run("expand", "-t", "review", "--json", "And @file:docs/deploy.md? " + _STATED)
     run("reply", "-t", "review", "--json", "It is done.")
+    run("expand", "-t", "review", "-q", _DECIDED)
+    run("reply", "-t", "review", "Good.")
     story.world.write("docs/style.md", "# Style\n\nLong names.\n")
     run("expand", "-t", "review", "--for", "anthropic", "What changed?")
     run("abandon", "-t", "review")
@@ -487,11 +490,11 @@ def _memory(story: Story) -> None:
     both("memory", "search", "--explain", "host")
     both("memory", "search", "zebra")
     both("memory", "search", "--kind", "user", "tabs")
-    revision = deploy.get("rev") or deploy.get("revision") or ""
+    revision = deploy["notes"][0]["rev"]
     next_second()
     run("memory", "write", "--id", key, "--if-rev", "0" * 12, "Never.")
     next_second()
-    run("memory", "write", "--id", key, *(["--if-rev", revision] if revision else []), "We deploy on Mondays.")
+    run("memory", "write", "--id", key, "--if-rev", revision, "We deploy on Mondays.")
     next_second()
     run("memory", "edit", key, "--content", "We deploy on Tuesdays, after nine.", "--reason", "changed")
     story.json("memory", "edit", key, "--title", "When we deploy", "--tag", "weekly", "--unpin")
@@ -529,6 +532,9 @@ def _memory(story: Story) -> None:
     run("expand", "-t", "main", "-q", "How do we deploy? " + _STATED)
     next_second()
     run("reply", "-t", "main", "On Tuesdays.")
+    run("expand", "-t", "main", "-q", _DECIDED)
+    next_second()
+    run("reply", "-t", "main", "Good.")
     both("memory", "proposals")
     found = story.json("memory", "proposals")
     waiting = [_id(one) for one in _rows(found, "proposals")]
@@ -829,7 +835,7 @@ def _rows(found: Any, key: str) -> list[Any]:
 def _id(found: Any) -> str:
     """Return the id of what a command stored, wherever its JSON has it."""
     if isinstance(found, dict):
-        for key in ("id", "note", "experience", "header", "proposal"):
+        for key in ("id", "notes", "experiences", "proposals"):
             if key in found:
                 return _id(found[key]) if not isinstance(found[key], str) else found[key]
     if isinstance(found, list) and found:

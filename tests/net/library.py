@@ -52,15 +52,22 @@ def dump(value: Any, *, deep: bool = True) -> Any:
             return sorted((dump(one) for one in value), key=str)
         case BaseException():
             return f"{type(value).__name__}: {value}"
-    names = _fields(type(value))
-    if names is not None:
-        found = {name: dump(getattr(value, name), deep=deep) for name in names}
-        if deep:
-            found |= {name: dump(getattr(value, name), deep=False) for name in _properties(type(value))}
-        return {"": type(value).__name__, **dict(sorted(found.items()))}
-    if isinstance(value, Sequence):
+    if isinstance(value, Sequence) and _fields(type(value)) is None:
         return [dump(one, deep=deep) for one in value]
-    return f"<{type(value).__name__}>"
+    return _dump_fields(value, deep=deep)
+
+
+def _dump_fields(value: Any, *, deep: bool) -> Any:
+    kind = type(value)
+    names = _fields(kind)
+    if names is None:
+        return f"<{kind.__name__}>"
+    found = {name: dump(getattr(value, name), deep=deep) for name in names}
+    if deep:
+        found |= {name: dump(getattr(value, name), deep=False) for name in _properties(kind)}
+        if len(found.get("requests") or ()) == 1:
+            del found["requests"]  # the receipt itself
+    return {"": kind.__name__, **dict(sorted(found.items()))}
 
 
 def _fields(kind: type) -> list[str] | None:
@@ -240,11 +247,13 @@ def _review(p: Any, work: Path) -> None:
             "@symbol:App.run and @git:2 and @status",
             "What is on @file:picture.png and in @file:paper.pdf?",
             "@file:absent.py @file:.env @file:/etc/passwd",
-            "Please remember: I prefer tea. We decided to use Postgres.",
+            "Please remember: I prefer tea.",
+            "We decided to use Postgres.",
         )
     ):
         if number == 2:
             (work / "docs/style.md").write_text("# Style\n\nLonger names.\n")
+            p.search.index()
         if number == 4:
             p.threads.pin("src/util/paths.py", thread="review")
         turn = p.threads.prepare(text, thread="review")
@@ -278,7 +287,7 @@ def _tools(p: Any, work: Path) -> None:
             (work / "README.md").write_text("# Example\n\nMended.\n")
         if number == 0:
             refused("extend-without-result", partial(p.threads.extend, turn, [asked]))
-        result = {"role": "tool", "tool_call_id": f"c{number}", "content": f"wrote {number} " + "word " * 600 * number}
+        result = {"role": "tool", "tool_call_id": f"c{number}", "content": f"wrote {number} " + "word " * 250 * number}
         turn = p.threads.extend(turn, [asked, result])
         show_turn(f"turn-agent-{number}", turn)
     show("finish-agent", p.threads.finish(turn, [{"type": "text", "text": "It is mended."}]))
@@ -334,6 +343,7 @@ def _sessions(p: Any, work: Path) -> None:
         show_turn(f"turn-{thread}", turn)
         p.threads.finish(turn, "On Fridays.")
     (work / "docs/deploy.md").write_text("# Deploying\n\nOn Mondays.\n")
+    p.search.index()
     show("session-show", p.sessions.show("release"))
     turn = p.threads.prepare("And now? @file:docs/deploy.md", thread="release")
     show_turn("turn-release-changed", turn)
@@ -352,7 +362,9 @@ def _sessions(p: Any, work: Path) -> None:
 
 def _ledger(p: Any) -> None:
     show("threads", p.threads.list())
-    show("turns", p.threads.turns(thread="review"))
+    turns = p.threads.turns(thread="review")
+    show("turns", turns[:2])
+    show("turns-in-brief", [[turn.number, turn.status, turn.text, turn.receipt.tokens] for turn in turns])
     show("replay", p.threads.replay(thread="review", number=1))
     refused("replay-absent", lambda: p.threads.replay(thread="review", number=99))
     show("rerun", p.threads.rerun(thread="review", number=2, window=3_000))

@@ -11,6 +11,13 @@ _SECONDS = re.compile(r"\b\d+(?:\.\d+)? ?(?:ms|s|seconds?)\b(?=[^\w]|$)")
 _HASH = re.compile(r"\b[0-9a-f]{64}\b")
 _HOOKS = re.compile(r"hooks: [a-z_]+\.[^\n\"]*")
 _MILLISECONDS = re.compile(r'("(?:milli)?seconds")\s*:\s*[\d.e-]+')
+_FLOAT = re.compile(r"\b\d+\.\d{4,}\b")
+_BACKUP = re.compile(r"\bbackup-[a-z0-9_]{8}\b")
+# What is stored may grow and shrink; what a file of the workspace has may not.
+_BYTES = re.compile(r'("(?:bytes|size)")\s*:\s*\d+')
+_SIZE = re.compile(r"\b\d{3}\.\d kB\b|\b\d+\.\d MB\b")
+_SIZE_ROW = re.compile(r" +(?:SIZE|[\d.]+ (?:bytes|kB))  (ROOT/)")
+_SIZE_HEAD = re.compile(r"what +size +path")
 _PORT = re.compile(r"(127\.0\.0\.1|localhost):\d{4,5}")
 
 
@@ -30,6 +37,9 @@ class Plain:
         text = _PORT.sub(r"\1:PORT", text)
         text = _HASH.sub(lambda found: self._hashes.setdefault(found[0], f"HASH{len(self._hashes) + 1}"), text)
         text = _HOOKS.sub("hooks: those that took long", _MILLISECONDS.sub(r"\1: MILLISECONDS", text))
+        text = _FLOAT.sub(lambda found: f"{float(found[0]):.3f}", text)
+        text = _BACKUP.sub("backup-TEMP", _BYTES.sub(r"\1: BYTES", text))
+        text = _SIZE_HEAD.sub("what size path", _SIZE_ROW.sub(r" SIZE \1", _SIZE.sub("SIZE", text)))
         return _SECONDS.sub("SECONDS", text)
 
     def _named(self, found: re.Match[str]) -> str:

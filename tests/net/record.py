@@ -7,9 +7,10 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from tests.net.commands import STORIES, Story
@@ -18,7 +19,6 @@ from tests.net.protocol import record_protocol
 from tests.net.world import ROOT, World, make_world
 
 PARTS = ("cli", "turns", "mcp", "signatures")
-_HERE = Path(__file__).parent
 
 
 def main() -> int:
@@ -35,70 +35,79 @@ def main() -> int:
     return 0
 
 
-def record(folder: Path, parts: list[str] | tuple[str, ...], stories: list[str]) -> None:
+def record(folder: Path, parts: Sequence[str], stories: Sequence[str]) -> None:
     """Record parts, a few programs at a time."""
-    version = subprocess.run(
-        [sys.executable, "-P", "-c", "import promptuary; print(promptuary.__version__)"],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout.strip()
-    today = f"{datetime.now(UTC):%Y-%m-%d}"
-    tasks: list[tuple[str, Callable[[], None]]] = []
     for part in parts:
         shutil.rmtree(folder / part, ignore_errors=True)
-
-    def plain(world: World) -> Plain:
-        return Plain(world.root, today, version)
-
-    def story(name: str) -> None:
-        tell, make = STORIES[name]
-        world = make(name)
-        try:
-            tell(Story(world, folder / "cli" / name, plain(world)))
-        finally:
-            world.close()
-
-    def turns(kind: str) -> None:
-        world = make_world(f"turns-{kind}")
-        _child(world, "library.py", folder / "turns" / kind, plain(world), kind)
-
-    def signatures() -> None:
-        world = make_world("signatures")
-        _child(world, "signatures.py", folder / "signatures", plain(world))
-
-    def protocol() -> None:
-        world = make_world("mcp")
-        record_protocol(world, folder / "mcp", plain(world))
-
+    scribe = _Scribe(folder)
+    tasks: list[tuple[str, Callable[[], None]]] = []
     if "turns" in parts:
-        tasks += [(f"turns {kind}", lambda kind=kind: turns(kind)) for kind in ("async", "blocking")]  # type: ignore[misc]
+        tasks += [(f"turns {kind}", partial(scribe.turns, kind)) for kind in ("async", "blocking")]
     if "cli" in parts:
-        tasks += [(f"cli {name}", lambda name=name: story(name)) for name in STORIES if name in stories]  # type: ignore[misc]
+        tasks += [(f"cli {name}", partial(scribe.story, name)) for name in STORIES if name in stories]
     if "mcp" in parts:
-        tasks.append(("mcp", protocol))
+        tasks.append(("mcp", scribe.protocol))
     if "signatures" in parts:
-        tasks.append(("signatures", signatures))
+        tasks.append(("signatures", scribe.signatures))
     with ThreadPoolExecutor(3) as pool:  # stories wait for the next second now and then
         for name, took in pool.map(_timed, tasks):
             print(f"{name}: {took:.0f} s", file=sys.stderr)
+    if "turns" in parts:
+        _name_the_same(folder / "turns/async", folder / "turns/blocking")
+
+
+class _Scribe:
+    """Writes each part of a recording below a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        asked = [sys.executable, "-P", "-c", "import promptuary; print(promptuary.__version__)"]
+        self._version = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
+        self._folder, self._today = folder, f"{datetime.now(UTC):%Y-%m-%d}"
+
+    def story(self, name: str) -> None:
+        tell, make = STORIES[name]
+        world = make(name)
+        try:
+            tell(Story(world, self._folder / "cli" / name, self._plain(world)))
+        finally:
+            world.close()
+
+    def turns(self, kind: str) -> None:
+        self._run(make_world(f"turns-{kind}"), "library.py", self._folder / "turns" / kind, kind)
+
+    def signatures(self) -> None:
+        self._run(make_world("signatures"), "signatures.py", self._folder / "signatures")
+
+    def protocol(self) -> None:
+        world = make_world("mcp")
+        record_protocol(world, self._folder / "mcp", self._plain(world))
+
+    def _run(self, world: World, script: str, folder: Path, *arguments: str) -> None:
+        """Run a script of this folder as a program; each of its lines is the name and the text of a file."""
+        folder.mkdir(parents=True)
+        done = world.run([sys.executable, "-P", str(Path(__file__).with_name(script)), *arguments])
+        if done.returncode:
+            raise RuntimeError(f"{script} failed:\n{done.stderr.decode()}")
+        plain = self._plain(world)
+        for line in done.stdout.decode().splitlines():
+            name, text = json.loads(line)
+            (folder / f"{name}.txt").write_text(plain(text), encoding="utf-8")
+
+    def _plain(self, world: World) -> Plain:
+        return Plain(world.root, self._today, self._version)
+
+
+def _name_the_same(first: Path, second: Path) -> None:
+    """Say of the files of ``second`` that are equal to those of ``first`` only that they are."""
+    for file in second.iterdir():
+        if (first / file.name).is_file() and (first / file.name).read_bytes() == file.read_bytes():
+            file.write_text(f"the same as in {first.name}\n", encoding="utf-8")
 
 
 def _timed(task: tuple[str, Callable[[], None]]) -> tuple[str, float]:
     began = time.monotonic()
     task[1]()
     return task[0], time.monotonic() - began
-
-
-def _child(world: World, script: str, folder: Path, plain: Plain, *arguments: str) -> None:
-    """Run a script of this folder in a process of its own; each of its lines is the name and the text of a file."""
-    folder.mkdir(parents=True)
-    done = world.run([sys.executable, "-P", str(_HERE / script), *arguments])
-    if done.returncode:
-        raise RuntimeError(f"{script} failed:\n{done.stderr.decode()}")
-    for line in done.stdout.decode().splitlines():
-        name, text = json.loads(line)
-        (folder / f"{name}.txt").write_text(plain(text), encoding="utf-8")
 
 
 if __name__ == "__main__":

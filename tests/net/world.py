@@ -119,7 +119,7 @@ class World:
             "GIT_CONFIG_NOSYSTEM": "1",
             "PYTHONPATH": str(Path(__file__).parent / "fixed"),
             "PYTHONHASHSEED": "0",
-            "PROMPTUARY_NET_COUNTERS": str(self.root / "counters"),
+            "NET_COUNTERS": str(self.root / "counters"),
             "PROMPTUARY_EMBEDDER": "none",
         }
 
@@ -176,7 +176,7 @@ class World:
 
     def _wait_for_others(self) -> None:
         """Wait until nothing that was started here runs: learning goes on after a hook has ended."""
-        mark = f"PROMPTUARY_NET_COUNTERS={self.root}/".encode()
+        mark = f"NET_COUNTERS={self.root}/".encode()
         own = str(self._warm[0].pid) if self._warm else ""
         for _ in range(600):
             if not any(

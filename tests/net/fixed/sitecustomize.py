@@ -7,7 +7,7 @@ always need the same. Ids that count upwards also sort in the order in which the
 import fcntl
 import os
 
-_FOLDER = os.environ.get("PROMPTUARY_NET_COUNTERS")
+_FOLDER = os.environ.get("NET_COUNTERS")
 
 
 def _counted(size: int) -> bytes:
