@@ -843,7 +843,7 @@ def _id(found: Any) -> str:
     return "000000000000"
 
 
-STORIES: Mapping[str, tuple[Callable[[Story], None], Callable[[str], World]]] = {
+STORIES: Mapping[str, tuple[Callable[[Story], None], Callable[[Path], World]]] = {
     "threads": (_threads, make_world),
     "memory": (_memory, make_world),
     "agents": (_agents, make_world),

@@ -8,7 +8,7 @@ _STAMP = re.compile(r"\b20[2-9]\d-[01]\d-[0-3]\d[T ][0-2]\d:[0-5]\d(?::[0-5]\d(?
 _FIXED = re.compile(r"2026-0[12]-")
 _ID = re.compile(r"\b([a-z]+-)?(?:([0-9a-f]{12})-)?(0{2,4}\d{2,6}0{4})\b")
 _SECONDS = re.compile(r"\b\d+(?:\.\d+)? ?(?:ms|s|seconds?)\b(?=[^\w]|$)")
-_HASH = re.compile(r"\b[0-9a-f]{64}\b")
+_HASH = re.compile(r"\b(?:[0-9a-f]{64}|[0-9a-f]{32})\b")
 _HOOKS = re.compile(r"hooks: [a-z_]+\.[^\n\"]*")
 _MILLISECONDS = re.compile(r'("(?:milli)?seconds")\s*:\s*[\d.e-]+')
 _FLOAT = re.compile(r"\b\d+\.\d{4,}\b")

@@ -7,8 +7,9 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,7 @@ from pathlib import Path
 from tests.net.commands import STORIES, Story
 from tests.net.plain import Plain
 from tests.net.protocol import record_protocol
-from tests.net.world import ROOT, World, make_world
+from tests.net.world import PLACES, World, make_world
 
 PARTS = ("cli", "turns", "mcp", "signatures")
 
@@ -27,19 +28,32 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=PARTS, help="record only this part; repeatable")
     parser.add_argument("--story", action="append", choices=STORIES, help="of the commands, only these; repeatable")
     options = parser.parse_args()
-    ROOT.mkdir(exist_ok=True)
-    with (ROOT / "lock").open("w") as lock:
-        # Worlds have fixed paths, so there can be one recording at a time.
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        record(options.folder, options.only or PARTS, options.story or list(STORIES))
+    with _free_place() as place:
+        record(options.folder, options.only or PARTS, options.story or list(STORIES), place)
     return 0
 
 
-def record(folder: Path, parts: Sequence[str], stories: Sequence[str]) -> None:
+@contextmanager
+def _free_place() -> Iterator[Path]:
+    """Take a place for worlds that no other recording uses; wait for one if there is none."""
+    while True:
+        for place in PLACES:
+            place.mkdir(exist_ok=True)
+            with (place / "lock").open("w") as lock:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    continue
+                yield place
+                return
+        time.sleep(1)
+
+
+def record(folder: Path, parts: Sequence[str], stories: Sequence[str], place: Path) -> None:
     """Record parts, a few programs at a time."""
     for part in parts:
         shutil.rmtree(folder / part, ignore_errors=True)
-    scribe = _Scribe(folder)
+    scribe = _Scribe(folder, place)
     tasks: list[tuple[str, Callable[[], None]]] = []
     if "turns" in parts:
         tasks += [(f"turns {kind}", partial(scribe.turns, kind)) for kind in ("async", "blocking")]
@@ -59,27 +73,27 @@ def record(folder: Path, parts: Sequence[str], stories: Sequence[str]) -> None:
 class _Scribe:
     """Writes each part of a recording below a folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, place: Path) -> None:
         asked = [sys.executable, "-P", "-c", "import promptuary; print(promptuary.__version__)"]
         self._version = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
-        self._folder, self._today = folder, f"{datetime.now(UTC):%Y-%m-%d}"
+        self._folder, self._place, self._today = folder, place, f"{datetime.now(UTC):%Y-%m-%d}"
 
     def story(self, name: str) -> None:
         tell, make = STORIES[name]
-        world = make(name)
+        world = make(self._place / name)
         try:
             tell(Story(world, self._folder / "cli" / name, self._plain(world)))
         finally:
             world.close()
 
     def turns(self, kind: str) -> None:
-        self._run(make_world(f"turns-{kind}"), "library.py", self._folder / "turns" / kind, kind)
+        self._run(make_world(self._place / f"turns-{kind}"), "library.py", self._folder / "turns" / kind, kind)
 
     def signatures(self) -> None:
-        self._run(make_world("signatures"), "signatures.py", self._folder / "signatures")
+        self._run(make_world(self._place / "signatures"), "signatures.py", self._folder / "signatures")
 
     def protocol(self) -> None:
-        world = make_world("mcp")
+        world = make_world(self._place / "mcp")
         record_protocol(world, self._folder / "mcp", self._plain(world))
 
     def _run(self, world: World, script: str, folder: Path, *arguments: str) -> None:

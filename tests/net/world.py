@@ -13,7 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import NamedTuple
 
-ROOT = Path("/tmp/promptuary-net")
+PLACES = [Path(f"/tmp/promptuary-net-{number}") for number in range(1, 5)]
+"""Where worlds are. Hashes and lengths of paths are in prompts, so these must be the same everywhere."""
 _PAST = 1_770_000_000
 """The day on which every file was changed last: 2026-02-02."""
 
@@ -200,18 +201,18 @@ class World:
         subprocess.run(["git", *arguments], cwd=self.work, env=self.environment, check=True, capture_output=True)
 
 
-def empty_world(name: str) -> World:
+def empty_world(root: Path) -> World:
     """Make a home, and a folder with nothing in it."""
-    world = World(ROOT / name)
+    world = World(root)
     shutil.rmtree(world.root, ignore_errors=True)
     for folder in (world.home, world.work, world.root / "tmp", world.root / "counters"):
         folder.mkdir(parents=True)
     return world
 
 
-def make_world(name: str) -> World:
+def make_world(root: Path) -> World:
     """Make a home, and a repository with two commits, a staged change and one that is not."""
-    world = empty_world(name)
+    world = empty_world(root)
     world.git("init", "-q", "-b", "main")
     for file, content in _FILES.items():
         world.write(file, content)
