@@ -497,7 +497,7 @@ def _memory(story: Story) -> None:
     run("memory", "write", "--id", key, "--if-rev", revision, "We deploy on Mondays.")
     next_second()
     run("memory", "edit", key, "--content", "We deploy on Tuesdays, after nine.", "--reason", "changed")
-    story.json("memory", "edit", key, "--title", "When we deploy", "--tag", "weekly", "--unpin")
+    story.json("memory", "write", "--id", key, "--title", "When we deploy", "--tag", "weekly", "--unpin")
     run("memory", "edit", key)
     both("memory", "history", key)
     both("memory", "diff", key)

@@ -37,7 +37,7 @@ class Plain:
         text = _PORT.sub(r"\1:PORT", text)
         text = _HASH.sub(lambda found: self._hashes.setdefault(found[0], f"HASH{len(self._hashes) + 1}"), text)
         text = _HOOKS.sub("hooks: those that took long", _MILLISECONDS.sub(r"\1: MILLISECONDS", text))
-        text = _FLOAT.sub(lambda found: f"{float(found[0]):.3f}", text)
+        text = _FLOAT.sub(lambda found: f"{float(found[0]):.3g}", text)
         text = _BACKUP.sub("backup-TEMP", _BYTES.sub(r"\1: BYTES", text))
         text = _SIZE_HEAD.sub("what size path", _SIZE_ROW.sub(r" SIZE \1", _SIZE.sub("SIZE", text)))
         return _SECONDS.sub("SECONDS", text)
