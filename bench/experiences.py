@@ -54,7 +54,7 @@ def measure(folder: Path, intents: Sequence[str], asked: Sequence[str], before: 
     (folder / "work").mkdir()
     size = f"{len(intents):,}"
     with Promptuary.open(folder / "work", exact=True, embedder="none") as p:
-        own = p._core.experiences()
+        own = p._app.experiences()
         rows = [
             Row(f"{size}: added in one transaction", _seconds(lambda: fill(p, intents)), "s"),
             Row(f"{size}: indexed, once", _seconds(own.settle), "s"),
@@ -116,8 +116,8 @@ def _same_work(folder: Path) -> Callable[[str], object]:
 def fill(p: Promptuary, intents: Sequence[str]) -> None:
     """Add an experience for each intent."""
     at = now()
-    with p._core.state().transaction():
-        store = p._core.experiences()._store
+    with p._app.state().transaction():
+        store = p._app.experiences()._store
         for number, intent in enumerate(intents):
             tags = [TAGS[number % len(TAGS)]]
             made = draft("task_solution", intent or "x", {"steps": [number]}, {"tags": tags}, now=at)

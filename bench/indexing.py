@@ -119,7 +119,7 @@ def change(texts: Sequence[str], folder: Path) -> None:
             promptuary.search.index([vault])
             whole = time.perf_counter() - began
             known = promptuary.search.status().counts
-            service = promptuary._core.search()
+            service = promptuary._app.search
             watcher = service.watcher()
             service.refresh()
             times: list[float] = []

@@ -104,7 +104,7 @@ def measure(workspace: Path, size: int, asked: Sequence[str], before: dict[str, 
     rows.append(Row(f"{size:,} notes: a new process lists them", _in_a_child(workspace, LISTED), "s"))
     rows.append(Row(f"{size:,} notes: a new process prepares a turn", _in_a_child(workspace, PREPARED), "s"))
     with Promptuary.open(workspace, exact=True, embedder="none") as promptuary:
-        memory = promptuary._core.memories.of()
+        memory = promptuary._app.memory.of()
         memory.refresh()
         memory.settle()
         counter = Counter()
@@ -154,7 +154,7 @@ def _writes(memory: Memory, workspace: Path) -> dict[str, float]:
 
 def _settled(workspace: Path) -> None:
     with Promptuary.open(workspace, exact=True, embedder="none") as promptuary:
-        memory = promptuary._core.memories.of()
+        memory = promptuary._app.memory.of()
         memory.refresh(wait=True)
         memory.settle()
 

@@ -100,7 +100,7 @@ def measured(collection: Collection, cache: Path) -> Result:
             result.embedding += time.perf_counter() - began
             result.chunks += promptuary.search.status().counts.chunks
             # So that a search need not look at every file whether it has changed.
-            promptuary._core.search().watcher()
+            promptuary._app.search.watcher()
             for name, ranking in _rankings(promptuary, corpus).items():
                 _judge(result, corpus, name, ranking)
             result.unasked += brought_in(promptuary)

@@ -48,7 +48,7 @@ def _measured(corpus: Corpus, folder: Path, budget: int) -> Evidence:
     rows = []
     with _opened(folder, budget) as promptuary:
         # So that a search need not look at every file whether it has changed.
-        promptuary._core.search().watcher()
+        promptuary._app.search.watcher()
         for number, question in corpus.questions.items():
             if number not in corpus.evidence:
                 continue

@@ -85,7 +85,7 @@ def measured(collection: Collection, others: Sequence[str], cache: Path) -> Resu
         with Promptuary.open(folder, exact=True, embedder="none", watch_debounce=0.05) as promptuary:
             promptuary.search.index([folder])
             # So that a search need not look at every file whether it has changed.
-            promptuary._core.search().watcher()
+            promptuary._app.search.watcher()
             _rank(result, promptuary, corpus)
             if corpus is not collection.corpora[0]:
                 continue

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
+from promptuary.app import App
 from promptuary.calls import BlockingCalls
 from promptuary.core.fading import HALF_LIFE, PRUNE_BELOW
 from promptuary.core.principals import LOCAL, Principal
-from promptuary.wiring.core import Core
 
 # Types only: each part is imported when it is used.
 if TYPE_CHECKING:
@@ -117,20 +117,20 @@ class Promptuary:
     ```
     """
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, app: App) -> None:
+        self._app = app
         self._calls = calls = BlockingCalls()
-        self.threads = BlockingThreads(core, calls)
+        self.threads = BlockingThreads(app, calls)
         """Conversations: their turns, what is attached to them, and the ledger of what models saw."""
-        self.search = BlockingSearch(core, calls)
+        self.search = BlockingSearch(app, calls)
         """The file index: folders of notes and code, searched by words and by meaning."""
-        self.memory = BlockingMemory(core, calls)
+        self.memory = BlockingMemory(app, calls)
         """Durable memory: notes that people and agents write, as Markdown files."""
-        self.experiences = BlockingExperiences(core, calls)
+        self.experiences = BlockingExperiences(app, calls)
         """Experiences: what worked and what went wrong; they fade with time and strengthen with use."""
-        self.sessions = BlockingSessions(core, calls)
+        self.sessions = BlockingSessions(app, calls)
         """Sessions: which files, notes and experiences a conversation may see."""
-        self.models = BlockingModels(core, calls)
+        self.models = BlockingModels(app, calls)
         """Named models for search by meaning: the available ones, and those that were fetched."""
 
     @classmethod
@@ -155,7 +155,7 @@ class Promptuary:
         people who are not trusted with everything. ``options`` are settings by name.
         """
         return cls(
-            Core.open(
+            App.open(
                 path,
                 principal=principal,
                 exact=exact,
@@ -170,17 +170,17 @@ class Promptuary:
     @property
     def path(self) -> Path:
         """The root of the workspace."""
-        return self._core.path
+        return self._app.path
 
     @property
     def settings(self) -> Settings:
         """The settings in effect."""
-        return self._core.settings
+        return self._app.settings
 
     @property
     def principal(self) -> Principal:
         """Who acts."""
-        return self._core.principal
+        return self._app.principal
 
     def acting_as(self, principal: Principal, *, reach: Reach | None = None, model: str | None = None) -> Promptuary:
         """Return the same workspace for another principal. It shares files with this one, so close it first.
@@ -188,14 +188,14 @@ class Promptuary:
         With it, a program serves many people from one process and opens files only once. ``reach`` is as in ``open``.
         ``model`` replaces the answering model (answer_model), which decides window, vocabulary and warnings.
         """
-        return self._calls.run(lambda: Promptuary(self._core.acting_as(principal, reach, model)))
+        return self._calls.run(lambda: Promptuary(self._app.acting_as(principal, reach, model)))
 
     def expand(self, text: str, *, pasted: Pasted = ()) -> Expansion:
         """Return ``text`` with everything it points at.
 
         ``pasted`` are parts of ``text``, as spans or as texts, that are sent but not searched for references.
         """
-        return self._calls.run(lambda: self._core.messages.expand(text, pasted=pasted))
+        return self._calls.run(lambda: self._app.expand(text, pasted=pasted))
 
     def measure(self, text: str, *, pasted: Pasted = (), thread: str | None = None) -> Measured:
         """Return what a message that is being typed would cost; nothing is fetched, written or recorded for it.
@@ -203,19 +203,19 @@ class Promptuary:
         With a ``thread``, what is queued there for the next message counts, too. Pages and the clipboard are not
         fetched; the result names such references.
         """
-        return self._calls.run(lambda: self._core.measure(text, pasted, thread))
+        return self._calls.run(lambda: self._app.drafts.measure(text, pasted, thread))
 
     def typed(self) -> Sequence[str]:
         """Return what the principal typed in the chats of this workspace, the oldest first."""
-        return self._calls.run(self._core.typed)
+        return self._calls.run(lambda: self._app.drafts.typed())
 
     def keep_typed(self, line: str) -> None:
         """Store what the principal typed in a chat, in their own state folder."""
-        self._calls.run(lambda: self._core.keep_typed(line))
+        self._calls.run(lambda: self._app.drafts.keep_typed(line))
 
     def render(self, expansion: Expansion, provider: Provider) -> Any:
         """Return an expanded message in the format of a provider, without a thread; nothing is stored."""
-        return self._core.messages.render(expansion, provider)
+        return self._app.render(expansion, provider)
 
     def complete(
         self, text: str, *, limit: int = 20, timeout: float = 1.0, ignored: bool = False, hints: bool = True
@@ -228,12 +228,12 @@ class Promptuary:
         rows that are shown.
         """
         return self._calls.run(
-            lambda: self._core.messages.complete(text, limit=limit, timeout=timeout, ignored=ignored, hints=hints)
+            lambda: self._app.menus.complete(text, limit=limit, timeout=timeout, ignored=ignored, hints=hints)
         )
 
     def warm_up(self) -> None:
         """Load what counting and completing messages needs, and start listing the files, before the person types."""
-        self._calls.run(self._core.messages.warm_up)
+        self._calls.run(lambda: self._app.menus.warm_up())
 
     def hint(self, item: MenuItem) -> str:
         """Return the missing hint of a row: size, lines and tokens of its file.
@@ -241,31 +241,31 @@ class Promptuary:
         A menu does not wait until every file is measured. Show its rows, then request the hints of those on the screen,
         and fill them in as they arrive.
         """
-        return self._calls.run(lambda: self._core.messages.hint(item))
+        return self._calls.run(lambda: self._app.menus.hint(item))
 
     def find_files(self, words: str, *, limit: int = 20) -> Sequence[str]:
         """Return the files that ``words`` may mean, the likeliest first: completion without a menu."""
-        return self._calls.run(lambda: self._core.messages.find_files(words, limit=limit))
+        return self._calls.run(lambda: self._app.menus.find_files(words, limit=limit))
 
     def copy(self, text: str) -> bool:
         """Put ``text`` into the clipboard of the person at this machine; ``SourceError`` if that cannot be done.
 
         Return whether it is certain: without a program for it, the terminal is used, which does not confirm it.
         """
-        return self._calls.run(lambda: self._core.copy(text))
+        return self._calls.run(lambda: self._app.copy(text))
 
     @property
     def notes(self) -> Sequence[str]:
         """Notes for the person: which settings were ignored, and what was noticed in the workspace."""
-        return tuple(self._core.notes)
+        return tuple(self._app.notes)
 
     def adopt(self) -> None:
         """Adopt the ``state.db`` of the workspace as the person's own, although it came from elsewhere."""
-        self._calls.run(self._core.kept.adopt)
+        self._calls.run(lambda: self._app.maintenance.adopt())
 
     def backup(self, path: str | Path, *, everywhere: bool = False, force: bool = False) -> KeptReport:
         """Back up all stored files to one archive: of this workspace or of all, and of the person."""
-        return self._calls.run(lambda: self._core.kept.backup(path, everywhere=everywhere, force=force))
+        return self._calls.run(lambda: self._app.maintenance.backup(path, everywhere=everywhere, force=force))
 
     def restore(
         self,
@@ -281,20 +281,24 @@ class Promptuary:
         Unless ``force`` is set, nothing is done if a file exists with other content.
         """
         return self._calls.run(
-            lambda: self._core.kept.restore(path, everywhere=everywhere, force=force, config=config, dry_run=dry_run)
+            lambda: self._app.maintenance.restore(
+                path, everywhere=everywhere, force=force, config=config, dry_run=dry_run
+            )
         )
 
     def purge(self, *, everywhere: bool = False, models: bool = False, dry_run: bool = False) -> KeptReport:
         """Remove all stored files of this workspace, or of all; fetched models only with ``models``."""
-        return self._calls.run(lambda: self._core.kept.purge(everywhere=everywhere, models=models, dry_run=dry_run))
+        return self._calls.run(
+            lambda: self._app.maintenance.purge(everywhere=everywhere, models=models, dry_run=dry_run)
+        )
 
     def examine(self, *, fix: bool = False) -> Examination:
         """Check the database and the notes, and return the problems; ``fix`` repairs what can be repaired."""
-        return self._calls.run(lambda: self._core.memories.examine(fix=fix))
+        return self._calls.run(lambda: self._app.maintenance.examine(fix=fix))
 
     def close(self) -> None:
         """Close the workspace and everything opened for it."""
-        self._calls.close(self._core)
+        self._calls.close(self._app)
 
     def __enter__(self) -> Self:
         return self
@@ -308,8 +312,8 @@ class Promptuary:
 class BlockingThreads:
     """The threads of the principal: ``Promptuary.threads``."""
 
-    def __init__(self, core: Core, calls: BlockingCalls) -> None:
-        self._core, self._calls = core, calls
+    def __init__(self, app: App, calls: BlockingCalls) -> None:
+        self._app, self._calls = app, calls
 
     def prepare(self, text: str, *, thread: str = "main", pasted: Pasted = ()) -> Turn:
         """Assemble a turn of a thread: everything in its window, and what ``text`` points at.
@@ -374,14 +378,14 @@ class BlockingThreads:
                 max_requests=max_requests,
             )
 
-        return self._calls.listen(lambda: self._core.threads(create=thread is not None), answer, on_event, confirm)
+        return self._calls.listen(lambda: self._app.threads(create=thread is not None), answer, on_event, confirm)
 
     def tools(self, *, thread: str | None = "main") -> Sequence[Tool]:
         """Return tools for ``run``: read_file, search_files, search_recall_memories and write_memory.
 
         They see what the thread may see. The last one writes, so ``run`` calls ``confirm`` first.
         """
-        return self._calls.run(lambda: self._core.tools(thread))
+        return self._calls.run(lambda: self._app.tools(thread))
 
     def preview(
         self, text: str, tools: Sequence[Tool] = (), *, thread: str | None = "main", pasted: Pasted = ()
@@ -545,17 +549,17 @@ class BlockingThreads:
         return (self.stats(thread=thread)).needs_compaction
 
     def _run(self, work: Callable[[Threads], Result], *, create: bool = False) -> Result:
-        return self._calls.run(lambda: work(self._core.threads(create=create)))
+        return self._calls.run(lambda: work(self._app.threads(create=create)))
 
     def _await(self, work: Callable[[Threads], Coroutine[Any, Any, Result]], *, create: bool = True) -> Result:
-        return self._calls.wait_for(lambda: self._core.threads(create=create), work)
+        return self._calls.wait_for(lambda: self._app.threads(create=create), work)
 
 
 class BlockingSearch:
     """The file index of the workspace: ``Promptuary.search``."""
 
-    def __init__(self, core: Core, calls: BlockingCalls) -> None:
-        self._core, self._calls = core, calls
+    def __init__(self, app: App, calls: BlockingCalls) -> None:
+        self._app, self._calls = app, calls
 
     def index(
         self,
@@ -587,7 +591,7 @@ class BlockingSearch:
 
     def find(self, query: str | SearchQuery, *, limit: int = 10) -> SearchResult:
         """Return the best hits in the indexed files, as they are now."""
-        return self._calls.run(lambda: self._core.find(query, limit=limit))
+        return self._calls.run(lambda: self._app.find(query, limit))
 
     def status(self) -> IndexStatus:
         """Return what is indexed."""
@@ -602,14 +606,14 @@ class BlockingSearch:
         self._run(lambda search: search.stop())
 
     def _run(self, work: Callable[[SearchService], Result]) -> Result:
-        return self._calls.run(lambda: work(self._core.search()))
+        return self._calls.run(lambda: work(self._app.search))
 
 
 class BlockingMemory:
     """The durable memory of the principal: ``Promptuary.memory``."""
 
-    def __init__(self, core: Core, calls: BlockingCalls) -> None:
-        self._core, self._calls = core, calls
+    def __init__(self, app: App, calls: BlockingCalls) -> None:
+        self._app, self._calls = app, calls
 
     def write(
         self,
@@ -681,14 +685,14 @@ class BlockingMemory:
         If the same words occur in what somebody said, the report names the places; ``everywhere`` removes them there,
         too. With ``dry_run`` nothing is changed.
         """
-        return self._calls.run(lambda: self._core.memories.forget(key, everywhere=everywhere, dry_run=dry_run))
+        return self._calls.run(lambda: self._app.memory.forget(key, everywhere=everywhere, dry_run=dry_run))
 
     def edit(self, key: str, *, reason: str = "") -> Note:
         """Open a copy of a note in the person's editor, and write what they saved.
 
         Raises ``NoteConflictError`` if the note was changed meanwhile; the copy is kept then.
         """
-        return self._calls.run(lambda: self._core.memories.edit(key, reason=reason))
+        return self._calls.run(lambda: self._app.memory.edit(key, reason=reason))
 
     def import_notes(
         self, path: str | Path, *, form: ForeignForm | None = None, owner: str | None = None, dry_run: bool = False
@@ -698,15 +702,17 @@ class BlockingMemory:
         ``form`` says which program wrote it, if that is not clear; ``owner`` whose private notes to import, if there
         are several owners. Existing notes are not written again. ``dry_run`` writes nothing.
         """
-        return self._calls.run(lambda: self._core.memories.import_notes(path, form=form, owner=owner, dry_run=dry_run))
+        return self._calls.run(
+            lambda: self._app.note_exchange.import_notes(path, form=form, owner=owner, dry_run=dry_run)
+        )
 
     def export(self, path: str | Path) -> Sequence[NoteHeader]:
         """Write every note that the principal may see to a new or empty folder, and return these notes."""
-        return self._calls.run(lambda: self._core.memories.export(path))
+        return self._calls.run(lambda: self._app.note_exchange.export(path))
 
     def tools(self, form: ToolForm = "openai") -> Sequence[Mapping[str, object]]:
         """Return the tools with which an agent reads and writes notes, in a provider's format."""
-        return self._calls.run(lambda: self._core.memories.tool_schemas(form))
+        return self._calls.run(lambda: self._app.note_tools.schemas(form))
 
     def call_tool(
         self,
@@ -721,7 +727,7 @@ class BlockingMemory:
         ``turn`` and the ``messages`` since it was prepared say what the model has read. Without them, or if it has read
         text from outside, what the model writes is labelled as text from elsewhere.
         """
-        return self._calls.run(lambda: self._core.memories.call_tool(name, arguments, turn, messages))
+        return self._calls.run(lambda: self._app.note_tools.call(name, arguments, turn, messages))
 
     def learn(self, messages: Sequence[Message], *, thread: str = "main", timeout: float = 1.5) -> Sequence[Proposal]:
         """Learn from a turn of another program, which begins with what the person said; return what it proposes.
@@ -729,16 +735,15 @@ class BlockingMemory:
         ``messages`` after the first are the replies of models and tools, in any format that ``finish`` accepts.
         ``timeout`` is how many seconds to wait; what takes longer continues in the background.
         """
-        memories = self._core.memories
-        return self._calls.run(lambda: memories.learn(messages, thread=thread, timeout=timeout))
+        return self._calls.run(lambda: self._app.learning.learn(messages, thread=thread, timeout=timeout))
 
     def learn_later(self) -> None:
         """Ask no writeback model in this process, because it ends soon: ``catch_up`` learns, in another process."""
-        self._calls.run(self._core.memories.learn_later)
+        self._calls.run(lambda: self._app.learning.learn_later())
 
     def catch_up(self, timeout: float = 0.0) -> Sequence[QueuedTurn]:
         """Learn from the finished turns that wait, for at most ``timeout`` seconds; return those that still wait."""
-        return self._calls.run(lambda: self._core.memories.catch_up(timeout))
+        return self._calls.run(lambda: self._app.learning.catch_up(timeout))
 
     def unadopted(self) -> Sequence[NoteHeader]:
         """Return the notes that were added by hand, by a clone or from a lost database, and wait for ``adopt``."""
@@ -765,20 +770,20 @@ class BlockingMemory:
 
         Without fields, its text is opened in the person's editor.
         """
-        return self._calls.run(lambda: self._core.memories.edit_proposal(proposal, fields))
+        return self._calls.run(lambda: self._app.learning.edit_proposal(proposal, fields))
 
     def _run(self, work: Callable[[Memory], Result]) -> Result:
-        return self._calls.run(lambda: work(self._core.memories.of()))
+        return self._calls.run(lambda: work(self._app.memory.of()))
 
     def _proposed(self, work: Callable[[Proposals], Result]) -> Result:
-        return self._calls.run(lambda: work(self._core.memories.proposals()))
+        return self._calls.run(lambda: work(self._app.learning.proposals()))
 
 
 class BlockingExperiences:
     """The experience store of the principal: ``Promptuary.experiences``."""
 
-    def __init__(self, core: Core, calls: BlockingCalls) -> None:
-        self._core, self._calls = core, calls
+    def __init__(self, app: App, calls: BlockingCalls) -> None:
+        self._app, self._calls = app, calls
 
     def add(
         self,
@@ -802,7 +807,7 @@ class BlockingExperiences:
         ``messages`` follow the prompt of ``turn``; without one they are a conversation of another program and begin
         with what the person said.
         """
-        return self._calls.run(lambda: self._core.record(messages, turn))
+        return self._calls.run(lambda: self._app.learner().record_messages(messages, turn))
 
     def track_preference(self, category: str, value: str, **fields: Unpack[ExperienceFields]) -> Experience:
         """Store that ``value`` is preferred for ``category``: it gains confidence each time, other values lose it."""
@@ -882,14 +887,14 @@ class BlockingExperiences:
         return self._run(lambda one: one.stats())
 
     def _run(self, work: Callable[[Experiences], Result], *, create: bool = False) -> Result:
-        return self._calls.run(lambda: work(self._core.experiences(create=create)))
+        return self._calls.run(lambda: work(self._app.experiences(create=create)))
 
 
 class BlockingSessions:
     """What conversations may see: ``Promptuary.sessions``."""
 
-    def __init__(self, core: Core, calls: BlockingCalls) -> None:
-        self._core, self._calls = core, calls
+    def __init__(self, app: App, calls: BlockingCalls) -> None:
+        self._app, self._calls = app, calls
 
     def create(
         self,
@@ -942,27 +947,27 @@ class BlockingSessions:
         return self._run(lambda sessions: sessions.remove(name))
 
     def _run(self, work: Callable[[Sessions], Result], *, create: bool = False) -> Result:
-        return self._calls.run(lambda: work(self._core.sessions(create=create)))
+        return self._calls.run(lambda: work(self._app.sessions(create=create)))
 
 
 class BlockingModels:
     """Named models: ``Promptuary.models``. They belong to the person, not to a workspace."""
 
-    def __init__(self, core: Core, calls: BlockingCalls) -> None:
-        self._core, self._calls = core, calls
+    def __init__(self, app: App, calls: BlockingCalls) -> None:
+        self._app, self._calls = app, calls
 
     def list(self) -> Sequence[ModelInfo]:
         """Return every model of the catalogue, and other models that were fetched."""
-        return self._calls.run(lambda: self._core.models().list())
+        return self._calls.run(lambda: self._app.models.list())
 
     def show(self, name: str) -> ModelInfo:
         """Return a model with its files, each compared with the hash that it had when it was fetched."""
-        return self._calls.run(lambda: self._core.models().show(name))
+        return self._calls.run(lambda: self._app.models.show(name))
 
     def add(self, name: str, progress: FetchProgress | None = None) -> ModelInfo:
         """Fetch a model by its name, or from the repository ``OWNER/NAME``, unless it is there already."""
-        return self._calls.run(lambda: self._core.models().add(name, progress))
+        return self._calls.run(lambda: self._app.models.add(name, progress))
 
     def remove(self, name: str) -> bool:
         """Delete the files of a model; return whether there were any."""
-        return self._calls.run(lambda: self._core.models().remove(name))
+        return self._calls.run(lambda: self._app.models.remove(name))

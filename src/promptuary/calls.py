@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
     from concurrent.futures import Future
 
+    from promptuary.app import App
     from promptuary.core.messages import ToolCall
     from promptuary.core.runs import Confirm, OnEvent, RunEvent
-    from promptuary.wiring.core import Core
 
 Service = TypeVar("Service")
 Result = TypeVar("Result")
@@ -57,10 +57,10 @@ class AsyncCalls:
         """Like ``wait_for``, for work with callbacks, which are called on the caller's loop."""
         return await work(await concurrency.run(opened), on_event, confirm)
 
-    async def close(self, core: Core) -> None:
-        """Close ``core``."""
-        await core.dispose()
-        await concurrency.run(core.close)
+    async def close(self, app: App) -> None:
+        """Close ``app``."""
+        await app.dispose()
+        await concurrency.run(app.close)
 
 
 class BlockingCalls:
@@ -131,22 +131,22 @@ class BlockingCalls:
 
         return self.run(submitted)
 
-    def close(self, core: Core) -> None:
-        """Refuse new calls, cancel running ones, and close ``core``."""
+    def close(self, app: App) -> None:
+        """Refuse new calls, cancel running ones, and close ``app``."""
         with self._changed:
             if self._closed:
                 return
             self._closed = True
-            core.stopping.set()
+            app.stopping.set()
         try:
-            if core.uses_layers:
-                _result(self._started_loop().submit(core.dispose()))
+            if app.uses_layers:
+                _result(self._started_loop().submit(app.dispose()))
         finally:
             if self._loop is not None:
                 _end(self._loop)
             with self._changed:
                 self._changed.wait_for(lambda: self._running == 0, _CLOSING_TIMEOUT)
-            core.close()
+            app.close()
 
     def _submit(self, coroutine: Coroutine[Any, Any, Result]) -> Future[Result]:
         # Submitted under the lock: whatever is submitted before a close is cancelled by it.

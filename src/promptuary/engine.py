@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
+from promptuary.app import App
 from promptuary.calls import AsyncCalls
 from promptuary.core.fading import HALF_LIFE, PRUNE_BELOW
 from promptuary.core.principals import LOCAL, Principal
-from promptuary.wiring.core import Core
 
 # Types only: each part is imported when it is used.
 if TYPE_CHECKING:
@@ -114,20 +114,20 @@ class Promptuary:
     ```
     """
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, app: App) -> None:
+        self._app = app
         self._calls = calls = AsyncCalls()
-        self.threads = AsyncThreads(core, calls)
+        self.threads = AsyncThreads(app, calls)
         """Conversations: their turns, what is attached to them, and the ledger of what models saw."""
-        self.search = AsyncSearch(core, calls)
+        self.search = AsyncSearch(app, calls)
         """The file index: folders of notes and code, searched by words and by meaning."""
-        self.memory = AsyncMemory(core, calls)
+        self.memory = AsyncMemory(app, calls)
         """Durable memory: notes that people and agents write, as Markdown files."""
-        self.experiences = AsyncExperiences(core, calls)
+        self.experiences = AsyncExperiences(app, calls)
         """Experiences: what worked and what went wrong; they fade with time and strengthen with use."""
-        self.sessions = AsyncSessions(core, calls)
+        self.sessions = AsyncSessions(app, calls)
         """Sessions: which files, notes and experiences a conversation may see."""
-        self.models = AsyncModels(core, calls)
+        self.models = AsyncModels(app, calls)
         """Named models for search by meaning: the available ones, and those that were fetched."""
 
     @classmethod
@@ -152,7 +152,7 @@ class Promptuary:
         people who are not trusted with everything. ``options`` are settings by name.
         """
         return cls(
-            Core.open(
+            App.open(
                 path,
                 principal=principal,
                 exact=exact,
@@ -167,17 +167,17 @@ class Promptuary:
     @property
     def path(self) -> Path:
         """The root of the workspace."""
-        return self._core.path
+        return self._app.path
 
     @property
     def settings(self) -> Settings:
         """The settings in effect."""
-        return self._core.settings
+        return self._app.settings
 
     @property
     def principal(self) -> Principal:
         """Who acts."""
-        return self._core.principal
+        return self._app.principal
 
     async def acting_as(
         self, principal: Principal, *, reach: Reach | None = None, model: str | None = None
@@ -187,14 +187,14 @@ class Promptuary:
         With it, a program serves many people from one process and opens files only once. ``reach`` is as in ``open``.
         ``model`` replaces the answering model (answer_model), which decides window, vocabulary and warnings.
         """
-        return await self._calls.run(lambda: Promptuary(self._core.acting_as(principal, reach, model)))
+        return await self._calls.run(lambda: Promptuary(self._app.acting_as(principal, reach, model)))
 
     async def expand(self, text: str, *, pasted: Pasted = ()) -> Expansion:
         """Return ``text`` with everything it points at.
 
         ``pasted`` are parts of ``text``, as spans or as texts, that are sent but not searched for references.
         """
-        return await self._calls.run(lambda: self._core.messages.expand(text, pasted=pasted))
+        return await self._calls.run(lambda: self._app.expand(text, pasted=pasted))
 
     async def measure(self, text: str, *, pasted: Pasted = (), thread: str | None = None) -> Measured:
         """Return what a message that is being typed would cost; nothing is fetched, written or recorded for it.
@@ -202,19 +202,19 @@ class Promptuary:
         With a ``thread``, what is queued there for the next message counts, too. Pages and the clipboard are not
         fetched; the result names such references.
         """
-        return await self._calls.run(lambda: self._core.measure(text, pasted, thread))
+        return await self._calls.run(lambda: self._app.drafts.measure(text, pasted, thread))
 
     async def typed(self) -> Sequence[str]:
         """Return what the principal typed in the chats of this workspace, the oldest first."""
-        return await self._calls.run(self._core.typed)
+        return await self._calls.run(lambda: self._app.drafts.typed())
 
     async def keep_typed(self, line: str) -> None:
         """Store what the principal typed in a chat, in their own state folder."""
-        await self._calls.run(lambda: self._core.keep_typed(line))
+        await self._calls.run(lambda: self._app.drafts.keep_typed(line))
 
     async def render(self, expansion: Expansion, provider: Provider) -> Any:
         """Return an expanded message in the format of a provider, without a thread; nothing is stored."""
-        return self._core.messages.render(expansion, provider)
+        return self._app.render(expansion, provider)
 
     async def complete(
         self, text: str, *, limit: int = 20, timeout: float = 1.0, ignored: bool = False, hints: bool = True
@@ -227,12 +227,12 @@ class Promptuary:
         rows that are shown.
         """
         return await self._calls.run(
-            lambda: self._core.messages.complete(text, limit=limit, timeout=timeout, ignored=ignored, hints=hints)
+            lambda: self._app.menus.complete(text, limit=limit, timeout=timeout, ignored=ignored, hints=hints)
         )
 
     async def warm_up(self) -> None:
         """Load what counting and completing messages needs, and start listing the files, before the person types."""
-        await self._calls.run(self._core.messages.warm_up)
+        await self._calls.run(lambda: self._app.menus.warm_up())
 
     async def hint(self, item: MenuItem) -> str:
         """Return the missing hint of a row: size, lines and tokens of its file.
@@ -240,31 +240,31 @@ class Promptuary:
         A menu does not wait until every file is measured. Show its rows, then request the hints of those on the screen,
         and fill them in as they arrive.
         """
-        return await self._calls.run(lambda: self._core.messages.hint(item))
+        return await self._calls.run(lambda: self._app.menus.hint(item))
 
     async def find_files(self, words: str, *, limit: int = 20) -> Sequence[str]:
         """Return the files that ``words`` may mean, the likeliest first: completion without a menu."""
-        return await self._calls.run(lambda: self._core.messages.find_files(words, limit=limit))
+        return await self._calls.run(lambda: self._app.menus.find_files(words, limit=limit))
 
     async def copy(self, text: str) -> bool:
         """Put ``text`` into the clipboard of the person at this machine; ``SourceError`` if that cannot be done.
 
         Return whether it is certain: without a program for it, the terminal is used, which does not confirm it.
         """
-        return await self._calls.run(lambda: self._core.copy(text))
+        return await self._calls.run(lambda: self._app.copy(text))
 
     @property
     def notes(self) -> Sequence[str]:
         """Notes for the person: which settings were ignored, and what was noticed in the workspace."""
-        return tuple(self._core.notes)
+        return tuple(self._app.notes)
 
     async def adopt(self) -> None:
         """Adopt the ``state.db`` of the workspace as the person's own, although it came from elsewhere."""
-        await self._calls.run(self._core.kept.adopt)
+        await self._calls.run(lambda: self._app.maintenance.adopt())
 
     async def backup(self, path: str | Path, *, everywhere: bool = False, force: bool = False) -> KeptReport:
         """Back up all stored files to one archive: of this workspace or of all, and of the person."""
-        return await self._calls.run(lambda: self._core.kept.backup(path, everywhere=everywhere, force=force))
+        return await self._calls.run(lambda: self._app.maintenance.backup(path, everywhere=everywhere, force=force))
 
     async def restore(
         self,
@@ -280,22 +280,24 @@ class Promptuary:
         Unless ``force`` is set, nothing is done if a file exists with other content.
         """
         return await self._calls.run(
-            lambda: self._core.kept.restore(path, everywhere=everywhere, force=force, config=config, dry_run=dry_run)
+            lambda: self._app.maintenance.restore(
+                path, everywhere=everywhere, force=force, config=config, dry_run=dry_run
+            )
         )
 
     async def purge(self, *, everywhere: bool = False, models: bool = False, dry_run: bool = False) -> KeptReport:
         """Remove all stored files of this workspace, or of all; fetched models only with ``models``."""
         return await self._calls.run(
-            lambda: self._core.kept.purge(everywhere=everywhere, models=models, dry_run=dry_run)
+            lambda: self._app.maintenance.purge(everywhere=everywhere, models=models, dry_run=dry_run)
         )
 
     async def examine(self, *, fix: bool = False) -> Examination:
         """Check the database and the notes, and return the problems; ``fix`` repairs what can be repaired."""
-        return await self._calls.run(lambda: self._core.memories.examine(fix=fix))
+        return await self._calls.run(lambda: self._app.maintenance.examine(fix=fix))
 
     async def close(self) -> None:
         """Close the workspace and everything opened for it."""
-        await self._calls.close(self._core)
+        await self._calls.close(self._app)
 
     async def __aenter__(self) -> Self:
         return self
@@ -309,8 +311,8 @@ class Promptuary:
 class AsyncThreads:
     """The threads of the principal: ``Promptuary.threads``."""
 
-    def __init__(self, core: Core, calls: AsyncCalls) -> None:
-        self._core, self._calls = core, calls
+    def __init__(self, app: App, calls: AsyncCalls) -> None:
+        self._app, self._calls = app, calls
 
     async def prepare(self, text: str, *, thread: str = "main", pasted: Pasted = ()) -> Turn:
         """Assemble a turn of a thread: everything in its window, and what ``text`` points at.
@@ -375,16 +377,14 @@ class AsyncThreads:
                 max_requests=max_requests,
             )
 
-        return await self._calls.listen(
-            lambda: self._core.threads(create=thread is not None), answer, on_event, confirm
-        )
+        return await self._calls.listen(lambda: self._app.threads(create=thread is not None), answer, on_event, confirm)
 
     async def tools(self, *, thread: str | None = "main") -> Sequence[Tool]:
         """Return tools for ``run``: read_file, search_files, search_recall_memories and write_memory.
 
         They see what the thread may see. The last one writes, so ``run`` calls ``confirm`` first.
         """
-        return await self._calls.run(lambda: self._core.tools(thread))
+        return await self._calls.run(lambda: self._app.tools(thread))
 
     async def preview(
         self, text: str, tools: Sequence[Tool] = (), *, thread: str | None = "main", pasted: Pasted = ()
@@ -550,17 +550,17 @@ class AsyncThreads:
         return (await self.stats(thread=thread)).needs_compaction
 
     async def _run(self, work: Callable[[Threads], Result], *, create: bool = False) -> Result:
-        return await self._calls.run(lambda: work(self._core.threads(create=create)))
+        return await self._calls.run(lambda: work(self._app.threads(create=create)))
 
     async def _await(self, work: Callable[[Threads], Coroutine[Any, Any, Result]], *, create: bool = True) -> Result:
-        return await self._calls.wait_for(lambda: self._core.threads(create=create), work)
+        return await self._calls.wait_for(lambda: self._app.threads(create=create), work)
 
 
 class AsyncSearch:
     """The file index of the workspace: ``Promptuary.search``."""
 
-    def __init__(self, core: Core, calls: AsyncCalls) -> None:
-        self._core, self._calls = core, calls
+    def __init__(self, app: App, calls: AsyncCalls) -> None:
+        self._app, self._calls = app, calls
 
     async def index(
         self,
@@ -592,7 +592,7 @@ class AsyncSearch:
 
     async def find(self, query: str | SearchQuery, *, limit: int = 10) -> SearchResult:
         """Return the best hits in the indexed files, as they are now."""
-        return await self._calls.run(lambda: self._core.find(query, limit=limit))
+        return await self._calls.run(lambda: self._app.find(query, limit))
 
     async def status(self) -> IndexStatus:
         """Return what is indexed."""
@@ -607,14 +607,14 @@ class AsyncSearch:
         await self._run(lambda search: search.stop())
 
     async def _run(self, work: Callable[[SearchService], Result]) -> Result:
-        return await self._calls.run(lambda: work(self._core.search()))
+        return await self._calls.run(lambda: work(self._app.search))
 
 
 class AsyncMemory:
     """The durable memory of the principal: ``Promptuary.memory``."""
 
-    def __init__(self, core: Core, calls: AsyncCalls) -> None:
-        self._core, self._calls = core, calls
+    def __init__(self, app: App, calls: AsyncCalls) -> None:
+        self._app, self._calls = app, calls
 
     async def write(
         self,
@@ -688,14 +688,14 @@ class AsyncMemory:
         If the same words occur in what somebody said, the report names the places; ``everywhere`` removes them there,
         too. With ``dry_run`` nothing is changed.
         """
-        return await self._calls.run(lambda: self._core.memories.forget(key, everywhere=everywhere, dry_run=dry_run))
+        return await self._calls.run(lambda: self._app.memory.forget(key, everywhere=everywhere, dry_run=dry_run))
 
     async def edit(self, key: str, *, reason: str = "") -> Note:
         """Open a copy of a note in the person's editor, and write what they saved.
 
         Raises ``NoteConflictError`` if the note was changed meanwhile; the copy is kept then.
         """
-        return await self._calls.run(lambda: self._core.memories.edit(key, reason=reason))
+        return await self._calls.run(lambda: self._app.memory.edit(key, reason=reason))
 
     async def import_notes(
         self, path: str | Path, *, form: ForeignForm | None = None, owner: str | None = None, dry_run: bool = False
@@ -706,16 +706,16 @@ class AsyncMemory:
         are several owners. Existing notes are not written again. ``dry_run`` writes nothing.
         """
         return await self._calls.run(
-            lambda: self._core.memories.import_notes(path, form=form, owner=owner, dry_run=dry_run)
+            lambda: self._app.note_exchange.import_notes(path, form=form, owner=owner, dry_run=dry_run)
         )
 
     async def export(self, path: str | Path) -> Sequence[NoteHeader]:
         """Write every note that the principal may see to a new or empty folder, and return these notes."""
-        return await self._calls.run(lambda: self._core.memories.export(path))
+        return await self._calls.run(lambda: self._app.note_exchange.export(path))
 
     async def tools(self, form: ToolForm = "openai") -> Sequence[Mapping[str, object]]:
         """Return the tools with which an agent reads and writes notes, in a provider's format."""
-        return await self._calls.run(lambda: self._core.memories.tool_schemas(form))
+        return await self._calls.run(lambda: self._app.note_tools.schemas(form))
 
     async def call_tool(
         self,
@@ -730,7 +730,7 @@ class AsyncMemory:
         ``turn`` and the ``messages`` since it was prepared say what the model has read. Without them, or if it has read
         text from outside, what the model writes is labelled as text from elsewhere.
         """
-        return await self._calls.run(lambda: self._core.memories.call_tool(name, arguments, turn, messages))
+        return await self._calls.run(lambda: self._app.note_tools.call(name, arguments, turn, messages))
 
     async def learn(
         self, messages: Sequence[Message], *, thread: str = "main", timeout: float = 1.5
@@ -740,16 +740,15 @@ class AsyncMemory:
         ``messages`` after the first are the replies of models and tools, in any format that ``finish`` accepts.
         ``timeout`` is how many seconds to wait; what takes longer continues in the background.
         """
-        memories = self._core.memories
-        return await self._calls.run(lambda: memories.learn(messages, thread=thread, timeout=timeout))
+        return await self._calls.run(lambda: self._app.learning.learn(messages, thread=thread, timeout=timeout))
 
     async def learn_later(self) -> None:
         """Ask no writeback model in this process, because it ends soon: ``catch_up`` learns, in another process."""
-        await self._calls.run(self._core.memories.learn_later)
+        await self._calls.run(lambda: self._app.learning.learn_later())
 
     async def catch_up(self, timeout: float = 0.0) -> Sequence[QueuedTurn]:
         """Learn from the finished turns that wait, for at most ``timeout`` seconds; return those that still wait."""
-        return await self._calls.run(lambda: self._core.memories.catch_up(timeout))
+        return await self._calls.run(lambda: self._app.learning.catch_up(timeout))
 
     async def unadopted(self) -> Sequence[NoteHeader]:
         """Return the notes that were added by hand, by a clone or from a lost database, and wait for ``adopt``."""
@@ -776,20 +775,20 @@ class AsyncMemory:
 
         Without fields, its text is opened in the person's editor.
         """
-        return await self._calls.run(lambda: self._core.memories.edit_proposal(proposal, fields))
+        return await self._calls.run(lambda: self._app.learning.edit_proposal(proposal, fields))
 
     async def _run(self, work: Callable[[Memory], Result]) -> Result:
-        return await self._calls.run(lambda: work(self._core.memories.of()))
+        return await self._calls.run(lambda: work(self._app.memory.of()))
 
     async def _proposed(self, work: Callable[[Proposals], Result]) -> Result:
-        return await self._calls.run(lambda: work(self._core.memories.proposals()))
+        return await self._calls.run(lambda: work(self._app.learning.proposals()))
 
 
 class AsyncExperiences:
     """The experience store of the principal: ``Promptuary.experiences``."""
 
-    def __init__(self, core: Core, calls: AsyncCalls) -> None:
-        self._core, self._calls = core, calls
+    def __init__(self, app: App, calls: AsyncCalls) -> None:
+        self._app, self._calls = app, calls
 
     async def add(
         self,
@@ -813,7 +812,7 @@ class AsyncExperiences:
         ``messages`` follow the prompt of ``turn``; without one they are a conversation of another program and begin
         with what the person said.
         """
-        return await self._calls.run(lambda: self._core.record(messages, turn))
+        return await self._calls.run(lambda: self._app.learner().record_messages(messages, turn))
 
     async def track_preference(self, category: str, value: str, **fields: Unpack[ExperienceFields]) -> Experience:
         """Store that ``value`` is preferred for ``category``: it gains confidence each time, other values lose it."""
@@ -893,14 +892,14 @@ class AsyncExperiences:
         return await self._run(lambda one: one.stats())
 
     async def _run(self, work: Callable[[Experiences], Result], *, create: bool = False) -> Result:
-        return await self._calls.run(lambda: work(self._core.experiences(create=create)))
+        return await self._calls.run(lambda: work(self._app.experiences(create=create)))
 
 
 class AsyncSessions:
     """What conversations may see: ``Promptuary.sessions``."""
 
-    def __init__(self, core: Core, calls: AsyncCalls) -> None:
-        self._core, self._calls = core, calls
+    def __init__(self, app: App, calls: AsyncCalls) -> None:
+        self._app, self._calls = app, calls
 
     async def create(
         self,
@@ -953,27 +952,27 @@ class AsyncSessions:
         return await self._run(lambda sessions: sessions.remove(name))
 
     async def _run(self, work: Callable[[Sessions], Result], *, create: bool = False) -> Result:
-        return await self._calls.run(lambda: work(self._core.sessions(create=create)))
+        return await self._calls.run(lambda: work(self._app.sessions(create=create)))
 
 
 class AsyncModels:
     """Named models: ``Promptuary.models``. They belong to the person, not to a workspace."""
 
-    def __init__(self, core: Core, calls: AsyncCalls) -> None:
-        self._core, self._calls = core, calls
+    def __init__(self, app: App, calls: AsyncCalls) -> None:
+        self._app, self._calls = app, calls
 
     async def list(self) -> Sequence[ModelInfo]:
         """Return every model of the catalogue, and other models that were fetched."""
-        return await self._calls.run(lambda: self._core.models().list())
+        return await self._calls.run(lambda: self._app.models.list())
 
     async def show(self, name: str) -> ModelInfo:
         """Return a model with its files, each compared with the hash that it had when it was fetched."""
-        return await self._calls.run(lambda: self._core.models().show(name))
+        return await self._calls.run(lambda: self._app.models.show(name))
 
     async def add(self, name: str, progress: FetchProgress | None = None) -> ModelInfo:
         """Fetch a model by its name, or from the repository ``OWNER/NAME``, unless it is there already."""
-        return await self._calls.run(lambda: self._core.models().add(name, progress))
+        return await self._calls.run(lambda: self._app.models.add(name, progress))
 
     async def remove(self, name: str) -> bool:
         """Delete the files of a model; return whether there were any."""
-        return await self._calls.run(lambda: self._core.models().remove(name))
+        return await self._calls.run(lambda: self._app.models.remove(name))

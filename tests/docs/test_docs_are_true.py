@@ -19,7 +19,7 @@ from promptuary.core.references import KEYWORDS, KINDS, WRITING_KINDS
 from promptuary.engine import AsyncMemory, AsyncSearch, AsyncSessions, AsyncThreads
 from promptuary.references.completion.menu import HELP
 from promptuary.references.kinds import KINDS as RESOLVERS
-from promptuary.wiring.threads import compaction_policy
+from promptuary.threads.options import compaction_policy
 from tests.conftest import Files
 
 ROOT = Path(__file__).parents[2]

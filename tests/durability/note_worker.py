@@ -44,8 +44,7 @@ _context.set_forkserver_preload(
         *(__name__, "tests.durability.test_notes_and_faults"),
         # What a process imports when it first needs it: these import the rest.
         *(f"promptuary.{name}" for name in ("search.chunks.chunker", "models.minilm", "storage.index.index")),
-        *(f"promptuary.wiring.{name}" for name in ("state", "search", "vectors", "binding")),
-        *(f"promptuary.wiring.memory.{name}" for name in ("notes", "forgetting")),
+        *("promptuary.storage.workspace_state", "promptuary.memory.memories"),
         *("promptuary.storage.notes.journal", "promptuary.storage.forgetting", "tantivy"),
         "promptuary.storage.state",
     ]
@@ -88,7 +87,7 @@ def some_text(chance: random.Random) -> str:
 def opened(workspace: Path) -> Iterator[Memory]:
     """Open the memory of a workspace, without any model."""
     with Promptuary.open(workspace, exact=True, embedder="none") as promptuary:
-        yield promptuary._core.memories.of()
+        yield promptuary._app.memory.of()
 
 
 def roots(workspace: Path) -> Mapping[str, Path]:

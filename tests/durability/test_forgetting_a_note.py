@@ -4,7 +4,7 @@ import errno
 import json
 import sqlite3
 import subprocess
-from contextlib import closing, nullcontext
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,10 +15,10 @@ from promptuary.core.errors import PromptuaryError
 from promptuary.core.notes import NoteDraft, NoteKind
 from promptuary.core.writeback import Proposal, QueuedTurn
 from promptuary.database.sqlite import SqliteDatabase
-from promptuary.memory.forget import Oblivion, forget
+from promptuary.memory.copies import CopyEraser
+from promptuary.references.input_history import keep_line
 from promptuary.storage.index import generations
 from promptuary.storage.notes.journal import NoteJournal
-from promptuary.wiring.answering.being_typed import keep
 
 NONCE = "Zk4Nonce9Qw"
 ADA, BEN = Principal("ada"), Principal("ben")
@@ -105,8 +105,8 @@ def test_the_same_words_are_found_however_somebody_wrote_them(workspace: Path, s
         p.threads.finish(p.threads.prepare("and so on"), "Fine.")
         p.threads.prepare(words, thread="pending")
         p.experiences.add("task_solution", "enter the office", words)
-        keep(workspace, p.principal, words)
-        state, who = p._core.state(), p.principal
+        keep_line(workspace, p.principal, words)
+        state, who = p._app.state(), p.principal
         state.writeback_queue(who).add(QueuedTurn(first.id, "main", "2026-01-02", json.dumps([words])))
         state.proposals(who).add(Proposal("p1", "write", "2026-01-02", "extract", NoteDraft(content=words), "f1"))
         note = p.memory.write(VARIANTS[0].format(NONCE), title="Badge")
@@ -130,7 +130,7 @@ def test_the_same_words_are_found_however_somebody_wrote_them(workspace: Path, s
 def test_what_a_note_was_made_from_is_found_in_its_thread(workspace: Path, said: str, remembered: str) -> None:
     with Promptuary.open(workspace, exact=True, embedder="none") as p:
         p.threads.finish(p.threads.prepare(f"Hello there. {said}"), "Fine.")
-        note = p._core.memories.of().put(NoteDraft(remembered, source="writeback", source_ref="thread:main"))
+        note = p._app.memory.of().put(NoteDraft(remembered, source="writeback", source_ref="thread:main"))
         assert ("thread", "main") in [
             (one.kind, one.name) for one in p.memory.forget(note.header.id, dry_run=True).places
         ]
@@ -204,7 +204,7 @@ def test_a_kill_after_the_last_file_is_gone_leaves_a_note_that_can_still_be_forg
 def test_what_a_kill_left_in_the_free_pages_goes_when_the_note_is_forgotten_again(workspace: Path) -> None:
     with Promptuary.open(workspace, exact=True, embedder="none") as p:
         note = p.memory.write(f"My badge says {NONCE}.", kind="user").header.id
-        memory = p._core.memories.of()
+        memory = p._app.memory.of()
         journal = next(one.journal for one in memory.notebooks() if one.scope == "user")
         assert isinstance(journal, NoteJournal)
         assert isinstance(journal._database, SqliteDatabase)
@@ -230,13 +230,13 @@ def test_a_disk_that_fails_under_an_index_is_told_as_a_note_that_is_not_forgotte
 
 
 def forget_with_a_failing_disk(p: Promptuary, note: str, *, everywhere: bool = False) -> None:
-    def fails() -> None:
+    def fails(_: object) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
-    core = p._core
-    beside = Oblivion(core.state().forgetting(p.principal), fails, lambda _: nullcontext())
-    with pytest.raises(PromptuaryError, match=r"is not forgotten whole, .*command that opens the notes finishes it"):
-        forget(core.memories.of(), note, beside, everywhere=everywhere, dry_run=False)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(CopyEraser, "drop_other_indexes", fails)
+        with pytest.raises(PromptuaryError, match=r"is not forgotten whole, .*command that opens the notes finishes"):
+            p.memory.forget(note, everywhere=everywhere)
 
 
 def test_whoever_opens_the_notes_next_finishes_what_was_not_forgotten_whole(workspace: Path) -> None:

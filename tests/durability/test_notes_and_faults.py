@@ -21,10 +21,10 @@ from typing import Final, Literal
 
 import pytest
 
+from promptuary.app import App
 from promptuary.blocking import Promptuary
 from promptuary.core.errors import PromptuaryError, UnknownNoteError
 from promptuary.core.notes import ForgetReport, Note, NoteDraft
-from promptuary.wiring.core import Core
 from tests.conftest import Figure
 from tests.durability.note_worker import (
     Ack,
@@ -65,15 +65,15 @@ thousands of points, most of them alike."""
 
 FIRST, OLD, NEW = (sealed(f"{word}: what is known") for word in ("alpha", "beta", "gamma"))
 
-Act = Callable[[Core, str], Note | ForgetReport]
+Act = Callable[[App, str], Note | ForgetReport]
 
 ACTS: Final[Mapping[str, Act]] = {
-    "create": lambda core, _: core.memories.of().put(NoteDraft(content=NEW, kind="project", audience="private")),
-    "update": lambda core, note: core.memories.of().put(NoteDraft(id=note, content=NEW)),
-    "archive": lambda core, note: core.memories.of().archive(note),
-    "undo": lambda core, note: core.memories.of().undo(note),
-    "move": lambda core, note: core.memories.of().put(NoteDraft(id=note, audience="shared")),
-    "forget": lambda core, note: core.memories.forget(note, everywhere=False, dry_run=False),
+    "create": lambda app, _: app.memory.of().put(NoteDraft(content=NEW, kind="project", audience="private")),
+    "update": lambda app, note: app.memory.of().put(NoteDraft(id=note, content=NEW)),
+    "archive": lambda app, note: app.memory.of().archive(note),
+    "undo": lambda app, note: app.memory.of().undo(note),
+    "move": lambda app, note: app.memory.of().put(NoteDraft(id=note, audience="shared")),
+    "forget": lambda app, note: app.memory.forget(note, everywhere=False, dry_run=False),
 }
 SPOKEN: Final = tuple(text.rpartition(" ")[2].encode() for text in (FIRST, OLD))
 """What nothing but the note says: none of it may be left when the note is forgotten."""
@@ -98,8 +98,8 @@ class Point:
 
 def act(workspace: Path, tells: Connection, seed: int, _: int) -> None:
     """Open, wait until somebody watches, act, and say how it ended."""
-    with opened_core(workspace) as core:
-        memory = core.memories.of()
+    with opened_app(workspace) as app:
+        memory = app.memory.of()
         memory.refresh(wait=True)
         memory.settle()
         note = memory.list().headers[0].id
@@ -111,7 +111,7 @@ def act(workspace: Path, tells: Connection, seed: int, _: int) -> None:
             waits.poll()  # of a kind that gets no fault: whoever begins to watch may see this call, or not
         os.access("/begin", os.F_OK)
         try:
-            done = ACTS[name](core, note)
+            done = ACTS[name](app, note)
             ack = Ack(name, done.header.id, done.header.rev) if isinstance(done, Note) else Ack(name, done.note, "")
         except PromptuaryError as error:
             ack = Ack("refused", str(error), "")
@@ -225,8 +225,8 @@ class Bench:
 
     def forgetting_problems(self, ack: Ack | None) -> Iterator[str]:
         """Yield what is wrong: the note is whole or gone from every view, and forgetting it again leaves nothing."""
-        with opened_core(self.workspace) as core:
-            memory = core.memories.of()
+        with opened_app(self.workspace) as app:
+            memory = app.memory.of()
             memory.refresh(wait=True)
             note = memory.get(self.note)
             if note is not None and ack is not None and ack.operation == "forget":
@@ -239,7 +239,7 @@ class Bench:
             if {self.note} & {*seen, *found} and note is None:
                 yield f"it is gone, and still seen: {seen} {found}"
             with suppress(UnknownNoteError):  # it was forgotten, and only its last bytes may be left
-                core.memories.forget(self.note, everywhere=False, dry_run=False)
+                app.memory.forget(self.note, everywhere=False, dry_run=False)
             if memory.get(self.note) is not None or memory.find("what is known of beta").hits:
                 yield "forgetting it again does not forget it"
             memory.settle()
@@ -254,10 +254,10 @@ class Bench:
 
 
 @contextmanager
-def opened_core(workspace: Path) -> Iterator[Core]:
+def opened_app(workspace: Path) -> Iterator[App]:
     """Open a workspace, without any model."""
     with Promptuary.open(workspace, exact=True, embedder="none") as promptuary:
-        yield promptuary._core
+        yield promptuary._app
 
 
 def can_trace() -> bool:

@@ -96,7 +96,7 @@ def test_session_replay_was_promised_and_never_built_here_any_turn_is_exact_or_n
         promptuary.memory.forget(forgotten.id)
         git(folder, "commit", "-qam", "second")
         revisions = {
-            path: promptuary.threads._core._workspace.read(path).sha256
+            path: promptuary.threads._app.workspace.read(path).sha256
             for path in (*FILES, "AGENTS.md")
             if (folder / path).exists()
         }

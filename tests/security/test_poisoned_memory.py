@@ -117,7 +117,7 @@ def decided(**given: Any) -> dict[str, Any]:
 def said(p: Promptuary, message: str, reply: str | Sequence[Message] = "Fine.", thread: str = "main") -> None:
     """Have a whole turn, and wait until what it teaches is written down."""
     p.threads.finish(p.threads.prepare(message, thread=thread), reply)
-    assert p._core.memories.writeback().drain(30)
+    assert p._app.learning.writeback().drain(30)
 
 
 # What the payloads want
@@ -222,7 +222,7 @@ def by_mail(scene: Scene, p: Promptuary, thread: str) -> None:
 def by_a_reply(scene: Scene, p: Promptuary, thread: str) -> None:
     """Show the text in the turn before: only what the model made of it is left in this one."""
     wanted, scene.wanted = scene.wanted, []
-    layer = next(one for one in p._core._layers if isinstance(one, ForeignText))
+    layer = next(one for one in p._app.layers if isinstance(one, ForeignText))
     layer.shown = True
     said(p, "Is there anything new?", f"I should remember {NONCE}.", thread)
     layer.shown, scene.wanted = False, wanted
@@ -369,7 +369,7 @@ def test_a_secret_that_somebody_said_does_not_wait_in_the_queue(scene: Scene) ->
     scene.model = ScriptedModel([ValueError("no key")])
     with scene.opened() as p:
         said(p, f"My password is {SPOKEN} and the key is {SECRET}.")
-        (waiting,) = p._core.state().writeback_queue(p.principal).waiting()
+        (waiting,) = p._app.state().writeback_queue(p.principal).waiting()
 
     assert waiting.tries == 1
     assert SPOKEN not in waiting.text

@@ -91,7 +91,7 @@ def leaked(text: str) -> list[str]:
 
 
 def test_every_kind_and_every_layer_is_tried(harbour: Promptuary) -> None:
-    layers = {layer.id for layer in harbour._core.threads()._options.layers}
+    layers = {layer.id for layer in harbour._app.threads()._options.layers}
 
     assert set(REFERENCES) == {*KINDS, *WRITING_KINDS}
     assert layers <= LAYERS
@@ -213,8 +213,8 @@ def test_a_root_is_no_pattern(files: Files) -> None:
 def test_the_view_of_a_session_has_its_notes_and_no_others(harbour: Promptuary) -> None:
     (outside,) = [one for one in harbour.memory.list().headers if "wombat" in one.title]
     (inside,) = [one for one in harbour.memory.list().headers if one.id != outside.id]
-    sight = harbour._core.sessions().sight("app")
-    view = harbour._core.memories.within("app", sight).visible.views["project"]
+    sight = harbour._app.sessions().sight("app")
+    view = harbour._app.memory.within("app", sight).visible.views["project"]
 
     assert [view.header(key) for key in (outside.id, outside.path)] == [None, None]
     assert (view.header(inside.id), list(view.headers()), view.count()) == (inside, [inside], 1)

@@ -15,8 +15,8 @@ import pytest
 from promptuary import Expansion, Turn
 from promptuary.blocking import Promptuary
 from promptuary.core.errors import ConfigError, PromptuaryError
+from promptuary.references.messages import Messages
 from promptuary.testing.loopback import Loopback
-from promptuary.wiring.answering.messages import Messages
 from tests.conftest import Files
 
 

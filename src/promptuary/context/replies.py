@@ -7,7 +7,7 @@ whole or in parts, and everything that ``render`` writes. No client is imported:
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 
@@ -15,6 +15,9 @@ from promptuary.core.errors import PromptuaryError
 from promptuary.core.ids import new_id
 from promptuary.core.messages import EMPTY, Answer, Item, Message, ToolCall, WireToolCall
 from promptuary.core.text import one_line
+
+if TYPE_CHECKING:
+    from promptuary.threads.prepared import Turn
 
 _TAKEN: Final = (
     "a reply is text, or what a model answered: a chat completion or a response of OpenAI's API or a message of "
@@ -59,6 +62,31 @@ _MEDIA: Final = frozenset({"image", "input_image", "image_url", "document", "inp
 def reply_items(reply: Answer, turn: str) -> list[Item]:
     """Return the reply of a model as entries of the history; anything else is refused."""
     return [_item(message, turn) for message in reply_messages(reply)]
+
+
+def asked_item(turn: "Turn") -> Item:
+    """Return the message of a turn as an item of the history.
+
+    Its id is derived from the turn's: if two callers finish the turn at the same time, the store refuses the second.
+    """
+    return Item(
+        f"item-of-{turn.root}",
+        "user",
+        turn.prompt.message["content"],
+        turn=turn.id,
+        attachments=turn.expansion.attachments,
+        words_start=turn.expansion.words_start,
+    )
+
+
+def turn_of_others(messages: Sequence[Message]) -> tuple[str, list[Item]]:
+    """Return a turn of another program, which begins with what the person said: an id for it, and its items."""
+    first = messages[0] if messages else None
+    is_said = isinstance(first, Mapping) and first.get("role") == "user" and isinstance(first.get("content"), str)
+    if first is None or not is_said:
+        raise PromptuaryError("the messages of a turn begin with that of the person: role user, and content as text")
+    turn = new_id("turn")
+    return turn, [Item(new_id("item"), "user", first["content"], turn=turn), *reply_items(messages[1:], turn)]
 
 
 def said_items(messages: Iterable[object], turn: str) -> list[Item]:

@@ -1,4 +1,4 @@
-"""``Experiences``: the experience store of one principal, as the facades offer it.
+"""``Experiences``: the experience store of one principal, as ``Promptuary.experiences`` offers it.
 
 Values are validated and scrubbed before they reach the store. Every method may be called from any thread.
 """
@@ -6,12 +6,14 @@ Values are validated and scrubbed before they reach the store. Every method may 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Final, Unpack
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final, Unpack
 
 from msgspec.structs import replace
 
 from promptuary.core.blocks import Block
 from promptuary.core.budget import TokenCounter
+from promptuary.core.clock import now
 from promptuary.core.errors import ConfigError, PromptuaryError, UnknownExperienceError
 from promptuary.core.experiences import (
     Experience,
@@ -31,6 +33,7 @@ from promptuary.core.experiences import (
 from promptuary.core.fading import HALF_LIFE, PRUNE_BELOW
 from promptuary.core.layers import Json
 from promptuary.core.notes import NoteTrust
+from promptuary.core.principals import Owner
 from promptuary.core.query import unquoted
 from promptuary.experiences.drafting import (
     checked_days,
@@ -43,11 +46,17 @@ from promptuary.experiences.drafting import (
     preference,
 )
 from promptuary.experiences.experience_blocks import experience_block
+from promptuary.experiences.index import RECIPE, ExperienceIndex
 from promptuary.experiences.search import ExperienceQuery, ExperienceSearch
 from promptuary.experiences.selection import MOST_FOUND, selected
 from promptuary.records.service import LONG_PATIENCE
+from promptuary.search.indexes import records_backend
 from promptuary.storage.experiences import Change, ExperienceStore
 from promptuary.storage.forgetting import Forgetting
+from promptuary.storage.state import StateDatabase
+
+if TYPE_CHECKING:
+    from promptuary.app import App
 
 _EVERY: Final = ExperienceFilter()
 _NAMED: Final = 5
@@ -73,6 +82,23 @@ class Experiences:
     ) -> None:
         self._store, self._search, self._ledger, self._clock = store, search, ledger, clock
         self._counter = counter
+
+    @classmethod
+    def open(cls, app: "App", state: StateDatabase) -> "Experiences":
+        """Return the experiences of the principal in ``state``. The index is not created before there is one."""
+        search: ExperienceSearch
+
+        def changed(ids: Collection[str]) -> None:
+            search.changed(ids)
+
+        store = state.experiences(app.principal, changed)
+
+        def index() -> ExperienceIndex:
+            backend = records_backend(app.workspace, app.settings, _index_name(app.principal.owner), RECIPE)
+            return ExperienceIndex(backend, store, now)
+
+        search = ExperienceSearch(store, index)
+        return cls(store, search, state.forgetting(app.principal), clock=now, counter=app.counter)
 
     def add(
         self,
@@ -267,3 +293,10 @@ class Experiences:
         if self.strength(known) < PRUNE_BELOW:
             self._search.changed([known.id])  # it may be strong enough to be found again
         return changed[0] if changed else known
+
+
+def _index_name(owner: Owner) -> str:
+    """Return the name of the index of an owner: each has a separate one."""
+    # Names are printable, so none contains a NUL.
+    named = sha256(f"{owner.kind}\0{owner.name}\0{owner.agent}".encode()).hexdigest()
+    return f"experiences-{named[:16]}"

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from promptuary.core.errors import NoteFileError, PromptuaryError
 from promptuary.core.notes import Examination, Finding, FindingCode, Note, NoteFilter
-from promptuary.memory.forget import Oblivion, finish
+from promptuary.memory.copies import CopyEraser
+from promptuary.memory.forget import finish
 from promptuary.memory.memory import Memory
 from promptuary.memory.note_file import as_text, claimed_owner, owner_label
 from promptuary.memory.notebook.by_hand import is_page
@@ -30,7 +31,7 @@ Repair = Callable[[], object]
 """Carries out the advice of a finding."""
 
 
-def examined(memory: Memory, beside: Oblivion, *, fix: bool) -> Examination:
+def examined(memory: Memory, eraser: CopyEraser, *, fix: bool) -> Examination:
     """Return what is wrong with the notes; ``fix`` repairs what can be repaired."""
     counts: list[tuple[str, int]] = []
     findings: list[Finding] = []
@@ -46,7 +47,7 @@ def examined(memory: Memory, beside: Oblivion, *, fix: bool) -> Examination:
         findings += _of_texts(notebook)
         findings += _repaired(_of_upkeep(memory, notebook), fix=fix)
     findings += _repaired(_of_index(memory), fix=fix)
-    findings += _repaired(_of_forgetting(memory, beside), fix=fix)
+    findings += _repaired(_of_forgetting(memory, eraser), fix=fix)
     return Examination(counts, findings)
 
 
@@ -135,7 +136,7 @@ def _of_texts(notebook: Notebook) -> Iterator[Finding]:
 
 
 def broken_links(note: Note, paths: "set[str]", names: "set[str]") -> list[str]:
-    """Return the broken links of a note: to files beside it, and to notes by their name or title."""
+    """Return the broken links of a note: to files eraser it, and to notes by their name or title."""
     folder = PurePosixPath(note.header.path).parent
     found = [
         found["path"]
@@ -187,11 +188,11 @@ def _of_index(memory: Memory) -> Iterator[tuple[Finding, Repair]]:
         yield finding, memory.search.rebuild
 
 
-def _of_forgetting(memory: Memory, beside: Oblivion) -> Iterator[tuple[Finding, Repair]]:
-    if unfinished := beside.ledger.unfinished():
+def _of_forgetting(memory: Memory, eraser: CopyEraser) -> Iterator[tuple[Finding, Repair]]:
+    if unfinished := eraser.ledger.unfinished():
         said = f"something may be left of notes that are being forgotten: {', '.join(unfinished)}"
         advice = "Check the disk: forgetting them failed. It is finished when the notes are next opened."
-        yield Finding("FORGETTING_UNFINISHED", said, advice=advice, fixable=True), lambda: finish(memory, beside)
+        yield Finding("FORGETTING_UNFINISHED", said, advice=advice, fixable=True), lambda: finish(memory, eraser)
 
 
 def _place(notebook: Notebook, path: str) -> str:

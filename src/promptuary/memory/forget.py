@@ -5,22 +5,23 @@ the journal comes last: what a kill or a failing disk left undone is completed w
 the next process opens the notes. The history of git is not changed, and the report says so.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from promptuary.core.errors import LockTimeoutError, PromptuaryError, StorageError, UnknownNoteError
-from promptuary.core.notes import ForgetReport, Note, NoteChange, Place
+from promptuary.core.notes import ForgetReport, Note, NoteChange
 from promptuary.memory.memory import ADDRESS, Memory
 from promptuary.memory.note_file import Standing, as_bytes, read_note
 from promptuary.memory.notebook.notebook import Notebook
 from promptuary.memory.recall.visible import NoteKey
 from promptuary.memory.writeback.proposals import THREAD
 from promptuary.memory.writeback.wording import restated
-from promptuary.storage.forgetting import Forgetting
+
+if TYPE_CHECKING:
+    from promptuary.memory.copies import CopyEraser
 
 _TELLING: Final = 20
 """The fewest characters of a title that is searched for in conversations: a shorter one is just a name."""
@@ -29,60 +30,44 @@ _PATIENCE: Final = 30.0
 """Seconds to wait while another process forgets."""
 
 
-class Oblivion(Struct, frozen=True):
-    """Other places that forget: the ledger of the workspace, and the indexes of other principals.
-
-    ``alone`` waits for the given seconds until no other process forgets anything here, else raises
-    ``LockTimeoutError``. ``said`` returns what the person said in a thread. ``elsewhere`` returns the places outside
-    the ledger that hold one of some texts, and ``remove_elsewhere`` removes what is there.
-    """
-
-    ledger: Forgetting
-    drop_other_indexes: Callable[[], object]
-    alone: Callable[[float], AbstractContextManager[None]]
-    said: Callable[[str], Sequence[str]] = lambda _: ()
-    elsewhere: Callable[[Sequence[str]], Sequence[Place]] = lambda _: ()
-    remove_elsewhere: Callable[[Sequence[str]], object] = lambda _: None
-
-
-def forget(memory: Memory, key: str, beside: Oblivion, *, everywhere: bool, dry_run: bool) -> ForgetReport:
+def forget(memory: Memory, key: str, eraser: "CopyEraser", *, everywhere: bool, dry_run: bool) -> ForgetReport:
     """Forget a note, or report what that would do. Raises ``PromptuaryError`` if the principal may not forget it."""
     try:
         notebook, note = memory.known(key)
     except UnknownNoteError:
         if not dry_run:
-            _forget_rest(memory, key, beside, _PATIENCE)
+            _forget_rest(memory, key, eraser, _PATIENCE)
         raise
     if dry_run:
-        return _Forgotten(memory, notebook, note, beside).report(everywhere=everywhere)
-    with beside.alone(_PATIENCE):
-        return _Forgotten(memory, notebook, note, beside).run(everywhere=everywhere)
+        return _Forgotten(memory, notebook, note, eraser).report(everywhere=everywhere)
+    with eraser.alone(_PATIENCE):
+        return _Forgotten(memory, notebook, note, eraser).run(everywhere=everywhere)
 
 
-def finish(memory: Memory, beside: Oblivion) -> None:
+def finish(memory: Memory, eraser: "CopyEraser") -> None:
     """Finish forgetting the notes that an earlier process began to forget, unless another process is doing that.
 
     Raises ``PromptuaryError`` if it fails again.
     """
-    for note, everywhere in beside.ledger.unfinished().items():
+    for note, everywhere in eraser.ledger.unfinished().items():
         with suppress(LockTimeoutError):
             try:
                 notebook, _ = memory.known(note)
             except UnknownNoteError:  # or it is in the memory of another thread, which forgets it when that is opened
-                _forget_rest(memory, note, beside, 0)
+                _forget_rest(memory, note, eraser, 0)
             else:
-                with beside.alone(0):
-                    _Forgotten(memory, notebook, note, beside).run(everywhere=everywhere)
+                with eraser.alone(0):
+                    _Forgotten(memory, notebook, note, eraser).run(everywhere=everywhere)
 
 
 class _Forgotten:
     """A note that is being forgotten."""
 
-    def __init__(self, memory: Memory, notebook: Notebook, note: str, beside: Oblivion) -> None:
+    def __init__(self, memory: Memory, notebook: Notebook, note: str, eraser: "CopyEraser") -> None:
         owner = notebook.journal.owner_of(note)
         if owner is not None and owner != notebook.owner:
             raise PromptuaryError(f"the note {note} is shared by {owner.name}, who alone can have it forgotten")
-        self._memory, self._notebook, self._note, self._beside = memory, notebook, note, beside
+        self._memory, self._notebook, self._note, self._eraser = memory, notebook, note, eraser
         self._address = f"{ADDRESS}{note}"
         current = notebook.read(note)
         self._path = current.header.path if current else ""
@@ -92,31 +77,31 @@ class _Forgotten:
         self._texts = _apart([*titles, *bodies])
         spoken = [*(text for text in titles if len(text) >= _TELLING), *bodies]
         threads = {note.header.source_ref.removeprefix(THREAD) for note in revisions}
-        heard = [text for thread in threads if thread for text in beside.said(thread)]
+        heard = [text for thread in threads if thread for text in eraser.said(thread)]
         self._spoken = _apart([*spoken, *restated(bodies, heard)])
 
     def report(self, *, everywhere: bool) -> ForgetReport:
         """Return what forgetting would do."""
-        elsewhere = self._beside.elsewhere(self._spoken)
-        places = (*self._beside.ledger.places(self._address, self._spoken), *elsewhere)
+        elsewhere = self._eraser.elsewhere(self._spoken)
+        places = (*self._eraser.ledger.places(self._address, self._spoken), *elsewhere)
         in_git = self._path in self._notebook.in_git()
         return ForgetReport(self._note, self._path, 0, places, redacted=everywhere, in_git=in_git, done=False)
 
     def run(self, *, everywhere: bool) -> ForgetReport:
         """Forget it, and return what was done."""
-        memory, notebook, note, ledger = self._memory, self._notebook, self._note, self._beside.ledger
+        memory, notebook, note, ledger = self._memory, self._notebook, self._note, self._eraser.ledger
         report = self.report(everywhere=everywhere)
         ledger.begin(note, everywhere=everywhere)
         prompts = ledger.redact_note(self._address, self._texts)
         if everywhere:
             ledger.redact_places(self._address, self._spoken)
-            self._beside.remove_elsewhere(self._spoken)
+            self._eraser.elsewhere(self._spoken, remove=True)
         with _telling(note):
             hashes = memory.search.hashes(NoteKey(notebook.scope, note))
             # Before the file is removed, too: only the index knows the hashes, and after a kill it follows the files.
             memory.search.remove_vectors(hashes)
             notebook.remove(note)
-            _drop_indexes(memory, self._beside, hashes)
+            _drop_indexes(memory, self._eraser, hashes)
         # Once more: a turn may have been prepared between the first time and the removal of the file.
         prompts += ledger.redact_note(self._address, self._texts)
         ledger.purge()
@@ -138,24 +123,24 @@ def _telling(note: str) -> Iterator[None]:
         ) from error
 
 
-def _drop_indexes(memory: Memory, beside: Oblivion, hashes: Sequence[str]) -> None:
+def _drop_indexes(memory: Memory, eraser: "CopyEraser", hashes: Sequence[str]) -> None:
     memory.search.forget(hashes)
-    beside.drop_other_indexes()
+    eraser.drop_other_indexes()
 
 
-def _forget_rest(memory: Memory, key: str, beside: Oblivion, patience: float) -> None:
+def _forget_rest(memory: Memory, key: str, eraser: "CopyEraser", patience: float) -> None:
     """Remove what may be left of a note that the journal has forgotten: in free pages, indexes and lists."""
     wanted = key.strip().removeprefix(ADDRESS)
     for notebook in memory.notebooks():
         if wanted in notebook.journal.forgotten() and notebook.journal.owner_of(wanted) == notebook.owner:
-            with beside.alone(patience):
+            with eraser.alone(patience):
                 with _telling(wanted):
-                    _drop_indexes(memory, beside, ())
-                beside.ledger.redact_note(f"{ADDRESS}{wanted}")
-                beside.ledger.purge()
+                    _drop_indexes(memory, eraser, ())
+                eraser.ledger.redact_note(f"{ADDRESS}{wanted}")
+                eraser.ledger.purge()
                 notebook.forget(wanted)
                 memory.pages(notebook).refresh()
-                beside.ledger.end(wanted)
+                eraser.ledger.end(wanted)
 
 
 def _revisions(notebook: Notebook, changes: Sequence[NoteChange], current: Note | None) -> list[Note]:

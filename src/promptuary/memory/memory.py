@@ -1,14 +1,14 @@
 """The durable memory of one principal: the notes of the workspace and those of the person, combined.
 
-Everything that reads or writes notes goes through here: the facades, the layers of a turn, the tools of an agent, and
-writeback. Who sees a note is decided below, by the views of the journals. Every method blocks, and may be called from
-any thread.
+Everything that reads or writes notes goes through here: the public interface, the layers of a turn, the tools of an
+agent, and writeback. Who sees a note is decided below, by the views of the journals. Every method blocks, and may be
+called from any thread.
 """
 
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from difflib import unified_diff
 from functools import partial
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, Unpack
 from msgspec.structs import replace
 
 from promptuary import concurrency
+from promptuary.core.clock import now_in_seconds
 from promptuary.core.errors import PromptuaryError, UnknownNoteError
 from promptuary.core.notes import (
     STATUSES,
@@ -34,7 +35,6 @@ from promptuary.core.notes import (
     NoteTrust,
     is_note_id,
 )
-from promptuary.core.principals import Principal
 from promptuary.core.search import IndexBusy, SearchNote
 from promptuary.core.text import one_line
 from promptuary.memory.near import is_called, near
@@ -44,15 +44,17 @@ from promptuary.memory.notebook.drafting import Writer
 from promptuary.memory.notebook.notebook import Notebook, Written
 from promptuary.memory.notebook.pages import MemoryPages
 from promptuary.memory.notebook.past import found_at, moment, notes_at, text_before
+from promptuary.memory.places import MemoryPlace
 from promptuary.memory.recall.digest import is_external
 from promptuary.memory.recall.search import NoteQuery
-from promptuary.memory.recall.service import NoteSearch
+from promptuary.memory.recall.service import open_search
 from promptuary.memory.recall.visible import MemoryPage, NoteKey, VisibleNotes
 from promptuary.memory.roots import Roots
 from promptuary.memory.writeback.wording import are_about_the_same
 from promptuary.records.service import LONG_PATIENCE
 
 if TYPE_CHECKING:
+    from promptuary.app import App
     from promptuary.memory.transfer.formats import ForeignMemory, ForeignNote
     from promptuary.memory.writeback.proposals import EditCopy
 
@@ -81,22 +83,15 @@ _REST: Final = 10
 
 
 class Memory:
-    """The notes of one principal. ``open_search`` takes what the principal may see, and returns a search over it."""
+    """The notes of one principal at one place."""
 
-    def __init__(
-        self,
-        roots: Roots,
-        principal: Principal,
-        *,
-        clock: Callable[[], str],
-        open_search: Callable[[VisibleNotes], NoteSearch],
-        pages: Callable[[Notebook], MemoryPages],
-    ) -> None:
-        self._roots, self._principal, self._clock = roots, principal, clock
-        self.pages = pages
-        """Returns the pages of a notebook."""
-        self.visible = VisibleNotes(roots.views(), self._read, self._page_texts, clock, self._count_waiting)
-        self.search = open_search(self.visible)
+    def __init__(self, app: "App", place: MemoryPlace) -> None:
+        self._principal, self._clock = place.principal, now_in_seconds
+        self._roots = Roots(app, place, self.changed)
+        self.visible = VisibleNotes(
+            self._roots.views(), self._read, self._page_texts, now_in_seconds, self._count_waiting
+        )
+        self.search = open_search(app, place, self.visible)
         self._lock = threading.Lock()
         self._upkeep: concurrency.Task[None] | None = None
         self._stale: set[NoteScope] = set()
@@ -104,6 +99,10 @@ class Memory:
         self._syncing: dict[NoteScope, concurrency.Task[None]] = {}
         self._closing = threading.Event()
         self._writes = concurrency.Bustle(_PAGES_AFTER, _PAGES_AT_LAST)
+
+    def pages(self, notebook: Notebook) -> MemoryPages:
+        """Return the lists of the notes of a notebook."""
+        return self._roots.pages(notebook)
 
     # Reading
 

@@ -1,28 +1,49 @@
 """The places where notes are stored, each opened on first use: reading creates nothing on disk."""
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
+from promptuary.core.clock import now_in_seconds
 from promptuary.core.errors import NoteFileError, PromptuaryError
 from promptuary.core.notes import NoteScope, NoteView
+from promptuary.memory.notebook.by_hand import Tracked
 from promptuary.memory.notebook.notebook import Notebook
+from promptuary.memory.notebook.pages import MemoryPages
+from promptuary.memory.places import MEMORY, MemoryPlace
+from promptuary.storage.notes.files import NoteFiles
+from promptuary.storage.state import StateDatabase
+from promptuary.workspace.disk.own.closed_folders import FOLDER
+from promptuary.workspace.disk.own.notes_folders import notes_beside, person_notes, workspace_notes
+from promptuary.workspace.disk.own.own_place import own_place
+from promptuary.workspace.disk.own.private_folder import let_git_see
+from promptuary.workspace.user_folders import notes_folder
 
-OpenRoot = Callable[[bool], Notebook | None]
-"""Opens the notes of one place; ``None`` if there are none yet and ``create`` is not set."""
+if TYPE_CHECKING:
+    from promptuary.app import App
+
+_STATE: Final = "state.db"
+_PERSONS: Final = "person"
+"""The owner of the database of a person's own notes, which is in their own data folder."""
+
+OnChange = Callable[[NoteScope, Collection[str]], None]
+"""Called with the ids of notes that were changed."""
 
 
 class Roots:
-    """The notebooks of one principal, by scope."""
+    """The notebooks at ``place``, by scope: those of the project, and those of the person unless a group acts."""
 
-    def __init__(self, openers: Mapping[NoteScope, OpenRoot], close: Callable[[], None]) -> None:
-        self._openers = openers
-        self.close = close
-        """Closes what the openers opened."""
-        self._opened: dict[NoteScope, Notebook] = {}
+    def __init__(self, app: "App", place: MemoryPlace, on_change: OnChange) -> None:
+        self._app, self._place, self._on_change = app, place, on_change
+        # A group does not see a person's own notes.
+        self._scopes: Sequence[NoteScope] = ("project", "user") if place.principal.group is None else ("project",)
+        self._notebooks: dict[NoteScope, Notebook] = {}
+        self._persons: StateDatabase | None = None
         self._lock = threading.RLock()
 
     def existing(self) -> list[Notebook]:
-        return [found for scope in self._openers if (found := self.find(scope)) is not None]
+        return [found for scope in self._scopes if (found := self.find(scope)) is not None]
 
     def find(self, scope: NoteScope) -> Notebook | None:
         """Return the notebook of a scope, if there is one."""
@@ -43,18 +64,64 @@ class Roots:
 
     def _open(self, scope: NoteScope, *, create: bool) -> Notebook | None:
         with self._lock:
-            if scope not in self._opened and scope in self._openers:
-                found = self._opened_by(self._openers[scope], create=create)
+            if scope not in self._notebooks and scope in self._scopes:
+                found = self._checked(scope, create=create)
                 if found is not None:
-                    self._opened[scope] = found
-            return self._opened.get(scope)
+                    self._notebooks[scope] = found
+            return self._notebooks.get(scope)
 
-    @staticmethod
-    def _opened_by(opener: OpenRoot, *, create: bool) -> Notebook | None:
+    def _checked(self, scope: NoteScope, *, create: bool) -> Notebook | None:
         try:
-            return opener(create)
+            return self._opened(scope, create=create)
         except OSError as error:
             raise NoteFileError(f"The notes cannot be read ({error.strerror}); check the disk.") from error
+
+    def pages(self, notebook: Notebook) -> MemoryPages:
+        """Return the lists of the notes of a notebook; git may see a shared one of the project."""
+        owner, tracked, root = self._place.principal.owner, self._tracked(notebook.scope), self._app.path
+        if notebook.scope == "user":
+            return MemoryPages(notebook, owner, tracked=tracked)
+        return MemoryPages(notebook, owner, tracked=tracked, on_shared=lambda: let_git_see(root))
+
+    def close(self) -> None:
+        """Close the database of the person's own notes, if it was opened."""
+        if self._persons is not None:
+            self._persons.close()
+
+    def _opened(self, scope: NoteScope, *, create: bool) -> Notebook | None:
+        """Open the notes of a scope; ``None`` if there are none yet and ``create`` is not set."""
+        space, root = self._place.space, self._app.path
+        if scope == "project":
+            if not create and not own_place(root).has(f"{MEMORY}/{space}"):
+                return None
+            base, state = workspace_notes(root), self._app.state()
+        else:
+            if not create and not (notes_folder() / space).exists():
+                return None
+            base = person_notes()
+            state = self._persons = _persons_state(base / _STATE)
+        return Notebook(
+            scope,
+            NoteFiles(base, space),
+            state.notes(space),
+            self._place.principal,
+            tracked=self._tracked(scope),
+            clock=now_in_seconds,
+            on_change=self._on_change,
+        )
+
+    def _tracked(self, scope: NoteScope) -> Tracked:
+        if scope == "user" or not own_place(self._app.path).inside:
+            return frozenset
+        return lambda: self._app.workspace.tracked_by_git(f"{FOLDER}/{MEMORY}/{self._place.space}")
+
+
+def _persons_state(path: Path) -> StateDatabase:
+    """Return the database of the person's own notes. Notes that are there before it may be anybody's."""
+    state = StateDatabase(path)
+    if state.database.binding is None:
+        state.database.bind(_PERSONS, notes_beside(path) if state.database.is_unused else ())
+    return state
 
 
 class RootViews(Mapping[NoteScope, NoteView]):

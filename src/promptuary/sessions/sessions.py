@@ -1,35 +1,37 @@
 """The sessions of one principal in one workspace: created, listed, refreshed, archived, and consulted by every turn.
 
-Synchronous methods block; facades run them in threads. This module does not enforce what a session may see: callers
-pass ``sight`` to the code that reads.
+Every method blocks. This module does not enforce what a session may see: callers pass ``sight`` to the code that reads.
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 from shlex import quote
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary.core.errors import ConfigError, PromptuaryError, SourceError, UnknownSessionError
+from promptuary.core.clock import now_in_seconds
+from promptuary.core.errors import (
+    ConfigError,
+    PromptuaryError,
+    SourceError,
+    UnknownExperienceError,
+    UnknownSessionError,
+)
 from promptuary.core.ids import new_id
 from promptuary.core.sessions import WORKSPACE, Choice, Pins, Session, SessionReport, Sight, difference, named
 from promptuary.core.text import one_line
 from promptuary.core.threads import thread_name
-from promptuary.memory.memory import Memory
+from promptuary.memory.pinned import note_pins, page_pins
 from promptuary.sessions.files import file_pins, files_now
-from promptuary.sessions.memory import note_pins, page_pins
-from promptuary.storage.sessions.store import SessionStore
-from promptuary.storage.threads.store import ThreadStore
-from promptuary.workspace.workspace import Workspace
+from promptuary.storage.state import StateDatabase
+
+if TYPE_CHECKING:
+    from promptuary.app import App
 
 Wanted = Literal["all", "none"] | Sequence[str]
 """Which notes or experiences a session gets: all, none, or those with these ids."""
-
-PinExperiences = Callable[[Sequence[str] | None], Mapping[str, str]]
-"""Returns the revisions of all experiences, or of some by id. Raises ``PromptuaryError`` for an unknown one."""
 
 _COMPARED: Final = 20_000
 """How many paths are compared with a root that does not exist."""
@@ -37,19 +39,12 @@ _CACHED: Final = 8
 """For how many sessions the pins are cached: those of a large workspace take some megabytes."""
 
 
-class Knowledge(Struct, frozen=True):
-    """What sessions can pin: the files of a workspace, the notes of a thread, and experiences."""
-
-    workspace: Workspace
-    memory: Callable[[str], Memory]
-    experiences: PinExperiences
-
-
 class Sessions:
-    def __init__(
-        self, store: SessionStore, threads: ThreadStore, knowledge: Knowledge, *, clock: Callable[[], str]
-    ) -> None:
-        self._store, self._threads, self._knowledge, self._clock = store, threads, knowledge, clock
+    """The sessions of one principal in ``state``."""
+
+    def __init__(self, app: "App", state: StateDatabase) -> None:
+        self._app, self._state = app, state
+        self._store, self._threads = state.sessions(app.principal), state.threads(app.principal)
         self._sights: dict[tuple[str, int], Sight] = {}
         self._lock = threading.Lock()
 
@@ -67,13 +62,13 @@ class Sessions:
         thread_name(name, what="session")
         thread = thread_name(name if thread is None else thread)
         self._check_free(name, thread)
-        now = self._clock()
+        at = now_in_seconds()
         session = Session(
             new_id("session"),
             name,
             thread,
-            now,
-            now,
+            at,
+            at,
             roots=self._roots(roots),
             notes=_choice("notes", notes),
             experiences=_choice("experiences", experiences),
@@ -98,11 +93,11 @@ class Sessions:
     def refresh(self, name: str) -> SessionReport:
         """Pin everything at its current revision, and return what had changed."""
         sight = self._sight(self._known(name))
-        at, now = self._clock(), self._pins_now(sight)
-        after = _counted(replace(sight.session, pinned=at, version=sight.session.version + 1), now)
-        if not self._store.replace(after, now):
+        at, current = now_in_seconds(), self._pins_now(sight)
+        after = _counted(replace(sight.session, pinned=at, version=sight.session.version + 1), current)
+        if not self._store.replace(after, current):
             raise self._unknown(name)
-        return replace(_report(sight, now), session=after)
+        return replace(_report(sight, current), session=after)
 
     def archive(self, name: str) -> Session:
         """Archive a session: it stays with its thread, in which no turn is prepared until it is restored."""
@@ -158,7 +153,7 @@ class Sessions:
         return after
 
     def _pins(self, session: Session, notes: Sequence[str] | None, experiences: Sequence[str] | None) -> Pins:
-        files = file_pins(self._knowledge.workspace, session.roots or (WORKSPACE,))
+        files = file_pins(self._app.workspace, session.roots or (WORKSPACE,))
         return replace(self._memories(session, notes, experiences), files=files)
 
     def _pins_now(self, sight: Sight) -> Pins:
@@ -170,17 +165,17 @@ class Sessions:
         if session.experiences == "chosen":
             kept = {one: rev for one, rev in now.experiences.items() if one in old.experiences}
             now = replace(now, experiences=kept)
-        return replace(now, files=files_now(self._knowledge.workspace, sight))
+        return replace(now, files=files_now(self._app.workspace, sight))
 
     def _memories(self, session: Session, notes: Sequence[str] | None, experiences: Sequence[str] | None) -> Pins:
         """Return the notes and experiences that a session may see, as they are now."""
         if not session.memory:
             return Pins()
-        memory = self._knowledge.memory(session.thread)
+        memory = self._app.memory.of(session.thread)
         return Pins(
             {},
             {} if session.notes == "none" else note_pins(memory, notes),
-            {} if session.experiences == "none" else self._knowledge.experiences(experiences),
+            {} if session.experiences == "none" else self._experience_pins(experiences),
             page_pins(memory) if session.notes == "all" else {},
         )
 
@@ -192,10 +187,10 @@ class Sessions:
     def _root(self, root: str) -> str:
         """Return a root in normal form; empty for the whole workspace. Raises ``PromptuaryError``."""
         try:
-            path = self._knowledge.workspace.meant(root, absolute=True).path
+            path = self._app.workspace.meant(root, absolute=True).path
         except SourceError as error:
             raise PromptuaryError(f"{root!r} cannot be a root: {error.reason}") from error
-        workspace = self._knowledge.workspace
+        workspace = self._app.workspace
         kind = workspace.kind_of(path) if path else "folder"
         if kind in {"file", "folder"} and not (path and workspace.policy.sensitive(path)):
             return path
@@ -207,6 +202,17 @@ class Sessions:
             )
             raise PromptuaryError(f"there is no {root!r} in the workspace; {advice}")
         raise PromptuaryError(f"{root!r} cannot be a root: it may not be read")
+
+    def _experience_pins(self, chosen: Sequence[str] | None) -> dict[str, str]:
+        experiences = self._app.experiences_in(self._state)
+        if chosen is None:
+            return {one.id: one.rev for one in experiences.list().experiences}
+        found = [(key, experiences.get(key)) for key in chosen]
+        if unknown := [key for key, one in found if one is None]:
+            raise UnknownExperienceError(
+                f"there is no experience {unknown[0][:80]!r}; `promptuary experience list` lists them"
+            )
+        return {one.id: one.rev for _, one in found if one is not None}
 
     def _check_free(self, name: str, thread: str) -> None:
         if self._store.get(name) is not None:

@@ -17,6 +17,7 @@ from promptuary.context.assemble import Contribution, promise
 from promptuary.context.history import PricedHistory, cost, item_cost, message_cost
 from promptuary.context.loop import Loop
 from promptuary.context.receipt_entries import PromptPart, unsent_warnings
+from promptuary.context.replies import asked_item
 from promptuary.core.blocks import Detail
 from promptuary.core.layers import Band, Recall, RecallRequest
 from promptuary.core.messages import Item, Message, Prompt, as_message
@@ -24,7 +25,7 @@ from promptuary.core.receipts import Failure, Receipt, ReceiptEntry
 from promptuary.core.render import masked_warnings
 from promptuary.layers.runner import HookLog, LayerRun, Runner
 from promptuary.threads.options import ThreadOptions
-from promptuary.threads.prepared import Turn, asked_item
+from promptuary.threads.prepared import Turn
 
 Ask = Callable[[LayerRun, RecallRequest, int, HookLog], Awaitable[Contribution]]
 """Returns what a layer contributes within this many tokens."""

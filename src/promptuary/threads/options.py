@@ -5,9 +5,11 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from promptuary.config.settings import Settings
 from promptuary.context.assemble import Room
-from promptuary.context.history import CompactionPolicy
+from promptuary.context.history import CachingCounter, CompactionPolicy
 from promptuary.core.blocks import Source
 from promptuary.core.budget import TokenCounter
 from promptuary.core.expansion import Expansion
@@ -17,9 +19,13 @@ from promptuary.core.ports.models import ChatModel
 from promptuary.core.principals import Principal
 from promptuary.core.references import Span
 from promptuary.core.threads import FinishedTurn
+from promptuary.models.from_settings import chat_model
+from promptuary.references.kinds.image import images_again
+from promptuary.storage.state import StateDatabase
 from promptuary.storage.threads.store import ThreadStore
 
 if TYPE_CHECKING:
+    from promptuary.app import App
     from promptuary.core.sessions import Sight
 
 
@@ -103,3 +109,65 @@ class ThreadOptions(Struct, frozen=True):
     images: ImagesAgain = lambda _items, _sight: {}
     rehearsed: bool = False
     """Whether turns are only rehearsed: nothing that their messages ask for is written."""
+
+
+def thread_options(app: "App", state: StateDatabase, layers: Sequence[Layer]) -> ThreadOptions:
+    """Return the options of the threads of the principal in ``state``."""
+    settings, window = app.settings, app.settings.effective_window
+    return ThreadOptions(
+        principal=app.principal,
+        store=state.threads(app.principal),
+        layers=layers,
+        counter=CachingCounter(app.counter),
+        room=_room(settings, window),
+        limit=settings.limit_in(window),
+        policy=compaction_policy(settings),
+        model=app.chat_model or (chat_model(settings, settings.summary_model) if settings.summary_model else None),
+        expand=lambda request: app.messages.of_turn(request, window),
+        resource=str(app.path),
+        transaction=state.transaction,
+        learners=app.learners() if state.persistent else (),
+        sight=lambda thread: app.sight(thread, state),
+        images=lambda items, sight: images_again(items, app.workspace.within(sight), settings.counted_model),
+    )
+
+
+def sized(app: "App", options: ThreadOptions, window: int) -> ThreadOptions:
+    """Return ``options`` for another window."""
+    return replace(
+        options,
+        room=_room(app.settings, window),
+        limit=app.settings.limit_in(window),
+        expand=lambda request: app.messages.of_turn(request, window),
+    )
+
+
+def rehearsed(options: ThreadOptions) -> ThreadOptions:
+    """Return ``options`` with a new store in memory: nothing is recorded, learnt or written."""
+    scratch = StateDatabase()
+    return replace(
+        options,
+        store=scratch.threads(options.principal),
+        transaction=scratch.transaction,
+        learners=(),
+        rehearsed=True,
+    )
+
+
+def _room(settings: Settings, window: int) -> Room:
+    return Room(window, min(settings.reply_reserve, window // 2), settings.history_share)
+
+
+def compaction_policy(settings: Settings) -> CompactionPolicy:
+    """Return the compaction policy of ``settings``."""
+    return CompactionPolicy(
+        threshold=settings.compact_share,
+        goal=settings.effective_compact_goal,
+        keep_last=settings.compact_keep,
+        shorten_over=settings.shorten_over,
+        shorten_to=settings.effective_shorten_to,
+        summary_tokens=settings.summary_tokens,
+        summary_least=settings.summary_least,
+        transcript_tokens=settings.summary_input,
+        model_seconds=settings.summary_timeout,
+    )

@@ -65,18 +65,3 @@ class Turn(Struct, frozen=True):
 def wrote_a_note(expansion: Expansion) -> bool:
     """Return whether a message wrote a note explicitly."""
     return any(one.reference.kind == "remember" and one.code is None for one in expansion.outcomes)
-
-
-def asked_item(turn: Turn) -> Item:
-    """Return the message of a turn as an item of the history.
-
-    Its id is derived from the turn's: if two callers finish the turn at the same time, the store refuses the second.
-    """
-    return Item(
-        f"item-of-{turn.root}",
-        "user",
-        turn.prompt.message["content"],
-        turn=turn.id,
-        attachments=turn.expansion.attachments,
-        words_start=turn.expansion.words_start,
-    )

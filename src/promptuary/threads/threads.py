@@ -1,19 +1,17 @@
-"""The threads of one principal in one workspace. Synchronous methods block; facades run them in worker threads."""
+"""The threads of one principal in one workspace. Synchronous methods block."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from promptuary import concurrency
 from promptuary.core.errors import ConflictError, PromptuaryError
 from promptuary.core.ledger import Audit, AuditRow, Pruned
 from promptuary.core.messages import Answer, Item
-from promptuary.core.ports.models import ChatModel
 from promptuary.core.ports.threads import ThreadInfo, Totals, TurnRecord
 from promptuary.core.receipts import Receipt
 from promptuary.core.references import Pasted
@@ -29,22 +27,25 @@ from promptuary.core.threads import (
     UndoneTurn,
     thread_name,
 )
+from promptuary.layers.built_in import build_layers, files_layer
 from promptuary.layers.runner import HookLog, dispose
-from promptuary.layers.tracked.layer import TrackedFiles
+from promptuary.models.from_settings import chat_model
 from promptuary.storage.state import StateDatabase
 from promptuary.threads import exchange
 from promptuary.threads.attachments import Attachments, queued_again, waiting
-from promptuary.threads.options import ThreadOptions, Waiting
+from promptuary.threads.options import ThreadOptions, Waiting, rehearsed, sized, thread_options
 from promptuary.threads.past.audit import Auditor
 from promptuary.threads.past.ledger import Ledger
-from promptuary.threads.past.rerun import Rehearsal, previewed, rerun
-from promptuary.threads.past.sources_now import Lookups, SourcesNow
+from promptuary.threads.past.rerun import previewed, rerun
+from promptuary.threads.past.sources_now import SourcesNow
 from promptuary.threads.past.undo import plan_giving_back, plan_undo
 from promptuary.threads.prepared import Turn
-from promptuary.threads.running.run import Run, RunModel, RunOptions
+from promptuary.threads.running.run import Run, RunOptions, run_model
 from promptuary.threads.turn import Thread
 from promptuary.workspace.disk.export_files import read_export, write_export
-from promptuary.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from promptuary.app import App
 
 _SMALLEST_WINDOW = 100
 _LONGEST_AGO = 365_000
@@ -53,32 +54,16 @@ _AFTER_ALL = "9999-12-31T23:59:59"
 """Later than every turn."""
 
 
-class Past(Struct, frozen=True):
-    """What the methods about past turns and runs need: where sources came from, and which model answers.
-
-    ``note`` finds the address of a note, ``model`` the chat model with a name. ``answering`` returns the model to run a
-    turn with, and ``for_window`` the options of its thread. ``memory_by_thread`` says that each thread has its own
-    notes.
-    """
-
-    workspace: Workspace
-    lookups: Lookups
-    note: Callable[[str], str | None]
-    rehearsal: Rehearsal
-    model: Callable[[str], ChatModel]
-    answering: Callable[[AnyModel | None], RunModel]
-    for_window: Callable[[int], ThreadOptions]
-    memory_by_thread: bool = False
-
-
 class Threads:
-    """The operations on threads. The caller that opened ``database`` closes it."""
+    """The operations on the threads of one principal in ``state``. The app closes it."""
 
-    def __init__(self, options: ThreadOptions, files: TrackedFiles, database: StateDatabase, past: Past) -> None:
-        self._options, self._files, self._database, self._past = options, files, database, past
-        now = SourcesNow(past.workspace, past.lookups)
-        self._ledger = Ledger(options.store, now)
-        self._auditor = Auditor(options.store, past.workspace.standpoint, now, past.note)
+    def __init__(self, app: "App", state: StateDatabase) -> None:
+        self._app, self._database = app, state
+        self._files = files_layer(app)
+        self._options = thread_options(app, state, build_layers(app, state, self._files))
+        now = SourcesNow(app, state)
+        self._ledger = Ledger(self._options.store, now)
+        self._auditor = Auditor(self._options.store, app.workspace.standpoint, now)
         self._threads: dict[str, Thread] = {}
 
     @property
@@ -121,13 +106,13 @@ class Threads:
         if max_requests < 1:
             raise PromptuaryError(f"max_requests must be a number, 1 or more, not {max_requests!r}")
         options = RunOptions(tools, on_event, confirm, max_requests)
-        answering = await concurrency.run(lambda: self._past.answering(model))
+        answering = await concurrency.run(lambda: run_model(self._app.settings, model))
         window = answering.window or self._options.room.window
         if thread is None:
             return await Run(self._unrecorded(window), answering, options, lambda: None).answer(text, pasted)
         one = await self._known(thread)
         if window != self._options.room.window:
-            one = Thread(thread, self._past.for_window(window))
+            one = Thread(thread, sized(self._app, self._options, window))
         async with self._held(thread):
             requeue = await concurrency.run(lambda: queued_again(self._options.store, thread))
             return await Run(one, answering, options, requeue).answer(text, pasted)
@@ -138,12 +123,12 @@ class Threads:
         if thread is None:
             return await self._unrecorded(window).prepare(text, pasted, specs)
         await self._known(thread)
-        scratch = self._past.rehearsal(window)
+        scratch = self._rehearsal(window)
         return await previewed(text, thread, self._options.store, scratch, pasted=pasted, tools=specs)
 
     def _unrecorded(self, window: int) -> Thread:
         """Return a thread that is not stored and that belongs to no session."""
-        return Thread(UNRECORDED, replace(self._past.rehearsal(window), sight=lambda _: None))
+        return Thread(UNRECORDED, replace(self._rehearsal(window), sight=lambda _: None))
 
     def pending(self, *, thread: str) -> Turn | None:
         """Return the turn of a thread that waits for its reply, if there is one."""
@@ -240,8 +225,8 @@ class Threads:
             raise PromptuaryError("say what to run the turn with: a window, a model, or both")
         if window is not None and window < _SMALLEST_WINDOW:
             raise PromptuaryError(f"a window has at least {_SMALLEST_WINDOW} tokens, not {window!r}")
-        asked = None if model is None else self._past.model(model)
-        options = None if window is None else self._past.rehearsal(window)
+        asked = None if model is None else chat_model(self._app.settings, model)
+        options = None if window is None else self._rehearsal(window)
         replay = await concurrency.run(lambda: self.replay(thread=thread, number=number, fetch=False))
         return await rerun(replay, self._options.store, rehearsal=options, model=asked)
 
@@ -276,7 +261,7 @@ class Threads:
     def rename(self, *, thread: str, name: str) -> None:
         """Rename a thread, and update what refers to it."""
         before, after, principal = self._named(thread), self._named(name), self._options.principal
-        if self._past.memory_by_thread:
+        if "{thread}" in self._app.settings.memory_folder:
             raise PromptuaryError(
                 "notes are kept by thread here (memory_folder has {thread}): under another name it would lose its own"
             )
@@ -354,6 +339,10 @@ class Threads:
         """Dispose the layers."""
         await dispose(self._options.layers, HookLog())
 
+    def _rehearsal(self, window: int) -> ThreadOptions:
+        """Return the options of threads with another window, with a new store in memory."""
+        return rehearsed(sized(self._app, self._options, window))
+
     def _named(self, name: str) -> str:
         return thread_name(name, lambda: {one.id for one in self._options.store.threads()})
 
@@ -373,5 +362,5 @@ class Threads:
             raise PromptuaryError(
                 f"the layer {self._files.id!r} was replaced by one that is not TrackedFiles, so no files are tracked"
             )
-        workspace = self._past.workspace
+        workspace = self._app.workspace
         return Attachments(self._named(name), self._options.store, self._files, self._options.counter, workspace)

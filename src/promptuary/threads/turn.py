@@ -39,7 +39,7 @@ from promptuary.context.history import (
 )
 from promptuary.context.loop import checked
 from promptuary.context.receipt_entries import PromptPart
-from promptuary.context.replies import reply_items
+from promptuary.context.replies import asked_item, reply_items
 from promptuary.core.blocks import Block, content_hash
 from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import ConflictError, PromptuaryError
@@ -60,7 +60,7 @@ from promptuary.threads.attachments import documents_key, documents_of, queue_ke
 from promptuary.threads.extension import Extension
 from promptuary.threads.options import ExpandRequest, Learner, ThreadOptions
 from promptuary.threads.pending import pending_state
-from promptuary.threads.prepared import Turn, asked_item, wrote_a_note
+from promptuary.threads.prepared import Turn, wrote_a_note
 
 if TYPE_CHECKING:
     from promptuary.core.sessions import Sight

@@ -19,7 +19,7 @@ def opened(workspace: Path, principal: Principal | None = None) -> Promptuary:
 def remember(p: Promptuary, thread: str) -> str:
     """Have a note written in a thread, and return its id."""
     p.threads.finish(p.threads.prepare(f'@remember:"The badge of {thread} is {NONCE}."', thread=thread), "Fine.")
-    (header,) = p._core.memories.of(thread).list()
+    (header,) = p._app.memory.of(thread).list()
     return header.id
 
 
@@ -30,8 +30,8 @@ def test_a_note_is_forgotten_by_its_id_in_whichever_thread_it_is(workspace: Path
         report = p.memory.forget(note, everywhere=True)
 
         assert (report.note, report.done) == (note, True)
-        assert p._core.memories.of("one").get(note) is None
-        assert p._core.memories.of("two").get(other) is not None
+        assert p._app.memory.of("one").get(note) is None
+        assert p._app.memory.of("two").get(other) is not None
         with pytest.raises(UnknownNoteError):
             p.memory.forget(note)
     with opened(workspace, Principal("ben")) as p, pytest.raises(UnknownNoteError):

@@ -220,7 +220,7 @@ def test_an_experience_is_seen_as_long_as_it_says_what_it_said(p: Promptuary) ->
     own = p.experiences.add("task_solution", "read the tide table", {"do": "look"})
     p.experiences.add("task_solution", "ring the bell", {"do": "ring"})
     session = p.sessions.create("s", experiences=[own.id])
-    sight = p._core.sessions().sight("s")
+    sight = p._app.sessions().sight("s")
 
     assert session.experiences_pinned == 1
     assert sight is not None

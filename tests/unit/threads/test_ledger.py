@@ -56,7 +56,7 @@ def test_totals_count_what_was_sent_what_was_answered_and_what_it_cost(project: 
         turns.append(promptuary.threads.prepare("Three"))
         promptuary.threads.abandon(turns[2])
         totals = promptuary.threads.totals()
-        count = promptuary.threads._core._counter.count
+        count = promptuary.threads._app.counter.count
 
     sent = tuple(turn.receipt.tokens for turn in turns)
     replied = sum(map(count, ("It is fine.", "look", '{"at": "app"}', "Yes.")))

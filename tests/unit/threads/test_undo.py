@@ -157,7 +157,7 @@ def test_a_turn_that_is_in_a_summary_is_not_undone(project: Path) -> None:
         say(promptuary, "one", "1")
         said = tuple(item.id for item in promptuary.threads.history())
         summary = Item("s", "user", "They counted.", kind="summary", stands_for=said)
-        store = promptuary._core.threads()._options.store
+        store = promptuary._app.threads()._options.store
         store.apply(ThreadChange("main", replacements=[Replacement(said, summary)]))
 
         with pytest.raises(PromptuaryError, match="compacted since"):
@@ -181,7 +181,7 @@ def test_a_turn_whose_results_were_shortened_is_undone(project: Path) -> None:
 
 def test_what_was_undone_is_not_learnt_from(project: Path) -> None:
     with opened(project) as promptuary:
-        queue = promptuary._core.threads()._database.writeback_queue(promptuary.principal)
+        queue = promptuary._app.threads()._database.writeback_queue(promptuary.principal)
         turn = promptuary.threads.prepare("We always deploy on Tuesdays.")
         promptuary.threads.finish(turn, "I see.")
         queue.add(QueuedTurn(turn.id, "main", "2026-01-02T03:04:05Z", "it waits for a model", due=None))

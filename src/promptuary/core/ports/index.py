@@ -1,4 +1,4 @@
-"""What search needs from an index and from a vector store. Backends implement these; ``wiring`` chooses one.
+"""What search needs from an index and from a vector store. Backends implement these; ``search.indexes`` chooses one.
 
 Vectors cross these borders as bytes: little-endian 32-bit floats of length one, so that the core needs no library.
 """

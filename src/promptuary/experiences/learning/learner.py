@@ -4,38 +4,38 @@
 a turn foreign: its lessons are stored with a mark, and not shown before somebody confirms them.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
+from promptuary.context.replies import asked_item, reply_items, turn_of_others
 from promptuary.core.experiences import Experience, ExperienceFields
-from promptuary.core.messages import Item
+from promptuary.core.messages import Item, Message
 from promptuary.core.receipts import Receipt
 from promptuary.core.threads import FinishedTurn
-from promptuary.experiences.experiences import Experiences
 from promptuary.experiences.learning.lessons import Lesson
 from promptuary.experiences.learning.recording import learnt, reaches_out
 from promptuary.experiences.learning.stated import stated
+from promptuary.memory.writeback.learning import own_file
+from promptuary.memory.writeback.runner import foreign_turns
+from promptuary.memory.writeback.snapshot import held_foreign_text
+
+if TYPE_CHECKING:
+    from promptuary.app import App
+    from promptuary.threads.prepared import Turn
 
 LAYER: Final = "experience"
 """The layer that shows experiences."""
 _SCHEME: Final = "experience:"
 
-HeldForeignText = Callable[[str, Sequence[Item], Receipt | None], bool]
-"""Returns whether a turn held text that is neither the person's nor the model's: by its thread, history and receipt."""
-
 
 class ExperienceLearner:
-    """Learns for one principal: from tool calls and, if ``reads_words``, from what the person states.
-
-    ``held_foreign_text`` is the rule of writeback, since lessons come back into prompts like notes.
-    """
+    """Learns for one principal: from tool calls and, unless a model reads the turns, from what the person states."""
 
     name = "experiences"
 
-    def __init__(
-        self, experiences: Experiences, *, held_foreign_text: HeldForeignText, reads_words: bool = True
-    ) -> None:
-        self._experiences, self._held_foreign_text, self._reads_words = experiences, held_foreign_text, reads_words
+    def __init__(self, app: "App") -> None:
+        self._experiences, self._threads = app.experiences(), app.state().threads(app.principal)
+        self._own_file, self._reads_words = own_file(app.workspace), not app.settings.experience_model
         self._recorded: set[str] = set()
 
     def record(self, finished: FinishedTurn) -> None:
@@ -48,6 +48,14 @@ class ExperienceLearner:
             taught = self._lessons(finished.turn, finished.thread, finished.history, finished.receipt)
             again = {one.id for one in self.store(taught, finished.thread, finished.turn)}
         self._experiences.mark_all_used([one for one in shown_for(finished.receipt) if one not in again])
+
+    def record_messages(self, messages: Sequence[Message], turn: "Turn | None") -> Sequence[Experience]:
+        """Store and return the lessons of messages after the prompt of ``turn``, or of a turn of another program."""
+        if turn is None:
+            name, items = turn_of_others(messages)
+            return self.record_now(name, "", items, None)
+        history = [*self._threads.history(turn.thread), asked_item(turn), *reply_items(messages, turn.id)]
+        return self.record_now(turn.id, turn.thread, history, turn.receipt)
 
     def record_now(self, turn: str, thread: str, history: Sequence[Item], receipt: Receipt | None) -> list[Experience]:
         """Store and return the lessons of a turn that is not finished yet; when it finishes, nothing is added."""
@@ -76,8 +84,13 @@ class ExperienceLearner:
         # written them.
         said = [item for item in history if item.role != "tool"]
         reached_out = any(reaches_out(call) for item in history for call in item.tool_calls)
-        foreign = reached_out or self._held_foreign_text(thread, said, receipt)
+        foreign = reached_out or self._is_foreign(thread, said, receipt)
         return (lessons if self._reads_words else learnt)(own, foreign=foreign, earlier=earlier)
+
+    def _is_foreign(self, thread: str, history: Sequence[Item], receipt: Receipt | None) -> bool:
+        """Return whether a turn held foreign text, by the rule of writeback: lessons come back into prompts, too."""
+        earlier = foreign_turns(self._threads, thread) if thread else ()
+        return held_foreign_text(history, receipt, foreign_turns=earlier, own_file=self._own_file)
 
 
 def lessons(items: Sequence[Item], *, foreign: bool, earlier: Sequence[Item] = ()) -> list[Lesson]:

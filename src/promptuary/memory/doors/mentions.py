@@ -4,8 +4,8 @@ Only the memory of the sender is used. The answers are the same whether or not s
 """
 
 import re
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -14,6 +14,7 @@ from promptuary.core.errors import Code, PromptuaryError, SourceError
 from promptuary.core.notes import AUDIENCES, Note, NoteHeader
 from promptuary.core.search import note_text
 from promptuary.core.text import one_line
+from promptuary.memory.doors.remembering import remember
 from promptuary.memory.doors.turn_memory import TurnMemory
 from promptuary.memory.memory import ADDRESS, Memory
 from promptuary.memory.recall.digest import is_external
@@ -21,7 +22,12 @@ from promptuary.memory.recall.freshness import age_in_days
 from promptuary.memory.recall.note_blocks import note_source
 from promptuary.memory.recall.search import asked_for
 from promptuary.references.completion.menu import NoteLine
-from promptuary.references.resolve_context import NotesFound
+from promptuary.references.resolve_context import NoteKept, NotesFound
+
+if TYPE_CHECKING:
+    from promptuary.app import App
+    from promptuary.core.references import Reference
+    from promptuary.threads.options import ExpandRequest
 
 MOST_NOTES: Final = 5
 """The most notes that one ``@memory:`` attaches."""
@@ -30,6 +36,28 @@ _MOST_OFFERED: Final = 2_000
 _LIST: Final = "`promptuary memory list` shows which there are"
 _ID: Final = re.compile(r"(?=[0-9a-f-]*[0-9])[0-9a-f]{8}[0-9a-f-]{4,56}", re.IGNORECASE | re.ASCII)
 """Words that are clearly ids: nobody searches for such a word."""
+
+
+class Mentions:
+    """The notes that the messages of one principal refer to."""
+
+    def __init__(self, app: "App") -> None:
+        self._app = app
+
+    def find(self, value: str, turn: "ExpandRequest | None") -> NotesFound:
+        """Return the note with the id or path ``value``, else the notes that match it. Raises ``SourceError``."""
+        notes = self._app.memory
+        return attached(notes.of() if turn is None else notes.within(turn.thread, turn.sight), value)
+
+    def remember(self, reference: "Reference", turn: "ExpandRequest") -> NoteKept:
+        """Write what a message of a turn asks to be remembered. Raises ``SourceError``."""
+        return remember(self._app.memory.within(turn.thread, turn.sight), turn.said, reference)
+
+    def offered(self) -> Sequence[NoteLine]:
+        """Return the notes for a menu; one that is not in the first memory names its thread."""
+        every = self._app.memory.every().items()
+        (_, main), *others = [(thread, offered(memory)) for thread, (_, memory) in every]
+        return [*main, *(in_thread(line, thread) for thread, lines in others for line in lines)]
 
 
 def attached(memory: TurnMemory, value: str) -> NotesFound:
@@ -54,12 +82,6 @@ def offered(memory: Memory) -> list[NoteLine]:
     except PromptuaryError:
         return []
     return [NoteLine(one.id, one.title, _hint(one, memory.visible.clock())) for one in headers]
-
-
-def offered_everywhere(memories: Mapping[str, Memory]) -> list[NoteLine]:
-    """Return the same for the memories of several threads; a note that is not in the first names its thread."""
-    (_, main), *others = [(thread, offered(memory)) for thread, memory in memories.items()]
-    return [*main, *(in_thread(line, thread) for thread, lines in others for line in lines)]
 
 
 def in_thread(line: NoteLine, thread: str) -> NoteLine:

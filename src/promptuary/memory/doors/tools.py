@@ -7,12 +7,11 @@ elsewhere keeps that label. Invalid input from a model never raises: the result 
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal, assert_never
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, assert_never
 
 from msgspec.structs import replace
 
-from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.notes import KINDS, Note, NoteDraft, NoteHeader, NoteHit, new_note_id, plain_arguments
 from promptuary.core.ports.json_answers import wrong_arguments
@@ -23,9 +22,14 @@ from promptuary.memory.recall.freshness import freshness
 from promptuary.memory.recall.note_blocks import note_source
 from promptuary.memory.secret_texts import has_secret, without_secrets
 from promptuary.memory.writeback.decisions import Archive, Decision, Drop, Propose, Write, dispose, known_for
-from promptuary.memory.writeback.proposals import Proposals
+from promptuary.memory.writeback.learning import turn_so_far
 from promptuary.memory.writeback.snapshot import WRITE_TOOL, TurnSnapshot
 from promptuary.references.detail import whole
+
+if TYPE_CHECKING:
+    from promptuary.app import App
+    from promptuary.core.messages import Message
+    from promptuary.threads.prepared import Turn
 
 ToolForm = Literal["openai", "anthropic", "mcp"]
 """The format of a tool definition, by provider."""
@@ -92,14 +96,40 @@ def tool_schemas(form: ToolForm) -> list[dict[str, Any]]:
             raise PromptuaryError(f"the form of the tools is openai, anthropic or mcp, not {str(form)[:40]!r}")
 
 
+class NoteTools:
+    """The tools of one principal, in a turn or outside of one."""
+
+    def __init__(self, app: "App") -> None:
+        self._app = app
+
+    def schemas(self, form: ToolForm) -> Sequence[Mapping[str, object]]:
+        """Return the tools in a provider's format."""
+        return tool_schemas(form)
+
+    def call(
+        self,
+        name: str,
+        arguments: Mapping[str, object] | str,
+        turn: "Turn | None",
+        messages: "Sequence[Message] | None",
+    ) -> dict[str, object]:
+        """Return the result of a tool, in ``turn`` after ``messages``."""
+        app = self._app
+        if turn is None:
+            return MemoryTools(app, app.memory.of()).call(name, arguments)
+        said = None if messages is None else turn_so_far(app, turn, messages)
+        memory = app.memory.within(turn.thread, app.sight(turn.thread, app.state(create=False)))
+        answer = MemoryTools(app, memory).call(name, arguments, said)
+        if "written" in answer and turn.thread:  # an unrecorded turn is not learnt from
+            app.learning.writeback().skip(turn.id)
+        return answer
+
+
 class MemoryTools:
-    """The tools over the memory of one principal. Every method blocks.
+    """The tools over the memory of one principal. Every method blocks."""
 
-    ``proposals`` is called only when there is something to propose: reading does not need a store for proposals.
-    """
-
-    def __init__(self, memory: TurnMemory, proposals: Callable[[], Proposals], counter: TokenCounter) -> None:
-        self._memory, self._proposals, self._counter = memory, proposals, counter
+    def __init__(self, app: "App", memory: TurnMemory) -> None:
+        self._app, self._memory, self._counter = app, memory, app.counter
 
     def call(
         self, name: str, arguments: Mapping[str, object] | str, said: TurnSnapshot | None = None
@@ -167,7 +197,7 @@ class MemoryTools:
                 hint = {"hint": note.hint} if note.hint else {}
                 return _header(note.header, self._memory.visible.clock()) | {"written": True, **hint}
             case Propose(proposal):
-                self._proposals().add(proposal)
+                self._app.learning.proposals(create=True).add(proposal)
                 return {"written": False, "proposal": proposal.id, "why": f"The person is asked. {proposal.reason}"}
             case Drop(why, same):
                 # A note that already says it is not an error.

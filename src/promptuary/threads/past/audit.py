@@ -6,7 +6,7 @@ is not in the ledger, the error says so and names the nearest ones.
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import PurePosixPath
@@ -28,15 +28,10 @@ _PREFIXED: Final = frozenset({"commit", "experience", "memory"})
 
 
 class Auditor:
-    """Which turns of one principal a source influenced. ``note`` finds the address of a note by its path or id.
+    """Which turns of one principal a source influenced. ``here`` is the folder that typed paths are relative to."""
 
-    ``here`` is the folder that typed paths are relative to.
-    """
-
-    def __init__(
-        self, store: ThreadStore, here: CurrentFolder, now: SourcesNow, note: Callable[[str], str | None]
-    ) -> None:
-        self._store, self._here, self._now, self._note = store, here, now, note
+    def __init__(self, store: ThreadStore, here: CurrentFolder, now: SourcesNow) -> None:
+        self._store, self._here, self._now = store, here, now
 
     def audit(self, source: str, *, finished_only: bool, limit: int) -> Audit:
         """Return the turns that ``source`` influenced; raise ``SourceError`` if it was never in a prompt."""
@@ -57,7 +52,7 @@ class Auditor:
             return found
         known = self._store.addresses(_MOST_NAMES)
         found = list(dict.fromkeys((*found, *_begun(typed, known))))
-        note = None if found else self._note(typed)
+        note = None if found else self._now.note_address(typed)
         found = [note] if note in known and note else found
         if not found:
             raise SourceError(Code.NOT_FOUND, _not_used(source, known))

@@ -4,7 +4,7 @@ What was sent is sent again unchanged. For another window the message is prepare
 before the turn, in a temporary store that is dropped after the call; layers start with their current states.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -23,9 +23,6 @@ from promptuary.threads.attachments import documents_key, queue_key
 from promptuary.threads.options import ThreadOptions
 from promptuary.threads.prepared import Turn
 from promptuary.threads.turn import Thread
-
-Rehearsal = Callable[[int], ThreadOptions]
-"""Returns the options of threads with another window, with a new store that is not persistent."""
 
 
 async def rerun(

@@ -106,7 +106,7 @@ def test_a_model_reads_a_turn_after_it_and_the_extractor_does_not(tmp_path: Path
 def test_a_model_that_fails_is_asked_again_by_the_next_process(tmp_path: Path) -> None:
     assert read_by(ScriptedModel([RuntimeError("down")]), tmp_path) == []
     with Promptuary.open(tmp_path, exact=True) as promptuary:
-        [waiting] = promptuary._core.state().writeback_queue(promptuary._core.principal).waiting()
+        [waiting] = promptuary._app.state().writeback_queue(promptuary._app.principal).waiting()
     assert (waiting.id.endswith("#experiences"), waiting.tries, waiting.error) == (True, 1, "down")
 
 

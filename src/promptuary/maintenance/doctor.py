@@ -11,21 +11,21 @@ from promptuary.core.ledger import ThreadSize
 from promptuary.core.notes import Examination, Finding
 from promptuary.core.principals import Principal
 from promptuary.memory import doctor
-from promptuary.memory.forget import Oblivion
+from promptuary.memory.copies import CopyEraser
 from promptuary.memory.memory import Memory
 from promptuary.storage.state import StateDatabase
 
 
 def examined(
-    state: StateDatabase, principal: Principal, memories: Mapping[str, tuple[Memory, Oblivion]], *, fix: bool
+    state: StateDatabase, principal: Principal, memories: Mapping[str, tuple[Memory, CopyEraser]], *, fix: bool
 ) -> Examination:
     """Return the problems; ``fix`` repairs what can be repaired without loss. ``memories`` are by thread."""
     found = [*_of_database(state), *_of_writeback(state, principal)]
     counts = Counter({"threads": len(state.threads(principal).threads())})
     if waiting := len(state.writeback_queue(principal).waiting()):
         counts["waiting turns"] = waiting
-    for number, (thread, (memory, beside)) in enumerate(memories.items()):
-        notes = doctor.examined(memory, beside, fix=fix)
+    for number, (thread, (memory, eraser)) in enumerate(memories.items()):
+        notes = doctor.examined(memory, eraser, fix=fix)
         counts.update(dict(notes.counts))
         found += [replace(one, where=f"thread {thread}: {one.where}") if number else one for one in notes.findings]
     return Examination(list(counts.items()), found, _sizes(state, principal))

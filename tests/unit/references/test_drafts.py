@@ -6,7 +6,7 @@ import pytest
 
 from promptuary.blocking import Promptuary
 from promptuary.core.principals import Principal
-from promptuary.wiring.answering import being_typed
+from promptuary.references import input_history
 from promptuary.workspace.disk.own import typed_lines
 from promptuary.workspace.user_folders import state_folder
 from tests.conftest import Files
@@ -79,7 +79,7 @@ def test_a_line_that_writes_a_note_is_not_kept_and_an_earlier_one_goes(
 ) -> None:
     with opened(project) as p:
         with monkeypatch.context() as earlier:  # an earlier version kept it
-            earlier.setattr(being_typed, "writes_a_note", lambda _: False)
+            earlier.setattr(input_history, "writes_a_note", lambda _: False)
             p.keep_typed("/memory write We deploy on Mondays.")
         for line in (
             "/memory forget my PIN",

@@ -4,7 +4,8 @@ It has a separate index, so that a search sees and counts nothing else. What a t
 the session at its new revision. Every method blocks.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from promptuary.core.blocks import content_hash
 from promptuary.core.errors import PromptuaryError, UnknownNoteError
@@ -12,25 +13,25 @@ from promptuary.core.notes import MemoryResult, Note, NoteChange, NoteDraft, Not
 from promptuary.core.sessions import NotePin, Sight
 from promptuary.memory.memory import ADDRESS, Memory
 from promptuary.memory.notebook.notebook import Written
+from promptuary.memory.pinned_notes import PinnedNotes
+from promptuary.memory.places import MemoryPlace
 from promptuary.memory.recall.search import NoteQuery
-from promptuary.memory.recall.service import NoteSearch
+from promptuary.memory.recall.service import open_search
 from promptuary.memory.recall.visible import MemoryPage, NoteKey, VisibleNotes
-from promptuary.sessions.pinned_notes import PinnedNotes
 
-PinNotes = Callable[[Mapping[NotePin, str | None]], object]
-"""Pins notes at revisions, and unpins those with ``None``."""
+if TYPE_CHECKING:
+    from promptuary.app import App
 
 
 class PinnedMemory:
     """The part of its owner's memory, ``base``, that the turns of one session see."""
 
-    def __init__(
-        self, base: Memory, sight: Sight, *, open_search: Callable[[VisibleNotes], NoteSearch], pin: PinNotes
-    ) -> None:
-        self._base, self._sight, self._pin = base, sight, pin
+    def __init__(self, app: "App", place: MemoryPlace, base: Memory, sight: Sight) -> None:
+        self._base, self._sight = base, sight
+        self._store = app.state().sessions(app.principal)
         self._views = _PinnedViews(base.visible.views, _notes(sight))
         self.visible = VisibleNotes(self._views, self._read, self._pages, base.visible.clock)
-        self.search = open_search(self.visible)
+        self.search = open_search(app, place, self.visible, session=sight.session.id)
 
     def see(self, sight: Sight) -> None:
         """Reload the pins of the session, and update the index."""
@@ -112,7 +113,10 @@ class PinnedMemory:
 
     def _keep(self, header: NoteHeader) -> None:
         if self._sight.session.notes != "none":
-            self._pin({(header.scope, header.id): header.rev if header.status == "active" else None})
+            pins: dict[NotePin, str | None] = {
+                (header.scope, header.id): header.rev if header.status == "active" else None
+            }
+            self._store.pin_notes(self._sight.session.name, pins)
 
     def _check_memory(self) -> None:
         if not self._sight.session.memory:

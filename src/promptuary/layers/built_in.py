@@ -1,4 +1,4 @@
-"""Creates the layers that settings describe: tracked files, instructions, and static files.
+"""Creates the layers of threads: those that settings describe, those of memory, plug-ins, and those of the program.
 
 Settings in a file of the workspace can only narrow what is read: a larger file, another extension or an outside folder
 needs the person's own settings. A mistake of the workspace becomes a note, and the layer is created without it.
@@ -6,24 +6,127 @@ needs the person's own settings. A mistake of the workspace becomes a note, and 
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from promptuary.config.settings import WORKSPACE_FILES, Settings
 from promptuary.config.static_layers import StaticLayer
+from promptuary.core.clock import now
 from promptuary.core.errors import ConfigError, SourceError
-from promptuary.core.layers import Between, Budget, Layer, Scope
+from promptuary.core.layers import Between, Budget, Layer, Scope, check
 from promptuary.core.ports.models import ChatModel
 from promptuary.core.text import one_line
+from promptuary.experiences.search import ExperienceQuery
+from promptuary.layers.experience import ExperienceRecall
 from promptuary.layers.instructions.layer import Instructions
+from promptuary.layers.memory_digest import MemoryDigest
+from promptuary.layers.memory_recall import MemoryRecall
+from promptuary.layers.per_thread import PerThread
+from promptuary.layers.recall import SemanticRecall
 from promptuary.layers.static import StaticContent
 from promptuary.layers.tracked.layer import TrackedFiles
+from promptuary.memory.recall.digest import remembered
+from promptuary.memory.recall.select import RecallPolicy, Selector
 from promptuary.models.from_settings import chat_model
+from promptuary.plugins import installed_layers
+from promptuary.storage.state import StateDatabase
+from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.workspace import Workspace, open_door
+
+if TYPE_CHECKING:
+    from promptuary.app import App
+    from promptuary.core.sessions import Sight
 
 OnNote = Callable[[str], object]
 """Called with a sentence for the person."""
 
 _FILES: Final = "file_reference_"
+
+
+def build_layers(app: "App", state: StateDatabase, files: TrackedFiles) -> Sequence[Layer]:
+    """Return the layers of every thread. One that the program passed replaces the built-in one with its id."""
+    settings, workspace = app.settings, app.workspace
+    given = {layer.id for layer in app.layers}
+    ours = [
+        instructions(workspace, settings),
+        *standing_files(workspace, settings),
+        files,
+        *_recall(app),
+        *_memory(app),
+        *_experience(app, state),
+        *installed_layers(),
+    ]
+    every = [*(layer for layer in ours if layer.id not in given), *app.layers]
+    check(every)
+    return every
+
+
+def files_layer(app: "App") -> TrackedFiles:
+    """Return the layer of tracked files: the one that the program passed, bound to this workspace, else ours."""
+    for layer in app.layers:
+        if isinstance(layer, TrackedFiles) and layer.id == TrackedFiles.id:
+            layer.bind(app.workspace)
+            return layer
+    return tracked_files(app.workspace, app.settings, app.chat_model, app.note)
+
+
+def _recall(app: "App") -> list[Layer]:
+    if not app.settings.recall_tokens:
+        return []
+    folders = IndexedFoldersFile(app.path)
+    return [
+        SemanticRecall(
+            app.find,
+            lambda: bool(folders.all()),
+            str(app.path),
+            most=app.settings.recall_tokens,
+            within=app.find_within,
+        )
+    ]
+
+
+def _memory(app: "App") -> list[Layer]:
+    """Return the layers of memory: the digest, and the notes that a message needs."""
+    settings = app.settings
+    if not settings.memory_tokens:
+        return []
+    policy = recall_policy(settings)
+    model = chat_model(settings, settings.recall_model) if settings.recall_model else None
+
+    def digest(thread: str, sight: "Sight | None") -> Layer:
+        own = app.memory.within(thread, sight)
+        return MemoryDigest(lambda: remembered(own.refreshed()), waiting=own.visible.waiting)
+
+    def recall(thread: str, sight: "Sight | None") -> Layer:
+        own = app.memory.within(thread, sight)
+        return MemoryRecall(Selector(own.search_now, own.visible, policy, model), own.visible)
+
+    apart = "{thread}" in settings.memory_folder
+    return [PerThread(digest, apart=apart), PerThread(recall, apart=apart)]
+
+
+def _experience(app: "App", state: StateDatabase) -> list[Layer]:
+    settings = app.settings
+    if not (settings.experiences and settings.experience_tokens):
+        return []
+    return [
+        ExperienceRecall(
+            lambda words, limit: app.experiences_in(state).similar_now(ExperienceQuery(words, limit=limit)),
+            lambda ids: app.experiences_in(state).some(ids),
+            now,
+            most=settings.experience_tokens,
+        )
+    ]
+
+
+def recall_policy(settings: Settings) -> RecallPolicy:
+    """Return the policy of ``settings`` for selecting notes for a message."""
+    return RecallPolicy(
+        mode="legacy_blocking" if settings.recall_mode == "legacy_blocking" else "hybrid_async",
+        timeout=settings.recall_timeout_ms / 1000,
+        most=settings.recall_max_selected,
+        prompt=settings.recall_prompt,
+        thread_tokens=settings.memory_tokens,
+    )
 
 
 def tracked_files(workspace: Workspace, settings: Settings, model: ChatModel | None, on_note: OnNote) -> TrackedFiles:

@@ -1,0 +1,448 @@
+"""``App``: one opened workspace for one principal. Every service is opened from it on first use.
+
+``blocking`` calls the services directly, ``engine`` runs blocking calls in threads. A service is imported when it is
+first used, since most commands need one or two of them: a search imports no layers, an expansion no database. This is
+the only module with such imports of services; their rooms import what they need at the top.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from msgspec.structs import replace
+
+from promptuary.config.settings import Settings, SettingsOptions, find_workspace, load, narrowed, talking_to
+from promptuary.core.errors import CLOSED, ConfigError, PromptuaryError
+from promptuary.core.expansion import Spend, sent_alone
+from promptuary.core.principals import Principal
+from promptuary.tokens import Counter
+from promptuary.workspace.workspace import open_door
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from promptuary.context.render import Provider
+    from promptuary.core.expansion import Expansion
+    from promptuary.core.layers import Layer
+    from promptuary.core.ports.models import ChatModel
+    from promptuary.core.references import Pasted
+    from promptuary.core.runs import Tool
+    from promptuary.core.search import SearchQuery, SearchResult
+    from promptuary.core.sessions import Reach, Sight
+    from promptuary.experiences.experiences import Experiences
+    from promptuary.experiences.learning.learner import ExperienceLearner
+    from promptuary.maintenance.maintenance import Maintenance
+    from promptuary.memory.doors.mentions import Mentions
+    from promptuary.memory.doors.tools import NoteTools
+    from promptuary.memory.memories import Memories
+    from promptuary.memory.transfer.exchange import NoteExchange
+    from promptuary.memory.writeback.learning import Learning
+    from promptuary.memory.writeback.runner import TurnReader
+    from promptuary.models.named.store import ModelStore
+    from promptuary.references.completion.menus import Menus
+    from promptuary.references.drafts import Drafts
+    from promptuary.references.messages import Messages
+    from promptuary.search.service import SearchService
+    from promptuary.sessions.sessions import Sessions
+    from promptuary.storage.state import StateDatabase
+    from promptuary.threads.options import Learner, Waiting
+    from promptuary.threads.threads import Threads
+    from promptuary.workspace.workspace import Workspace
+
+
+class App:
+    """A workspace and the services over it, for one principal."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        settings: Settings,
+        principal: Principal,
+        layers: Sequence[Layer] = (),
+        chat_model: ChatModel | None = None,
+        *,
+        reach: Reach | None = None,
+        parent: App | None = None,
+    ) -> None:
+        self.settings, self.principal = settings, principal
+        self._reach, self._parent = reach, parent
+        self._whole = workspace  # everybody shares one index; its hits are filtered
+        self.workspace = workspace.reached_by(reach)
+        """The workspace, as far as the principal may read it."""
+        self.layers, self.chat_model = layers, chat_model
+        """The layers and the model that the program passed."""
+        self.counter = Counter(settings.effective_vocabulary)
+        self._state: StateDatabase | None = None
+        self._threads: Threads | None = None
+        self._search: SearchService | None = None
+        self._sessions: Sessions | None = None
+        self._experiences: Experiences | None = None
+        self._learner: ExperienceLearner | None = None
+        self._memory: Memories | None = None
+        self._learning: Learning | None = None
+        self._messages: Messages | None = None
+        self._menus: Menus | None = None
+        self._others: weakref.WeakSet[App] = weakref.WeakSet()
+        self.opening = threading.RLock()
+        """Held while a service is opened or closed."""
+        self._closed = False
+        self.notes = list(settings.notes)
+        """Notes for the person since the workspace was opened."""
+        self.stopping = threading.Event()
+        """Set to make running calls stop with an error."""
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        principal: Principal,
+        exact: bool,
+        layers: Sequence[Layer],
+        chat_model: ChatModel | None,
+        options: SettingsOptions,
+        current_folder: str | Path | None = None,
+        reach: Reach | None = None,
+    ) -> Self:
+        """Open the workspace that ``path`` is in, or ``path`` itself if ``exact``.
+
+        Typed paths are relative to ``current_folder`` first, if it is given, then to the workspace.
+        """
+        given: object = principal  # it decides about ownership, and not every caller has a type checker
+        if not isinstance(given, Principal):
+            raise ConfigError(f'principal must be a Principal, such as Principal(user="ada"), not {given!r}')
+        folder, notes = (Path(path), ()) if exact else find_workspace(Path(path))
+        settings = load(folder, options)
+        settings = replace(settings, notes=(*notes, *settings.notes))
+        here = None if current_folder is None else Path(current_folder)
+        door = open_door(folder, settings, here)
+        return cls(door, narrowed(settings, reach), principal, layers, chat_model, reach=reach)
+
+    def acting_as(self, principal: Principal, reach: Reach | None, model: str | None = None) -> App:
+        """Return the same workspace for another principal or model; both share files, index and database."""
+        self._check_open()
+        settings = narrowed(self.settings if model is None else talking_to(self.settings, model), reach)
+        other = App(self._whole, settings, principal, self.layers, self.chat_model, reach=reach, parent=self)
+        self._others.add(other)
+        return other
+
+    @property
+    def path(self) -> Path:
+        """The root of the workspace."""
+        return self.workspace.root.path
+
+    def note(self, text: str) -> None:
+        """Add a note for the person, once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def copy(self, text: str) -> bool:
+        """Put ``text`` into the clipboard of the person at this machine; return whether that is certain."""
+        return self.workspace.copy(text)
+
+    # The database
+
+    def state(self, *, create: bool = True) -> StateDatabase:
+        """Return the database of the workspace; one in memory if there is none and ``create`` is not set.
+
+        Raises ``ForeignStateError`` if the database is somebody else's.
+        """
+        self._check_open()
+        with self.opening:
+            if self._parent is not None:
+                state = self._parent.state(create=create)
+                if self._state is not None and state is not self._state:
+                    self._close_state()  # objects over another database must not be used any more
+                self._state = state if state.persistent else None
+                return state
+            if self._state is not None and self._state.is_current():
+                return self._state
+            from promptuary.storage.state import StateDatabase  # noqa: PLC0415
+            from promptuary.storage.workspace_state import open_state  # noqa: PLC0415
+            from promptuary.workspace.state_file import has_state  # noqa: PLC0415
+
+            if not create and not has_state(self.workspace):
+                return StateDatabase()
+            if self._state is not None:
+                self.notes.append("the database of the workspace was removed or replaced; a new one is used")
+                self._close_state()
+            self._state = open_state(self.workspace)
+            return self._state
+
+    def renew(self) -> None:
+        """Raise an error if the workspace is closed; reopen its database if that was removed or replaced."""
+        self._check_open()
+        if self._state is not None and not self._state.is_current():
+            self.state()
+
+    @contextmanager
+    def without_state(self) -> Iterator[None]:
+        """Close the database while it is replaced in the block."""
+        with self.opening:
+            self._close_state()
+            yield
+
+    # Messages
+
+    def expand(
+        self, text: str, *, pasted: Pasted = (), recorded: bool = True, queue: Waiting | None = None
+    ) -> Expansion:
+        """Return ``text`` with everything it points at; ``recorded``: menus prefer what it names from now on.
+
+        ``queue`` is what waits for the message besides. A message without references needs no room of theirs.
+        """
+        window = self.settings.effective_window
+        if queue is None and not self.workspace.cut_rules():
+            spend = Spend(0, window, int(window * self.settings.warn_share), self.settings.limit_in(window))
+            if (alone := sent_alone(text, spend)) is not None:
+                return alone
+        return self.messages.expand(text, pasted=pasted, recorded=recorded, queue=queue)
+
+    def render(self, expansion: Expansion, provider: Provider) -> Any:
+        """Return an expanded message in the format of a provider."""
+        from promptuary.context.render import FORMS  # noqa: PLC0415
+        from promptuary.core.messages import Prompt  # noqa: PLC0415
+
+        return FORMS[provider](Prompt((), (), (), expansion.messages[-1]))
+
+    @property
+    def messages(self) -> Messages:
+        """Messages with what they point at."""
+        from promptuary.references.messages import Messages  # noqa: PLC0415
+
+        if self._messages is None:
+            self._messages = Messages(self)
+        return self._messages
+
+    @property
+    def menus(self) -> Menus:
+        """The menus of references while a message is typed."""
+        from promptuary.references.completion.menus import Menus  # noqa: PLC0415
+
+        with self.opening:
+            if self._menus is None:
+                self._menus = Menus(self)
+            return self._menus
+
+    @property
+    def drafts(self) -> Drafts:
+        """Messages that are still being typed, and the input history."""
+        from promptuary.references.drafts import Drafts  # noqa: PLC0415
+
+        return Drafts(self)
+
+    # Threads and sessions
+
+    def threads(self, *, create: bool = True) -> Threads:
+        """Return the threads of the principal. Unless ``create`` is set, no database is created."""
+        from promptuary.threads.threads import Threads  # noqa: PLC0415
+
+        with self.opening:
+            state = self.state(create=create)
+            if self._threads is not None:
+                return self._threads
+            threads = Threads(self, state)
+            if state.persistent:
+                self._threads = threads
+            return threads
+
+    def learners(self) -> Sequence[Learner]:
+        """Return what learns from finished turns."""
+        return [self.learning.writeback(), *([self.learner()] if self.settings.experiences else [])]
+
+    def tools(self, thread: str | None) -> Sequence[Tool]:
+        """Return the built-in tools that a model may call in a run of ``thread``, or in one that is not recorded."""
+        from promptuary.tools import ThreadTools  # noqa: PLC0415
+
+        return ThreadTools(self, thread).all()
+
+    def sessions(self, *, create: bool = True) -> Sessions:
+        """Return the sessions of the principal. Unless ``create`` is set, no database is created."""
+        from promptuary.sessions.sessions import Sessions  # noqa: PLC0415
+
+        with self.opening:
+            state = self.state(create=create)
+            if self._sessions is not None and state is self._state:
+                return self._sessions
+            sessions = Sessions(self, state)
+            if state is self._state:
+                self._sessions = sessions
+            return sessions
+
+    def sight(self, thread: str, state: StateDatabase) -> Sight | None:
+        """Return what the session of a thread may see; ``None``, after one lookup, if it has none."""
+        if not state.has_session(self.principal, thread):
+            return None
+        return self.sessions(create=state.persistent).sight(thread)
+
+    # Memory and experiences
+
+    @property
+    def memory(self) -> Memories:
+        """The durable memory of the principal."""
+        from promptuary.memory.memories import Memories  # noqa: PLC0415
+
+        with self.opening:
+            if self._memory is None:
+                self._memory = Memories(self)
+            return self._memory
+
+    @property
+    def mentions(self) -> Mentions:
+        """Notes that messages refer to."""
+        from promptuary.memory.doors.mentions import Mentions  # noqa: PLC0415
+
+        return Mentions(self)
+
+    @property
+    def note_tools(self) -> NoteTools:
+        """The tools with which an agent reads and writes notes."""
+        from promptuary.memory.doors.tools import NoteTools  # noqa: PLC0415
+
+        return NoteTools(self)
+
+    @property
+    def note_exchange(self) -> NoteExchange:
+        """Import and export of notes."""
+        from promptuary.memory.transfer.exchange import NoteExchange  # noqa: PLC0415
+
+        return NoteExchange(self)
+
+    @property
+    def learning(self) -> Learning:
+        """What finished turns teach about notes, and the proposals from it."""
+        from promptuary.memory.writeback.learning import Learning  # noqa: PLC0415
+
+        with self.opening:
+            if self._learning is None:
+                self._learning = Learning(self)
+            return self._learning
+
+    def experiences(self, *, create: bool = True) -> Experiences:
+        """Return the experience store of the principal. Unless ``create`` is set, no database is created."""
+        with self.opening:
+            return self.experiences_in(self.state(create=create))
+
+    def experiences_in(self, state: StateDatabase) -> Experiences:
+        """Return the experience store in ``state``; a turn keeps using the database that it started with."""
+        from promptuary.experiences.experiences import Experiences  # noqa: PLC0415
+
+        with self.opening:
+            if self._experiences is not None:
+                return self._experiences
+            opened = Experiences.open(self, state)
+            if state.persistent:
+                self._experiences = opened
+            return opened
+
+    def learner(self) -> ExperienceLearner:
+        """Return the learner of experiences."""
+        from promptuary.experiences.learning.learner import ExperienceLearner  # noqa: PLC0415
+
+        with self.opening:
+            self.state()
+            if self._learner is None:
+                self._learner = ExperienceLearner(self)
+            return self._learner
+
+    def lesson_readers(self) -> dict[str, TurnReader]:
+        """Return what extracts lessons from finished turns with a model, by purpose; empty without a model."""
+        if not (self.settings.experiences and self.settings.experience_model):
+            return {}
+        from promptuary.experiences.learning.told import PURPOSE, LessonReader  # noqa: PLC0415
+
+        return {PURPOSE: LessonReader(self)}
+
+    # Search and models
+
+    @property
+    def search(self) -> SearchService:
+        """The search of the workspace. Nothing is written to disk before something is indexed."""
+        from promptuary.search.indexes import open_search  # noqa: PLC0415
+
+        if self._parent is not None:
+            return self._parent.search
+        with self.opening:
+            if self._search is None:
+                self._search = open_search(self._whole, self.settings)
+            return self._search
+
+    def find(self, query: str | SearchQuery, limit: int = 10) -> SearchResult:
+        """Return the best hits in the indexed files that the principal may read; ``limit`` is that of a text."""
+        from promptuary.core.search import SearchQuery  # noqa: PLC0415
+
+        if isinstance(query, str):
+            query = SearchQuery(query, limit)
+        if self._reach is None:
+            return self.search.find(query)
+        from promptuary.sessions.files import find_in_reach  # noqa: PLC0415
+
+        return find_in_reach(self.search.find, query, self._reach, self.workspace)
+
+    def find_within(self, query: SearchQuery, sight: Sight | None) -> SearchResult:
+        """Return the same, as far as a session may see it."""
+        if sight is None:
+            return self.find(query)
+        from promptuary.sessions.files import find_within  # noqa: PLC0415
+
+        return find_within(self.find, query, sight, self.workspace)
+
+    @property
+    def models(self) -> ModelStore:
+        """The models that the person fetched."""
+        from promptuary.models.from_settings import model_store  # noqa: PLC0415
+
+        return model_store(self.settings)
+
+    @property
+    def maintenance(self) -> Maintenance:
+        """What is stored for the workspace, as a whole."""
+        from promptuary.maintenance.maintenance import Maintenance  # noqa: PLC0415
+
+        return Maintenance(self)
+
+    # Closing
+
+    @property
+    def uses_layers(self) -> bool:
+        """Whether there are layers to dispose, which needs an event loop."""
+        return self._threads is not None or any(other.uses_layers for other in self._others)
+
+    async def dispose(self) -> None:
+        """Dispose the layers of threads that were used."""
+        for other in tuple(self._others):
+            await other.dispose()
+        if self._threads is not None:
+            await self._threads.dispose()
+
+    def close(self) -> None:
+        """Close the database, the index and the workspace. Dispose the layers first."""
+        for other in tuple(self._others):  # closing one twice is harmless
+            other.close()
+        self._close_state()
+        if self._search is not None:
+            self._search.close()
+        if self._parent is None:
+            self._whole.close()
+        self._closed = True
+
+    def _check_open(self) -> None:
+        """Refuse to reopen silently what nobody would close."""
+        if self._closed:
+            raise PromptuaryError(CLOSED)
+
+    def _close_state(self) -> None:
+        """Close the database and everything that uses it."""
+        if self._learning is not None:
+            self._learning.close()
+        if self._memory is not None:
+            self._memory.close()
+        if self._experiences is not None:
+            self._experiences.close()
+        if self._state is not None and self._parent is None:
+            self._state.close()
+        self._state = self._threads = self._experiences = self._learner = self._sessions = None

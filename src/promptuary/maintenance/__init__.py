@@ -1,0 +1,1 @@
+"""What is stored, as a whole: backup, restore, purge, adoption, examination."""

@@ -1,0 +1,58 @@
+"""Where the memories of a principal are."""
+
+import re
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from typing import Final
+
+from msgspec import Struct
+
+from promptuary.core.notes import folder_name
+from promptuary.core.principals import Principal
+from promptuary.workspace.disk.own.own_place import own_place
+from promptuary.workspace.user_folders import notes_folder
+from promptuary.workspace.workspace import Workspace
+
+MEMORY: Final = "memory"
+_MAIN: Final = "main"
+_THREAD: Final = "{thread}"
+_PLACEHOLDER: Final = re.compile(r"\{(thread|user)\}")
+
+
+class MemoryPlace(Struct, frozen=True):
+    """The principal and the place of a memory: ``space`` is the agent's folder below ``memory``."""
+
+    principal: Principal
+    space: str
+
+    @classmethod
+    def of(cls, principal: Principal, template: str, thread: str) -> "MemoryPlace":
+        """Return the place for a principal in a thread; ``template`` names a folder below that of the agent."""
+        # Names are printable, so no user can have the name of a group.
+        user = principal.user if principal.group is None else f"group\0{principal.group}"
+        filled = {"thread": thread or _MAIN, "user": user}  # an unrecorded turn has no thread
+        parts = [
+            folder_name(_PLACEHOLDER.sub(lambda found: filled[found[1]], part)) for part in template.split("/") if part
+        ]
+        return cls(principal, "/".join(["agents", folder_name(principal.agent), *parts]))
+
+
+def places(principal: Principal, template: str, threads: Iterable[str]) -> Mapping[str, MemoryPlace]:
+    """Return the places of the memories of a principal, by thread: that of ``main`` first, and each once."""
+    found: dict[MemoryPlace, str] = {}
+    for thread in (_MAIN, *(threads if _THREAD in template else ())):
+        found.setdefault(MemoryPlace.of(principal, template, thread), thread)
+    return {thread: place for place, thread in found.items()}
+
+
+def has_notes(workspace: Workspace, place: MemoryPlace) -> bool:
+    """Return whether there is a folder of notes at a place, of the project or of the person."""
+    in_project = own_place(workspace.root.path).has(f"{MEMORY}/{place.space}")
+    return in_project or (place.principal.group is None and (notes_folder() / place.space).exists())
+
+
+def index_name(place: MemoryPlace, session: str = "") -> str:
+    """Return the name of the index of what a principal sees at a place: each principal and session has its own."""
+    owner = place.principal.owner
+    named = f"{owner.kind}\0{owner.name}\0{place.space}" + (f"\0{session}" if session else "")
+    return sha256(named.encode()).hexdigest()[:16]

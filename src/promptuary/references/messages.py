@@ -1,0 +1,72 @@
+"""Messages as people send them: with everything that they point at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from promptuary.core.references import pasted_spans
+from promptuary.references import kinds
+from promptuary.references.expand import Limits, expand
+from promptuary.references.resolve_context import ResolveContext
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from promptuary.app import App
+    from promptuary.core.expansion import Expansion
+    from promptuary.core.references import Pasted, Span
+    from promptuary.threads.options import ExpandRequest, Waiting
+
+
+class Messages:
+    """The messages of one principal."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    def expand(
+        self, text: str, *, pasted: Pasted = (), recorded: bool = True, queue: Waiting | None = None
+    ) -> Expansion:
+        """Return ``text`` with everything it points at, and what is queued for it."""
+        window, spans = self._app.settings.effective_window, pasted_spans(text, pasted)
+        limit = self._app.settings.limit_in(window)
+        return self._expand(text, window, limit, pasted=spans, recorded=recorded, along=queue)
+
+    def of_turn(self, request: ExpandRequest, window: int) -> Expansion:
+        """Return the message of a turn, which may write a note, for a window."""
+        return self._expand(request.text, window, request.limit, pasted=request.pasted, along=request, turn=request)
+
+    def _expand(
+        self,
+        text: str,
+        window: int,
+        limit: int,
+        *,
+        pasted: Sequence[Span],
+        along: Waiting | ExpandRequest | None,
+        turn: ExpandRequest | None = None,
+        recorded: bool = True,
+    ) -> Expansion:
+        app, sight = self._app, turn.sight if turn else None
+        settings = app.settings
+        limits = Limits(window, int(window * settings.warn_share), limit, settings.timeout)
+        with app.workspace.within(sight).visit() as visit:
+            context = ResolveContext(
+                visit,
+                app.counter,
+                lambda query: app.find_within(query, sight),
+                lambda value: app.mentions.find(value, turn),
+                remember=None
+                if turn is None or turn.rehearsed
+                else lambda reference: app.mentions.remember(reference, turn),
+                stopped=app.stopping.is_set,
+                model=settings.counted_model,
+                advice=recorded,  # not needed while the message is being typed
+            )
+            also, brought = (along.also, along.brought) if along else ("", ())
+            expansion = expand(
+                text, context, kinds.KINDS, limits, pasted=pasted, also=also, tracked=turn is None, brought=brought
+            )
+        if expansion.named and recorded:
+            app.workspace.usage.record(expansion.named)
+        return expansion

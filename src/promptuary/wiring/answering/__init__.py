@@ -1,1 +1,0 @@
-"""The models that answer, and the tools that they may call."""

@@ -1,1 +1,0 @@
-"""Composes durable memory: notes, recall, writeback, forgetting and checks."""

@@ -1,1 +1,0 @@
-"""The database of a workspace: its ownership, and backups of all stored files."""
