@@ -183,8 +183,9 @@ def test_a_secret_and_a_broken_file_are_left_out_and_the_others_taken(tmp_path: 
     (folder / "key.md").write_text("# Key\n\nghp_0123456789abcdefghijABCDEFGHIJ012345\n")
     (folder / "binary.md").write_bytes(b"\x00\x01\x02" * 1000)
     (folder / "large.md").write_text("x" * (1 << 21))
-    (folder / ".git").mkdir()
-    (folder / ".git" / "inner.md").write_text("# Inner\n\ntext\n")
+    for name in (".git", ".obsidian", "node_modules", ".logseq", "site-packages"):
+        (folder / name).mkdir()
+        (folder / name / "inner.md").write_text("# Inner\n\ntext\n")
     with at(tmp_path / "one") as p:
         report = p.memory.import_notes(folder)
 

@@ -6,7 +6,6 @@ members of inline tables. The values are left to ``tomllib``.
 
 import re
 import tomllib
-from collections.abc import Iterator
 from typing import Final
 
 from msgspec import Struct
@@ -89,37 +88,26 @@ def _value(text: str, place: int, depth: int) -> tuple[int, tuple[TomlPair, ...]
     if depth > MAX_DEPTH:
         raise PromptuaryError("the file is nested too deeply")
     first = text[place : place + 1]
-    if first == "{":
-        members = tuple(_members(text, place, depth + 1))
-        close = _close(text, members[-1].end if members else place + 1)
-        return close, members
-    if first == "[":
-        at = _blank(text, place + 1)
-        while text[at : at + 1] != "]":
-            end, _ = _value(text, at, depth + 1)
-            at = _blank(text, end)
-            at = _blank(text, at + 1) if text[at : at + 1] == "," else at
-        return at + 1, None
+    if first in {"{", "["}:
+        return _collection(text, place, depth + 1)
     found = (_STRING if first in {'"', "'"} else _PLAIN).match(text, place)
     if found is None:
         raise _unclear(text, place)
     return place + len(found[0].rstrip()), None
 
 
-def _members(text: str, place: int, depth: int) -> Iterator[TomlPair]:
+def _collection(text: str, place: int, depth: int) -> tuple[int, tuple[TomlPair, ...] | None]:
+    """Return where an inline table or an array ends, and the members of a table."""
+    is_table = text[place] == "{"
+    members: list[TomlPair] = []
     at = _blank(text, place + 1)
-    while text[at : at + 1] != "}":
-        one = _pair(text, at, depth)
-        yield one
-        at = _blank(text, one.end)
+    while text[at : at + 1] != ("}" if is_table else "]"):
+        if is_table:
+            members.append(_pair(text, at, depth))
+        end = members[-1].end if is_table else _value(text, at, depth)[0]
+        at = _blank(text, end)
         at = _blank(text, at + 1) if text[at : at + 1] == "," else at
-
-
-def _close(text: str, place: int) -> int:
-    """Return the place after the brace that closes an inline table, whose last member ends at ``place``."""
-    at = _blank(text, place)
-    at = _blank(text, at + 1) if text[at : at + 1] == "," else at
-    return at + 1
+    return at + 1, tuple(members) if is_table else None
 
 
 def _names(key: str) -> tuple[str, ...]:

@@ -179,38 +179,16 @@ def _less_a_blank_line(head: str) -> str:
 
 
 def _added(text: str, path: Path, values: Mapping[str, Any]) -> str:
-    inline = _inline_around(text, path)
-    if inline is not None:
-        return _with_member(text, inline[0], inline[1], values)
+    for length in reversed(range(1, len(path))):
+        for part in _parts(text, path[:length]):
+            if part.form != "section" and not part.below:  # the inline table that must contain it
+                made = _line(path[length:], values)
+                place = part.pairs[-1].end if part.pairs else text.rindex("{", part.start, part.end)
+                inside = f", {made}{text[place:]}" if part.pairs else f"{{ {made} }}{text[part.end :]}"
+                return text[:place] + inside
     newline = _newline(text)
     gap = "" if is_empty(text) else newline if text.endswith("\n") else newline * 2
     return f"{text}{gap}{newline.join(_lines(path, values))}{newline}"
-
-
-def _inline_around(text: str, path: Path) -> tuple[TomlPair, Path] | None:
-    """Return the inline table that must contain a table at ``path``, and the key of the table there."""
-    for table in tables(text):
-        if path[: len(table.path)] == table.path and not table.is_item:
-            found = _innermost(table.pairs, path[len(table.path) :])
-            if found is not None:
-                return found
-    return None
-
-
-def _innermost(pairs: tuple[TomlPair, ...], left: Path) -> tuple[TomlPair, Path] | None:
-    for pair in pairs:
-        if left[: len(pair.path)] == pair.path and pair.members is not None:
-            rest = left[len(pair.path) :]
-            return _innermost(pair.members, rest) or (pair, rest)
-    return None
-
-
-def _with_member(text: str, table: TomlPair, key: Path, values: Mapping[str, Any]) -> str:
-    made = f"{_dotted(key)} = {_inline(values)}"
-    if table.members:
-        place = table.members[-1].end
-        return f"{text[:place]}, {made}{text[place:]}"
-    return f"{text[: table.value]}{{ {made} }}{text[table.end :]}"
 
 
 def _check_tables(text: str, path: Path, values: Mapping[str, Any]) -> None:
