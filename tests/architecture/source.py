@@ -37,6 +37,13 @@ def names() -> frozenset[str]:
     return frozenset(one.name for one in modules())
 
 
-def rooms() -> set[str]:
+@cache
+def walk(tree: ast.Module) -> tuple[ast.AST, ...]:
+    """Return every node of a module: a tree is walked once, however many tests look at it."""
+    return tuple(ast.walk(tree))
+
+
+@cache
+def rooms() -> frozenset[str]:
     """Return what stands at the top of the package: folders and modules."""
-    return {one.name.split(".")[1] for one in modules() if "." in one.name}
+    return frozenset(one.name.split(".")[1] for one in modules() if "." in one.name)

@@ -9,7 +9,7 @@ import builtins
 import inspect
 import keyword
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from types import ModuleType
 
@@ -17,7 +17,9 @@ import pytest
 
 import promptuary
 from promptuary import blocking, engine
-from tests.architecture.source import Module, modules, names, rooms
+from tests.architecture.source import Module, modules, names, rooms, walk
+
+pytestmark = pytest.mark.xdist_group("source")  # the package is parsed once
 
 NO_MODULES = {
     "context.state",  # the layer's context
@@ -71,14 +73,13 @@ def test_every_module_and_name_in_a_docstring_exists() -> None:
 
 def missing(module: Module) -> Iterator[str]:
     """Yield what the docstrings of a module name and is nowhere."""
-    known = identifiers(module.tree) | {one.rpartition(".")[2] for one in names()} | everywhere() | WORDS
-    for text in docstrings(module.tree):
-        for token in re.findall(r"``([^`]+)``", text):
-            if not _exists(token, known):
-                yield token
+    named = [token for text in docstrings(module.tree) for token in re.findall(r"``([^`]+)``", text)]
+    unknown = [token for token in named if not _exists(token, everywhere())]
+    own = identifiers(module.tree) if unknown else set()
+    yield from (token for token in unknown if not _exists(token, own))
 
 
-def _exists(token: str, known: set[str]) -> bool:
+def _exists(token: str, known: Collection[str]) -> bool:
     plain = token.removesuffix("()").removesuffix("/")
     if token in NO_MODULES:
         return True
@@ -102,7 +103,7 @@ def is_there(parts: list[str]) -> bool:
 
 def defined(name: str) -> set[str]:
     """Return what a module has at its top."""
-    (tree,) = [one.tree for one in modules() if one.name == name]
+    tree = trees()[name]
     found = set(promptuary.__all__) if name == "promptuary" else set()
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -113,14 +114,21 @@ def defined(name: str) -> set[str]:
 
 
 @cache
+def trees() -> dict[str, ast.Module]:
+    """Return every module by its name."""
+    return {one.name: one.tree for one in modules()}
+
+
+@cache
 def everywhere() -> frozenset[str]:
-    """Return what modules have at their tops."""
-    return frozenset(name for one in modules() for name in defined(one.name))
+    """Return what may be named in any module: modules, what they have at their tops, and words."""
+    tops = {name for one in modules() for name in defined(one.name)}
+    return frozenset(tops | {one.rpartition(".")[2] for one in names()} | WORDS)
 
 
 def docstrings(tree: ast.Module) -> Iterator[str]:
     """Yield every text that stands alone: of modules, classes, functions, and below constants and fields."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.value.value
 
@@ -128,8 +136,8 @@ def docstrings(tree: ast.Module) -> Iterator[str]:
 def identifiers(tree: ast.Module) -> set[str]:
     """Return every name that a module uses or makes, and every text in it that is a name."""
     found: set[str] = set()
-    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    said = {id(node.value) for node in walk(tree) if isinstance(node, ast.Expr)}
+    for node in walk(tree):
         match node:
             case ast.Name(name) | ast.Attribute(attr=name) | ast.arg(name) | ast.keyword(str(name)):
                 found.add(name)

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 import promptuary
-from tests.architecture.source import ROOT, modules
+from tests.architecture.source import ROOT, modules, walk
+
+pytestmark = pytest.mark.xdist_group("source")  # the package is parsed once
 
 REASONS = {
     "each command loads its own surface": (
@@ -90,7 +92,7 @@ def test_our_own_modules_are_imported_at_the_top() -> None:
         node.module
         for one in modules()
         if one.name != "promptuary.app"  # opens each service on first use
-        for function in ast.walk(one.tree)
+        for function in walk(one.tree)
         if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
         for node in ast.walk(function)
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("promptuary")
@@ -172,7 +174,7 @@ def test_an_expansion_loads_only_what_its_message_needs(message: str, spared: tu
 
 def touching(tree: ast.Module) -> Iterator[str]:
     """Yield what opens files, starts programs or connects, by the names that it has in the standard library."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Import):
             yield from (one.name for one in node.names if one.name in MODULES_THAT_TOUCH)
         if isinstance(node, ast.ImportFrom):

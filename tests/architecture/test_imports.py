@@ -14,7 +14,9 @@ import pytest
 import promptuary
 from promptuary.cli.command_table import COMMANDS
 from promptuary.plugins import EMBEDDERS, GROUP
-from tests.architecture.source import ROOT, SRC, modules, names
+from tests.architecture.source import ROOT, SRC, modules, names, walk
+
+pytestmark = pytest.mark.xdist_group("source")  # the package is parsed once
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
@@ -69,7 +71,7 @@ def test_a_package_is_imported_only_by_who_adapts_it() -> None:
 
 def packages(tree: ast.Module) -> set[str]:
     """Return the packages from which a module imports, anywhere in it."""
-    nodes = list(ast.walk(tree))
+    nodes = walk(tree)
     plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     return {
         name.partition(".")[0]
@@ -95,13 +97,13 @@ def test_every_contract_of_the_linter_is_kept() -> None:
 def private_imports(tree: ast.Module) -> Iterator[str]:
     """Yield private names of other modules of ours that are imported, or reached through their module."""
     ours: set[str] = set()
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "promptuary":
             yield from (one.name for one in node.names if _is_private(one.name))
             ours |= {one.asname or one.name for one in node.names if f"{node.module}.{one.name}" in names()}
         if isinstance(node, ast.Import):
             ours |= {one.asname for one in node.names if one.asname and one.name.startswith("promptuary.")}
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             yield from [node.attr] if node.value.id in ours and _is_private(node.attr) else []
 
@@ -131,7 +133,7 @@ def test_only_the_listed_modules_import_by_string_and_what_they_import_exists() 
     importing = {
         one.name
         for one in modules()
-        for node in ast.walk(one.tree)
+        for node in walk(one.tree)
         if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in {"import_module", "__import__"}
     }
 
@@ -143,7 +145,7 @@ def test_every_string_that_is_the_name_of_a_module_names_one() -> None:
     strings = {
         node.value
         for one in modules()
-        for node in ast.walk(one.tree)
+        for node in walk(one.tree)
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)
         and re.fullmatch(r"promptuary(\.[a-z_]+)+", node.value)

@@ -14,9 +14,11 @@ from promptuary.core.principals import LOCAL
 from promptuary.engine import AsyncThreads, Promptuary
 from promptuary.storage.state import StateDatabase
 from promptuary.testing.scripted import ScriptedStream
-from tests.architecture.source import modules
+from tests.architecture.source import modules, walk
 from tests.conftest import Files
 from tests.off_loop import CalledOnLoopError, off_loop
+
+pytestmark = pytest.mark.xdist_group("source")  # the package is parsed once
 
 STARTERS = {
     "ProcessPoolExecutor",
@@ -34,7 +36,7 @@ MODULES = {"_thread", "asyncio", "concurrent.futures", "concurrent.futures.threa
 
 def starters(tree: ast.Module) -> Iterator[str]:
     """Yield the names of what starts threads: taken from a module of the standard library, or as a method of a loop."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module in MODULES:
             yield from (one.name for one in node.names if one.name in STARTERS)
         if isinstance(node, ast.Import):
