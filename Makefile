@@ -22,10 +22,10 @@ demo: $(READY) ## Do the main job on this repository: no network, no model
 
 test: $(READY) ## Set everything up, run every test
 	@scripts/install_shells
-	@$(BIN)/python -m pytest -n 3 --dist loadgroup --durations 30
+	@$(BIN)/python -m pytest -n 3 --dist loadfile --durations 30
 
 coverage: $(READY) ## The same, and measure coverage
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report=term
 
 check: $(READY) ## Format, lint, types, import directions
 	$(BIN)/ruff format --check .

@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -59,6 +59,17 @@ _CLIENTS_OF_OTHERS: Final = (
 )
 """Tests with clients of other packages, some of which leave connections to the garbage collector."""
 _UNCLOSED: Final = ("ignore:unclosed <socket:ResourceWarning", "ignore:unclosed transport:ResourceWarning")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep garbage collection away from what is collected: it lives until the end, and to look at it takes long."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:

@@ -19,8 +19,6 @@ import promptuary
 from promptuary import blocking, engine
 from tests.architecture.source import Module, modules, names, rooms, walk
 
-pytestmark = pytest.mark.xdist_group("source")  # the package is parsed once
-
 NO_MODULES = {
     "context.state",  # the layer's context
     "core.fileMode",  # settings of git

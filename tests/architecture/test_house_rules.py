@@ -13,8 +13,6 @@ import pytest
 import promptuary
 from tests.architecture.source import ROOT, modules, walk
 
-pytestmark = pytest.mark.xdist_group("source")  # the package is parsed once
-
 REASONS = {
     "each command loads its own surface": (
         "chat.chat chat.options chat.prompt.line_prompt chat.prompt.menu_prompt chat.talk chat.terminal "

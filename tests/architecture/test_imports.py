@@ -16,8 +16,6 @@ from promptuary.cli.command_table import COMMANDS
 from promptuary.plugins import EMBEDDERS, GROUP
 from tests.architecture.source import ROOT, SRC, modules, names, walk
 
-pytestmark = pytest.mark.xdist_group("source")  # the package is parsed once
-
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 BY_STRING = {

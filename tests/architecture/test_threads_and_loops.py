@@ -18,8 +18,6 @@ from tests.architecture.source import modules, walk
 from tests.conftest import Files
 from tests.off_loop import CalledOnLoopError, off_loop
 
-pytestmark = pytest.mark.xdist_group("source")  # the package is parsed once
-
 STARTERS = {
     "ProcessPoolExecutor",
     "Thread",

@@ -27,15 +27,14 @@ from tests.integrations.scenario import (
     whole,
 )
 
-pytestmark = pytest.mark.xdist_group("anthropic")
 pytest.importorskip("anthropic")
 
-from anthropic import Anthropic, beta_tool  # noqa: E402
-from anthropic.lib.tools import ToolError  # noqa: E402
-from anthropic.tools.memory import BetaAbstractMemoryTool, BetaLocalFilesystemMemoryTool  # noqa: E402
+from anthropic import Anthropic, beta_tool
+from anthropic.lib.tools import ToolError
+from anthropic.tools.memory import BetaAbstractMemoryTool, BetaLocalFilesystemMemoryTool
 
-from promptuary.integrations.anthropic_memory import AsyncPromptuaryMemoryTool, PromptuaryMemoryTool  # noqa: E402
-from promptuary.integrations.anthropic_turns import run_turn  # noqa: E402
+from promptuary.integrations.anthropic_memory import AsyncPromptuaryMemoryTool, PromptuaryMemoryTool
+from promptuary.integrations.anthropic_turns import run_turn
 
 MEMORY = {
     3: [("memory", {"command": "create", "path": "/memories/release-day.md", "file_text": NOTE})],

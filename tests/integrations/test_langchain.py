@@ -16,13 +16,12 @@ from promptuary.testing.chat_server import ChatServer, Refuses, Says
 from tests.conftest import Figure, Files
 from tests.integrations.scenario import FILES, TOOL_SAYS, TURNS, check, opened, run, run_example, run_hostile, whole
 
-pytestmark = pytest.mark.xdist_group("langchain")
 pytest.importorskip("langchain")
 
-from langchain.agents import create_agent  # noqa: E402
-from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware  # noqa: E402
-from langchain_core.language_models import BaseChatModel  # noqa: E402
-from langchain_core.messages import (  # noqa: E402
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import (
     AIMessage,
     BaseMessage,
     HumanMessage,
@@ -31,18 +30,18 @@ from langchain_core.messages import (  # noqa: E402
     ToolMessage,
     convert_to_openai_messages,
 )
-from langchain_core.outputs import ChatGeneration, ChatResult  # noqa: E402
-from langchain_core.runnables import Runnable  # noqa: E402
-from langchain_core.tools import InjectedToolCallId  # noqa: E402
-from langchain_core.utils.function_calling import convert_to_openai_tool  # noqa: E402
-from langgraph.checkpoint.memory import InMemorySaver  # noqa: E402
-from langgraph.store.base import GetOp, Item, ListNamespacesOp, MatchCondition, PutOp, SearchOp  # noqa: E402
-from langgraph.store.memory import InMemoryStore  # noqa: E402
-from langgraph.types import Command  # noqa: E402
-from openai import BadRequestError, OpenAI  # noqa: E402
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import Runnable
+from langchain_core.tools import InjectedToolCallId
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.base import GetOp, Item, ListNamespacesOp, MatchCondition, PutOp, SearchOp
+from langgraph.store.memory import InMemoryStore
+from langgraph.types import Command
+from openai import BadRequestError, OpenAI
 
-from promptuary.integrations.langchain import PromptuaryMiddleware  # noqa: E402
-from promptuary.integrations.langgraph_store import PromptuaryStore  # noqa: E402
+from promptuary.integrations.langchain import PromptuaryMiddleware
+from promptuary.integrations.langgraph_store import PromptuaryStore
 
 
 class Chat(BaseChatModel):

@@ -15,16 +15,15 @@ from promptuary.testing.chat_server import ChatServer, Says
 from tests.conftest import Files
 from tests.integrations.scenario import FILES, HOSTILE, NOTE, Model, check_held, opened, whole
 
-pytestmark = pytest.mark.xdist_group("llm")
 pytest.importorskip("llm")
 
-import llm.cli  # noqa: E402
-import sqlite_utils  # noqa: E402
-from click.testing import CliRunner  # noqa: E402
-from llm.migrations import migrate  # noqa: E402
-from llm.plugins import load_plugins, pm  # noqa: E402
+import llm.cli
+import sqlite_utils
+from click.testing import CliRunner
+from llm.migrations import migrate
+from llm.plugins import load_plugins, pm
 
-from promptuary.integrations import llm_plugin  # noqa: E402
+from promptuary.integrations import llm_plugin
 
 ROOT = Path(__file__).parents[2]
 Llm = Callable[..., str]

@@ -17,10 +17,9 @@ from promptuary.testing.loopback import Loopback, Step, answer
 from tests.conftest import Files
 from tests.integrations.scenario import TOOL_SAYS, TURNS, check, run, run_hostile, run_with_loop, whole
 
-pytestmark = pytest.mark.xdist_group("openai-agents")
 pytest.importorskip("agents")
 
-from agents import (  # noqa: E402
+from agents import (
     Agent,
     OpenAIChatCompletionsModel,
     OpenAIResponsesModel,
@@ -29,9 +28,9 @@ from agents import (  # noqa: E402
     function_tool,
     set_tracing_disabled,
 )
-from openai import AsyncOpenAI  # noqa: E402
+from openai import AsyncOpenAI
 
-from promptuary.integrations.openai_agents import PromptuarySession  # noqa: E402
+from promptuary.integrations.openai_agents import PromptuarySession
 
 set_tracing_disabled(True)  # traces go to a service
 

@@ -16,11 +16,10 @@ from promptuary.testing.chat_server import ChatServer, Says
 from tests.conftest import Files
 from tests.integrations.scenario import FILES, TOOL_SAYS, TURNS, check, opened, run, run_hostile, run_with_loop, whole
 
-pytestmark = pytest.mark.xdist_group("pydantic-ai")
 pytest.importorskip("pydantic_ai")
 
-from openai import AsyncOpenAI  # noqa: E402
-from pydantic_ai import (  # noqa: E402
+from openai import AsyncOpenAI
+from pydantic_ai import (
     Agent,
     AgentRunResult,
     BinaryContent,
@@ -33,10 +32,10 @@ from pydantic_ai import (  # noqa: E402
     ToolReturn,
     UserContent,
 )
-from pydantic_ai.models.openai import OpenAIChatModel  # noqa: E402
-from pydantic_ai.providers.openai import OpenAIProvider  # noqa: E402
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
 
-from promptuary.integrations.pydantic_ai import PromptuaryCapability, promptuary_toolset  # noqa: E402
+from promptuary.integrations.pydantic_ai import PromptuaryCapability, promptuary_toolset
 
 
 class Limit(BaseModel):

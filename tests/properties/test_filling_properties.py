@@ -16,7 +16,7 @@ from promptuary.testing.loopback import Loopback, answer
 from promptuary.tokens import Counter
 from tests.conftest import TORTURE, git
 
-pytestmark = [pytest.mark.torture, pytest.mark.xdist_group("filling")]  # the project is made once
+pytestmark = pytest.mark.torture
 
 COUNTER = Counter()
 WORDS = ("budget", "window", "layer", "thread", "index", "symbol", "folder", "commit", "reference", "message", "prompt")
