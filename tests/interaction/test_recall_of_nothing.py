@@ -1,11 +1,12 @@
 """Messages that ask for nothing bring nothing in; questions that the files answer do. With the real model."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from promptuary.blocking import Promptuary
+from promptuary.core.ports.models import Purpose
 from promptuary.models import minilm
 from tests.conftest import Figure
 
@@ -32,9 +33,21 @@ QUESTIONS = [
 ]
 
 
+VECTORS: dict[tuple[str, Purpose], bytes] = {}
+"""What the model made of each text: the documentation is embedded once for all tests, which takes most of their time."""
+
+
 @pytest.fixture
-def promptuary(tmp_path: Path) -> Iterator[Promptuary]:
+def promptuary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Promptuary]:
     """Index our own documentation, with vectors."""
+    embed = minilm.MiniLM.embed
+
+    def embed_once(self: minilm.MiniLM, texts: Sequence[str], purpose: Purpose) -> Sequence[bytes]:
+        new = [text for text in dict.fromkeys(texts) if (text, purpose) not in VECTORS]
+        VECTORS.update(zip(((text, purpose) for text in new), embed(self, new, purpose) if new else (), strict=True))
+        return [VECTORS[text, purpose] for text in texts]
+
+    monkeypatch.setattr(minilm.MiniLM, "embed", embed_once)
     workspace = tmp_path / "docs"
     workspace.mkdir()
     for path in sorted(DOCS.glob("*.md")):
