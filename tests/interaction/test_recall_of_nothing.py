@@ -34,7 +34,7 @@ QUESTIONS = [
 
 
 VECTORS: dict[tuple[str, Purpose], bytes] = {}
-"""What the model made of each text: the documentation is embedded once for all tests, which takes most of their time."""
+"""What the model made of each text: embedding the documentation takes most of the time, and happens once."""
 
 
 @pytest.fixture
