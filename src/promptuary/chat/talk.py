@@ -15,6 +15,7 @@ from promptuary.chat.prompt.any_prompt import AnyPrompt, PromptInterruptedError
 from promptuary.chat.prompt.pastes import Unfolded
 from promptuary.chat.resume import last_exchange
 from promptuary.chat.terminal import Terminal
+from promptuary.chat.why import show_receipt, show_why
 from promptuary.commands.parsing import Invocation, is_command, parse, unescaped
 from promptuary.commands.plain_text import plain_text
 from promptuary.commands.registry import EVERYTHING
@@ -253,8 +254,6 @@ class Talk:
         """Show what a message is made of that was not sent, because there is no model."""
         title = f"not sent, because there is no model: {one_line(turn.text)[:200]}"
         if not self._terminal.only_prints:
-            from promptuary.chat.why import show_receipt  # noqa: PLC0415  (rich is loaded when it is needed)
-
             self._terminal.break_line()
             show_receipt(title, turn.receipt)
         else:
@@ -263,8 +262,6 @@ class Talk:
     def _show(self, result: CommandResult) -> None:
         match result:
             case Explained(replay) if not self._terminal.only_prints:
-                from promptuary.chat.why import show_why  # noqa: PLC0415  (rich is loaded when it is needed)
-
                 self._terminal.break_line()
                 show_why(replay)
             case CommandRefused():

@@ -12,6 +12,7 @@ from msgspec import Struct, field
 
 from promptuary.config.values import cut, integer, nearest, number
 from promptuary.core.errors import ConfigError
+from promptuary.core.sessions import REMOTE_KINDS, Reach
 
 PLATFORMS: Final = ("telegram", "discord", "slack")
 EVERYBODY: Final = "*"
@@ -127,8 +128,6 @@ def _rules(given: Mapping[str, Any], where: str) -> ChatRules:
     kinds, folders = _names(given, "kinds", where), _names(given, "folders", where)
     if (kinds or folders) and not workspace and "url" not in kinds:
         raise ConfigError(f"{where} names kinds or folders without a workspace; set workspace, too")
-    from promptuary.core.sessions import REMOTE_KINDS, Reach  # noqa: PLC0415  (few people have a gateway)
-
     unknown = [one for one in kinds if one not in REMOTE_KINDS]
     if unknown:
         near = nearest(unknown[0], sorted(REMOTE_KINDS))

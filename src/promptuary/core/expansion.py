@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from promptuary.core.budget import most_tokens
+from promptuary.core.references import WRITING_KINDS
 
 if TYPE_CHECKING:
     from promptuary.core.blocks import Attachment, Block, Detail
@@ -106,8 +107,6 @@ class Expansion(Struct, frozen=True):
     @property
     def warnings(self) -> tuple[str, ...]:
         """The general warnings, then one for each slip and each reference that failed, or wrote something."""
-        from promptuary.core.references import WRITING_KINDS  # noqa: PLC0415  (a plain message refers to nothing)
-
         told = [one for one in self.outcomes if one.code or one.reference.kind in WRITING_KINDS]
         failed = (f"{one.reference.raw}: {one.reason}" for one in told)
         return tuple(dict.fromkeys((*self.general_warnings, *map(str, self.slips), *failed)))

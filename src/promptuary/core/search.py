@@ -12,6 +12,7 @@ from unicodedata import normalize
 from msgspec import Struct, field
 
 from promptuary.core.errors import TRANSIENT_CODES, Code, ConfigError
+from promptuary.core.references import format_reference
 from promptuary.core.text import one_line
 from promptuary.core.values import fields_without, shown_without
 
@@ -286,8 +287,6 @@ class Hit(Struct, frozen=True):
         lines = f":{self.start_line}-{self.end_line}"
         if path[-1:].isalnum() and _PLAIN.issuperset(path):
             return f"{path}{lines}"
-        from promptuary.core.references import format_reference  # noqa: PLC0415  (most paths need no quotes)
-
         return format_reference("file", path, lines).removeprefix("@file:")
 
 

@@ -21,6 +21,7 @@ from promptuary.references.resolve import Resolution, remember, resolve, told_ap
 from promptuary.references.resolve_context import Kind, ResolveContext
 from promptuary.references.scan import MAX_REFERENCES, Scanned, scan, scan_closely
 from promptuary.references.selection import interpretations
+from promptuary.references.slips import KnownPaths, slips, with_blanks
 from promptuary.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -120,8 +121,6 @@ def _examined(
     missing = {n for n, one in enumerate(resolutions) if one.error and one.error.code in _NOT_THERE}
     if not (missing or unread or scanned.valueless or any(mark in scanned.text for mark in _UNREAD_MARKS)):
         return resolutions, []
-    from promptuary.references.slips import KnownPaths, slips, with_blanks  # noqa: PLC0415  (most messages have none)
-
     paths = KnownPaths(workspace, blind=workspace.policy.reach is not None)
     # A located reference no longer depends on the current folder; the typed one has the words of the text.
     typed = {one.start: one for one in scanned.references}

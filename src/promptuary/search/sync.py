@@ -22,6 +22,7 @@ from promptuary.core.search import (
     SyncProgress,
     SyncReport,
 )
+from promptuary.search.chunks.chunker import chunks
 from promptuary.search.chunks.file_kinds import date_of, kind_of
 from promptuary.search.chunks.generated import is_left_out_by_content
 from promptuary.search.chunks.links import links_in
@@ -123,8 +124,6 @@ class FolderSync:
         return None
 
     def _put(self, file: IndexedFile, read: TextFile, *, new: bool) -> None:
-        from promptuary.search.chunks.chunker import chunks  # noqa: PLC0415  (most searches find nothing to chunk)
-
         def on_slow() -> None:
             self._unparsed.append(f"{self._folder.path}/{file.path}")
 
