@@ -108,8 +108,10 @@ def _asked(store: ThreadStore, path: Path) -> list[Row]:
     assert len(found) == scanned, (len(found), scanned)
     with closing(sqlite3.connect(path)) as raw:
         query = (
-            "SELECT turn_source.turn FROM source JOIN turn_source ON turn_source.source = source.id "
-            "WHERE source.owner = 1 AND source.address = ? ORDER BY turn_source.turn DESC LIMIT 100"
+            "SELECT turn_source.turn FROM source JOIN turn_source ON turn_source.tenant = source.tenant "
+            "AND turn_source.owner = source.owner AND turn_source.source = source.source "
+            "WHERE source.tenant = 1 AND source.owner = 1 AND source.address = ? "
+            "ORDER BY turn_source.turn DESC LIMIT 100"
         )
         bare = _median(lambda: raw.execute(query, (one,)).fetchall())
     asked = _median(lambda: store.uses([one]))

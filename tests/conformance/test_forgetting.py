@@ -80,7 +80,7 @@ def test_only_the_texts_that_name_a_note_are_read(tmp_path: Path) -> None:
             state.threads(LOCAL).apply(ThreadChange("t", turn=other))
         state.threads(LOCAL).apply(ThreadChange("t", turn=turn_with(RECALLED, number=40)))
         # Whatever is not read cannot be found damaged.
-        spoiled = "UPDATE content SET sha256 = randomblob(32) WHERE id NOT IN (SELECT content FROM mention)"
+        spoiled = "UPDATE content SET sha256 = randomblob(32) WHERE sha256 NOT IN (SELECT content FROM mention)"
         state.database.write(lambda connection: connection.execute(spoiled))
 
         assert state.forgetting(LOCAL).redact_note(NOTE, TEXTS) == 2

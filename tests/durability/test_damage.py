@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ports.threads import ThreadChange
+from promptuary.database.sqlite import SqliteDatabase
 from tests.conftest import Figure
 from tests.durability.writer import written
 from tests.stores import FileStore, state_of
@@ -109,7 +110,7 @@ def test_a_changed_text_is_never_taken_for_what_was_written(database: Path) -> N
     with closing(sqlite3.connect(database)) as raw:
         raw.execute(
             "UPDATE content SET packed = 0, body = CAST('forged' AS BLOB) "
-            "WHERE id IN (SELECT content FROM item WHERE compacted = 0)"
+            "WHERE sha256 IN (SELECT content FROM item WHERE compacted = 0)"
         )
         raw.commit()
     with closing(FileStore(database)) as store:
@@ -171,6 +172,7 @@ def test_only_its_user_may_read_it(database: Path) -> None:
 def test_every_connection_is_set_to_last(database: Path) -> None:
     """Killing a process cannot show this: only a power cut could."""
     with closing(FileStore(database)) as store:
+        assert isinstance(store._database, SqliteDatabase)
         for connection in (store._database._writer, store._database._reader):
             settings = [connection.execute(f"PRAGMA {one}").fetchone()[0] for one in SETTINGS]
             assert dict(zip(SETTINGS, settings, strict=True)) == SETTINGS

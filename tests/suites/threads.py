@@ -518,8 +518,11 @@ class ThreadStoreConformance:
 
         assert refused(theirs, ThreadChange("t", pinned=[("a", True)]))
         assert refused(theirs, ThreadChange("t", replacements=[Replacement(("a",), said("b"))]))
-        assert refused(theirs, ThreadChange("t", turn=replace(turned(1), status="abandoned")))
+        assert refused(theirs, ThreadChange("t", continued="t-1"))
+        # An id is unique within its owner: theirs is another turn.
+        theirs.apply(ThreadChange("t", turn=replace(turned(1), status="abandoned"), items=[said("a", "theirs")]))
         assert (mine.history("t"), mine.turns("t")) == ((said("a"),), (turned(1),))
+        assert theirs.history("t") == (said("a", "theirs"),)
 
     def test_private_states_belong_to_the_owner_and_others_to_everybody(self, database: StateDatabase) -> None:
         mine, theirs = database.threads(LOCAL), database.threads(Principal("ada"))

@@ -6,14 +6,18 @@ the meaning of the tables nor files.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from promptuary.core.errors import UnknownFormatError
 from promptuary.database.errors import damaged
 from promptuary.database.port import Connection
 from promptuary.database.queries import statements
 
-APPLICATION = 0x50524D54
-"""Marks a database as ours ("PRMT")."""
+APPLICATION: Final = 0x50524D31
+"""Marks a database as ours ("PRM1")."""
+
+BEFORE: Final = 0x50524D54
+"""The mark of databases with the tables of earlier versions ("PRMT"), which this one restores from backups only."""
 
 
 def version(connection: Connection) -> int:
@@ -25,7 +29,13 @@ def check(connection: Connection, name: str, steps: Sequence[str]) -> int:
     """Return the version; raise an error if the database is not ours or a newer version made it. Changes nothing."""
     found = version(connection)
     filled = _number(connection, "SELECT EXISTS (SELECT 1 FROM sqlite_master)")
-    if filled and _number(connection, "PRAGMA application_id") != APPLICATION:
+    mark = _number(connection, "PRAGMA application_id") if filled else APPLICATION
+    if mark == BEFORE:
+        raise UnknownFormatError(
+            f"{name} was written by a version before this one; it was not changed. Make a backup with that version "
+            "(`promptuary backup FILE`), move this file away, and run `promptuary restore FILE` with this version."
+        )
+    if mark != APPLICATION:
         raise UnknownFormatError(f"{name} is a database of another program; it was not changed. Move it elsewhere.")
     if found > len(steps):
         raise UnknownFormatError(

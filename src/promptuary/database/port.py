@@ -37,6 +37,11 @@ class Cursor(Protocol):
 class Connection(Protocol):
     """What the work of one transaction runs its statements on."""
 
+    @property
+    def tenant(self) -> int:
+        """The workspace whose rows it reads and writes: the first part of every key."""
+        ...
+
     def execute(self, query: str, values: Mapping[str, Any] | Sequence[Any] = ..., /) -> Cursor:
         """Run a statement."""
         ...
@@ -65,6 +70,11 @@ class Database(Protocol):
     @property
     def name(self) -> str:
         """What messages call it."""
+        ...
+
+    @property
+    def tenant(self) -> int:
+        """The workspace whose rows it reads and writes."""
         ...
 
     def read(self, work: Work[Result], /) -> Result:

@@ -43,6 +43,12 @@ _SMALLEST: Final = 512
 """Bytes of the smallest database. SQLite treats a shorter file as empty and overwrites it."""
 
 
+class SqliteConnection(sqlite3.Connection):
+    """A connection to a database that holds one workspace."""
+
+    tenant: Final = 1
+
+
 class SqliteDatabase(Database):
     """The file ``path``, migrated to the last of ``steps``. ``timeout`` is how many seconds to wait for others.
 
@@ -95,6 +101,11 @@ class SqliteDatabase(Database):
         return self._name
 
     @property
+    def tenant(self) -> int:
+        """The workspace that it holds."""
+        return SqliteConnection.tenant
+
+    @property
     def in_memory(self) -> bool:
         """Whether it ends with the process."""
         return self._path is None
@@ -103,7 +114,7 @@ class SqliteDatabase(Database):
         """Run ``work``, which reads from one snapshot of the database."""
         with self._locked(self._locks[0]):
             if self._before is not None:
-                with closing(sqlite3.connect(":memory:")) as before:
+                with closing(sqlite3.connect(":memory:", factory=SqliteConnection)) as before:
                     before.deserialize(self._before)
                     return work(before)
             return self._retried(lambda: _transaction(self._reader, "BEGIN", work))
@@ -163,7 +174,11 @@ class SqliteDatabase(Database):
         """
         with self._lock_file(key):
             token = self.write(
-                lambda connection: int(connection.execute(_QUERIES["take"], {"key": to_column(key)}).fetchone()[0])
+                lambda connection: int(
+                    connection.execute(
+                        _QUERIES["take"], {"tenant": connection.tenant, "key": to_column(key)}
+                    ).fetchone()[0]
+                )
             )
             self._held[key] = token
             try:
@@ -197,7 +212,7 @@ class SqliteDatabase(Database):
         token = self._held.get(key)
         if token is None:
             return
-        row = connection.execute(_QUERIES["token"], {"key": to_column(key)}).fetchone()
+        row = connection.execute(_QUERIES["token"], {"tenant": connection.tenant, "key": to_column(key)}).fetchone()
         if row is None or row[0] != token:
             raise ConflictError(
                 f"{self.name}: another process took over while this one worked, so this step is not stored; repeat it."
@@ -205,13 +220,16 @@ class SqliteDatabase(Database):
 
     def notify(self, connection: Connection, owner: int, noun: str, key: str, /) -> None:
         """Append to the feed of changes, within a write."""
-        (seq,) = connection.execute(_QUERIES["count_change"]).fetchone()
-        connection.execute(_QUERIES["add_change"], {"seq": seq, "owner": owner, "noun": noun, "id": to_column(key)})
-        connection.execute(_QUERIES["drop_changes"], {"seq": seq - MAX_CHANGES})
+        own = {"tenant": connection.tenant, "owner": owner, "noun": noun, "id": to_column(key)}
+        (seq,) = connection.execute(_QUERIES["count_change"], own).fetchone()
+        connection.execute(_QUERIES["add_change"], own | {"seq": seq})
+        connection.execute(_QUERIES["drop_changes"], own | {"seq": seq - MAX_CHANGES})
 
     def changes(self, after: int, /) -> Sequence[Change]:
         """Return the changes with a higher ``seq`` than ``after``, the oldest first."""
-        rows = self.read(lambda connection: connection.execute(_QUERIES["changes"], {"after": after}).fetchall())
+        rows = self.read(
+            lambda own: own.execute(_QUERIES["changes"], {"tenant": own.tenant, "after": after}).fetchall()
+        )
         return [Change(int(seq), int(owner), str(noun), from_column(key)) for seq, owner, noun, key in rows]
 
     def is_current(self) -> bool:
@@ -241,19 +259,11 @@ class SqliteDatabase(Database):
                 if not self._durable:
                     self._writer.execute("PRAGMA synchronous = NORMAL")
 
-    def remove(self, work: Work[Result], *, dry_run: bool = False) -> Result:
-        """Run ``work`` atomically, like ``write``, or with ``dry_run`` roll it back.
-
-        Foreign keys are not checked: that would scan every row for each removed row. ``work`` must keep them valid.
-        """
-        if self._joined.pending is not None:
-            raise PromptuaryError(f"{self.name}: nothing can be removed within a transaction; end it first.")
-        with self._locked(self._locks[1]):
-            self._writer.execute("PRAGMA foreign_keys = OFF")
-            try:
-                return self._retried(lambda: _transaction(self._writer, "BEGIN IMMEDIATE", work, keep=not dry_run))
-            finally:
-                self._writer.execute("PRAGMA foreign_keys = ON")
+    def verify(self) -> None:
+        """Raise an error if the file fails SQLite's own check of its integrity. Slow for a large file."""
+        found = self.read(lambda connection: connection.execute("PRAGMA integrity_check").fetchone()[0])
+        if found != "ok":
+            raise damaged(self.name, str(found))
 
     def purge(self) -> None:
         """Rewrite the file so that no deleted data remains in its free pages or in its log.
@@ -299,16 +309,20 @@ class SqliteDatabase(Database):
             self._reader = self._open(path)
             self._closed = False
 
-    def _open_in_memory(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    def _open_in_memory(self) -> "SqliteConnection":
+        connection = sqlite3.connect(
+            ":memory:", isolation_level=None, check_same_thread=False, factory=SqliteConnection
+        )
         connection.execute("PRAGMA foreign_keys = ON")
         _transaction(connection, "BEGIN", lambda own: migrate.advance(own, self.name, self._steps))
         return connection
 
-    def _open(self, path: Path, *, alone: bool = False) -> sqlite3.Connection:
+    def _open(self, path: Path, *, alone: bool = False) -> "SqliteConnection":
         # SQLite gives the log the permissions of the database, so these must be right before it opens the file.
         _create(path, self.name)
-        connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            path, timeout=0, isolation_level=None, check_same_thread=False, factory=SqliteConnection
+        )
         try:
             if alone:
                 connection.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -318,7 +332,7 @@ class SqliteDatabase(Database):
             raise
         return connection
 
-    def _prepare(self, connection: sqlite3.Connection) -> None:
+    def _prepare(self, connection: "SqliteConnection") -> None:
         """Set up a connection. A file that must not be changed is refused before the first setting that changes it."""
         found = migrate.check(connection, self.name, self._steps)
         for statement in statements(script(__package__, "connection.sql")):
@@ -417,11 +431,11 @@ def _part(connection: Connection, work: Work[Result]) -> Result:
     return result
 
 
-def _transaction(connection: sqlite3.Connection, begin: _Begin, work: Work[Result], *, keep: bool = True) -> Result:
+def _transaction(connection: SqliteConnection, begin: _Begin, work: Work[Result]) -> Result:
     connection.execute(begin)
     try:
         result = work(connection)
-        connection.execute("COMMIT" if keep else "ROLLBACK")
+        connection.execute("COMMIT")
     except BaseException:
         # Some errors have ended the transaction already; the first error is the one to report.
         with suppress(sqlite3.Error):

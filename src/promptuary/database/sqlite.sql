@@ -1,25 +1,25 @@
 -- name: take
 -- Count up the token of a lock, and return it.
-INSERT INTO lease (tenant, name, token) VALUES (1, :key, 1)
+INSERT INTO lease (tenant, name, token) VALUES (:tenant, :key, 1)
 ON CONFLICT (tenant, name) DO UPDATE SET token = token + 1
 RETURNING token;
 
 -- name: token
 -- The token of the last holder of a lock.
-SELECT token FROM lease WHERE tenant = 1 AND name = :key;
+SELECT token FROM lease WHERE tenant = :tenant AND name = :key;
 
 -- name: count_change
 -- Count up the changes, and return their number.
-UPDATE tenant SET changes = changes + 1 WHERE tenant = 1 RETURNING changes;
+UPDATE tenant SET changes = changes + 1 WHERE tenant = :tenant RETURNING changes;
 
 -- name: add_change
 -- Append to the feed of changes.
-INSERT INTO change (tenant, seq, owner, noun, id) VALUES (1, :seq, :owner, :noun, :id);
+INSERT INTO change (tenant, seq, owner, noun, id) VALUES (:tenant, :seq, :owner, :noun, :id);
 
 -- name: drop_changes
 -- Drop old changes.
-DELETE FROM change WHERE tenant = 1 AND seq <= :seq;
+DELETE FROM change WHERE tenant = :tenant AND seq <= :seq;
 
 -- name: changes
 -- The changes after one, the oldest first.
-SELECT seq, owner, noun, id FROM change WHERE tenant = 1 AND seq > :after ORDER BY seq;
+SELECT seq, owner, noun, id FROM change WHERE tenant = :tenant AND seq > :after ORDER BY seq;

@@ -11,10 +11,9 @@ from promptuary.core.errors import ForeignStateError
 from promptuary.database.columns import from_column, to_column
 from promptuary.database.errors import damaged
 from promptuary.database.port import Connection
-from promptuary.database.queries import queries, script
+from promptuary.database.queries import queries
 from promptuary.database.sqlite import SqliteDatabase
 from promptuary.storage import schema
-from promptuary.storage.owners import TENANT
 from promptuary.workspace.disk.own.moved import is_signed
 from promptuary.workspace.disk.own.notes_folders import notes_beside
 from promptuary.workspace.state_file import StateFile
@@ -31,12 +30,14 @@ class BoundDatabase(SqliteDatabase):
     """``state.db`` at ``path``, or in memory, which records its owner. What that means is decided elsewhere."""
 
     def __init__(self, path: Path | None, *, timeout: float = 30.0) -> None:
-        super().__init__(path, [script(schema.__name__, step) for step in schema.STEPS], timeout=timeout)
+        super().__init__(path, schema.steps(schema.STATE), timeout=timeout)
 
     @property
     def binding(self) -> str | None:
         """The owner; ``None`` if none is recorded."""
-        row = self.read(lambda connection: connection.execute(_QUERIES["binding"]).fetchone())
+        row = self.read(
+            lambda connection: connection.execute(_QUERIES["binding"], {"tenant": connection.tenant}).fetchone()
+        )
         try:
             return None if row is None else from_column(row[0])
         except ValueError as error:
@@ -54,11 +55,11 @@ class BoundDatabase(SqliteDatabase):
 
     def bind(self, value: str, brought: Iterable[str] = ()) -> None:
         """Record the owner; ``brought`` are the files of notes that were there before this database."""
-        paths = [{"tenant": TENANT, "path": to_column(path)} for path in brought]
+        paths = [{"tenant": self.tenant, "path": to_column(path)} for path in brought]
 
         def bound(connection: Connection) -> None:
             connection.executemany(_QUERIES["bring"], paths)
-            connection.execute(_QUERIES["bind"], {"value": to_column(value)})
+            connection.execute(_QUERIES["bind"], {"tenant": connection.tenant, "value": to_column(value)})
 
         self.write(bound)
 

@@ -1,14 +1,14 @@
 -- name: binding
 -- The owner of this database, if recorded.
-SELECT value FROM binding;
+SELECT value FROM binding WHERE tenant = :tenant;
 
 -- name: bind
 -- Record the owner of this database.
-INSERT INTO binding (one, value) VALUES (1, :value) ON CONFLICT (one) DO UPDATE SET value = excluded.value;
+INSERT INTO binding (tenant, value) VALUES (:tenant, :value) ON CONFLICT (tenant) DO UPDATE SET value = excluded.value;
 
 -- name: tables
 -- The tables in which only a database that was used has rows.
-SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND name NOT IN ('owner', 'removal', 'tenant');
+SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND name NOT IN ('owner', 'tenant');
 
 -- name: bring
 -- Record that a file of notes was there before this database.

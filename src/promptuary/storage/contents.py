@@ -1,4 +1,4 @@
-"""Texts stored once each, by their content: the blocks of a prompt recur turn after turn.
+"""Texts stored once for each owner, by their content: the blocks of a prompt recur turn after turn.
 
 A text is stored as its bytes, compressed if that is shorter, under the SHA-256 of the bytes; reading verifies it, since
 SQLite itself does not notice when a byte on the disk has changed. A redacted text keeps the old hash as its name, so
@@ -9,7 +9,7 @@ notes, so that these can be found.
 import hashlib
 import zlib
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -17,17 +17,17 @@ from promptuary.database.port import Connection
 from promptuary.database.queries import queries
 from promptuary.storage.redaction import mentioned
 
-_QUERIES = queries("promptuary.storage.threads", "threads.sql")
+_QUERIES: Final = queries(__package__, "contents.sql")
 
 _WORTH_PACKING: Final = 512
 _LEVEL: Final = 1
 """The fastest level: higher ones take several times as long for a tenth less."""
 
-
-_KNOWN_NUMBERS: Final = 50_000
-
+_COMPRESSED: Final = 1
 REDACTED: Final = 2
-"""Added to ``packed`` of a redacted text: the hash of the redacted text precedes it."""
+"""In ``packed`` of a redacted text: the hash of the redacted text precedes it."""
+PART: Final = 4
+"""In ``packed`` of what is not a text, but a part of a list of messages."""
 _HASH: Final = 32
 
 
@@ -39,12 +39,17 @@ class Packed(Struct, frozen=True):
     body: bytes
 
 
+def hash_of(text: str) -> bytes:
+    """Return the name of ``text``."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
 def pack(text: str, *, at_least: int = _WORTH_PACKING) -> Packed:
     """Return ``text`` as it is stored, with lone surrogates. One of less than ``at_least`` bytes is not compressed."""
     data = text.encode("utf-8", "surrogatepass")
     digest = hashlib.sha256(data).digest()
     body = zlib.compress(data, _LEVEL) if len(data) >= at_least else data
-    return Packed(digest, 1, body) if len(body) < len(data) else Packed(digest, 0, data)
+    return Packed(digest, _COMPRESSED, body) if len(body) < len(data) else Packed(digest, 0, data)
 
 
 def pack_redacted(text: str, name: bytes) -> Packed:
@@ -55,119 +60,109 @@ def pack_redacted(text: str, name: bytes) -> Packed:
 
 def unpack(sha256: bytes, packed: int, body: bytes) -> str:
     """Return the text, or raise ``ValueError`` if it differs from what was written."""
+    return unpack_bytes(sha256, packed, body).decode("utf-8", "surrogatepass")
+
+
+def unpack_bytes(sha256: bytes, packed: int, body: bytes) -> bytes:
+    """Return the bytes, or raise ``ValueError`` if they differ from what was written."""
     if packed & REDACTED:
         sha256, body = body[:_HASH], body[_HASH:]
     try:
-        data = zlib.decompress(body) if packed & ~REDACTED else body
+        data = zlib.decompress(body) if packed & _COMPRESSED else body
     except zlib.error as error:
         raise ValueError("a text cannot be unpacked") from error
     if hashlib.sha256(data).digest() != sha256:
         raise ValueError("a text is not what was written")
-    return data.decode("utf-8", "surrogatepass")
-
-
-class Numbers:
-    """A cache: the row numbers of texts by their hashes. The number of a text never changes while it is there.
-
-    Thread-safe.
-    """
-
-    __slots__ = ("_known", "_removals")
-
-    def __init__(self) -> None:
-        self._known: dict[bytes, int] = {}
-        self._removals = 0
-
-    def check(self, connection: Connection) -> int:
-        """Clear the cache if any process removed a text since; return how often that happened."""
-        (removals,) = connection.execute(_QUERIES["removals"]).fetchone()
-        if removals != self._removals:
-            self._known, self._removals = {}, removals
-        return self._removals
-
-    def of(self, digest: bytes) -> int | None:
-        """Return the number of a text, if it is known."""
-        return self._known.get(digest)
-
-    def learn(self, contents: "Contents") -> None:
-        """Add the numbers that a committed transaction looked up or added, unless a text was removed meanwhile."""
-        if contents.removals != self._removals:
-            return
-        if len(self._known) > _KNOWN_NUMBERS:
-            self._known = {}
-        self._known.update(contents.numbers)
+    return data
 
 
 class Contents:
-    """The texts of a database, within one transaction; ``numbers`` are those that it had to look up or add."""
+    """The texts of an owner, within one transaction; a text is named by its hash."""
 
-    __slots__ = ("_connection", "_known", "_seen", "digests", "numbers", "redacted", "removals")
+    __slots__ = ("_connection", "_known", "_owner", "_seen", "redacted")
 
-    def __init__(self, connection: Connection, known: Numbers | None = None) -> None:
-        self.numbers: dict[bytes, int] = {}
-        self.digests: dict[int, bytes] = {}
-        """The hashes of the texts that were stored or read."""
-        self.redacted: set[int] = set()
+    def __init__(self, connection: Connection, owner: int) -> None:
+        self.redacted: set[bytes] = set()
         """Those that were read and are redacted."""
         self._connection = connection
-        self._known = known or Numbers()
-        self.removals = 0 if known is None else known.check(connection)
-        self._seen: dict[int, str] = {}
+        self._owner = {"tenant": connection.tenant, "owner": owner}
+        self._known: set[bytes] = set()
+        self._seen: dict[bytes, str] = {}
 
-    def put(self, text: str, *, is_receipt: bool = False) -> int:
-        """Store ``text`` and return its number."""
+    def has(self, digest: bytes) -> bool:
+        """Return whether something is stored under a hash."""
+        if digest in self._known:
+            return True
+        if self._connection.execute(_QUERIES["has_content"], self._of(digest)).fetchone() is None:
+            return False
+        self._known.add(digest)
+        return True
+
+    def put(self, text: str, *, is_receipt: bool = False) -> bytes:
+        """Store ``text`` and return its hash."""
         # Not compressed before it is known to be new: nearly everything in a prompt was there a turn ago.
-        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-        known = self._known.of(digest)
-        if known is not None:
-            self.digests[known] = digest
-            return known
-        found = self._connection.execute(_QUERIES["find_content"], {"sha256": digest}).fetchone()
-        number = self.numbers[digest] = self._add(text, is_receipt=is_receipt) if found is None else int(found[0])
-        self.digests[number] = digest
-        return number
+        digest = hash_of(text)
+        if not self.has(digest):
+            self._add(pack(text))
+            self.mention(digest, mentioned(text), is_receipt=is_receipt)
+        return digest
 
-    def put_redacted(self, text: str, name: bytes, *, is_receipt: bool = False) -> int:
-        """Store a redacted text under a separate name, and return its number."""
-        number = self._insert(pack_redacted(text, name))
-        self.digests[number] = name
-        self._mention_all(number, text, is_receipt=is_receipt)
-        return number
+    def put_part(self, data: bytes) -> bytes:
+        """Store a part of a list of messages, and return its hash."""
+        digest = hashlib.sha256(data).digest()
+        if not self.has(digest):
+            self._add(Packed(digest, PART, data))
+        return digest
 
-    def digest(self, number: int) -> bytes:
-        """Return the hash under which the text with that number is stored."""
-        if number not in self.digests:
-            self.get(number)
-        return self.digests[number]
+    def put_redacted(self, text: str, name: bytes, *, is_receipt: bool = False) -> bytes:
+        """Store a redacted text under a name of its own, and return that."""
+        self._add(pack_redacted(text, name))
+        self.mention(name, mentioned(text), is_receipt=is_receipt)
+        return name
 
-    def mention(self, number: int, notes: Iterable[str]) -> None:
-        """Record that the text with that number names notes."""
-        self._connection.executemany(_QUERIES["add_mention"], [(note, number) for note in sorted(notes)])
+    def redact(self, digest: bytes, left: str) -> None:
+        """Replace a text by its redacted form, under the same name."""
+        packed = pack_redacted(left, digest)
+        values = {"packed": packed.packed, "body": packed.body}
+        self._connection.execute(_QUERIES["change_content"], self._of(digest) | values)
 
-    def _add(self, text: str, *, is_receipt: bool) -> int:
-        number = self._insert(pack(text))
-        self._mention_all(number, text, is_receipt=is_receipt)
-        return number
-
-    def _mention_all(self, number: int, text: str, *, is_receipt: bool) -> None:
+    def mention(self, digest: bytes, notes: Iterable[str], *, is_receipt: bool = False) -> None:
         """Record which notes a text names, so that they can be forgotten."""
-        if notes := mentioned(text):
-            self.mention(number, notes)
-            if is_receipt:
-                self._connection.execute(_QUERIES["add_mention_receipt"], {"content": number})
+        row = self._of(digest) | {"receipt": is_receipt}
+        self._connection.executemany(_QUERIES["add_mention"], [row | {"note": note} for note in sorted(notes)])
 
-    def _insert(self, kept: Packed) -> int:
-        values = {"sha256": kept.sha256, "packed": kept.packed, "body": kept.body}
-        return int(self._connection.execute(_QUERIES["add_content"], values).fetchone()[0])
-
-    def get(self, number: int) -> str:
-        """Return the text with that number; each is read once."""
-        if number not in self._seen:
-            row = self._connection.execute(_QUERIES["get_content"], {"id": number}).fetchone()
-            if row is None:
-                raise ValueError("a text is missing")
-            self._seen[number] = unpack(*row)
-            self.digests[number] = row[0]
+    def get(self, digest: bytes) -> str:
+        """Return the text with that hash; each is read once."""
+        if digest not in self._seen:
+            row = self._row(digest)
+            self._seen[digest] = unpack(*row)
             if row[1] & REDACTED:
-                self.redacted.add(number)
-        return self._seen[number]
+                self.redacted.add(digest)
+        return self._seen[digest]
+
+    def get_part(self, digest: bytes) -> bytes:
+        """Return the part of a list of messages with that hash."""
+        return unpack_bytes(*self._row(digest))
+
+    def remove(self, digests: Iterable[bytes]) -> None:
+        """Remove texts that nothing refers to."""
+        keys = [self._of(digest) for digest in digests]
+        for query in ("drop_mentions", "drop_mention_items", "drop_content"):
+            self._connection.executemany(_QUERIES[query], keys)
+        self._known.clear()
+
+    def _add(self, packed: Packed) -> None:
+        values = {"packed": packed.packed, "body": packed.body}
+        self._connection.execute(_QUERIES["add_content"], self._of(packed.sha256) | values)
+        self._known.add(packed.sha256)
+
+    def _row(self, digest: bytes) -> tuple[bytes, int, bytes]:
+        row: tuple[bytes, int, bytes] | None = self._connection.execute(
+            _QUERIES["get_content"], self._of(digest)
+        ).fetchone()
+        if row is None:
+            raise ValueError("a text is missing")
+        return row
+
+    def _of(self, digest: bytes) -> dict[str, Any]:
+        return self._owner | {"sha256": digest}

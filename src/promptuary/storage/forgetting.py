@@ -3,8 +3,8 @@
 Above is ``state``; ``storage.redaction`` decides what is a copy of a note, and what replaces it.
 
 The texts of prompts are shared by many turns. One that shows a note keeps its name, so the checksums of the turns stay
-valid, and only the texts that name the note are read. What somebody said is redacted for its owner alone, though
-another may have said the same: there the rows of the owner get separate texts.
+valid, and only the texts that name the note are read. What somebody said is redacted in their rows alone, which get
+texts of another name: the same words can be said again.
 """
 
 import json
@@ -19,7 +19,7 @@ from promptuary.database.columns import from_column, history_checksum, to_column
 from promptuary.database.errors import sound
 from promptuary.database.port import Connection
 from promptuary.database.queries import queries
-from promptuary.storage.contents import Contents, pack, pack_redacted, unpack
+from promptuary.storage.contents import PART, Contents, pack, unpack
 from promptuary.storage.owners import Key, OwnedRows
 from promptuary.storage.redaction import (
     attached_notes,
@@ -36,9 +36,11 @@ from promptuary.storage.redaction import (
     without_words,
 )
 from promptuary.storage.threads import rows
-from promptuary.storage.values import to_text
+from promptuary.storage.threads.prompts import Sent, entries_of, put_entries
+from promptuary.storage.threads.retention import texts_of
 
 _QUERIES: Final = queries(__package__, "forgetting.sql")
+_CONTENTS: Final = queries(__package__, "contents.sql")
 _THREADS: Final = queries("promptuary.storage.threads", "threads.sql")
 _SOURCES: Final = queries("promptuary.storage.threads", "sources.sql")
 
@@ -115,41 +117,36 @@ class _Note:
     def __init__(self, connection: Connection, address: str, texts: Sequence[str]) -> None:
         self._connection = connection
         self._address, self._texts = address, texts
-        self._contents = Contents(connection)
-        self._changed = 0
 
     def run(self) -> int:
         """Remove the note, and return how many texts were changed."""
-        note = {"note": id_of(self._address)}
-        changed, threads = 0, set[int]()
-        for content, is_receipt in self._connection.execute(_QUERIES["mentions"], note).fetchall():
-            before = self._contents.get(content)
+        note = {"tenant": self._connection.tenant, "note": id_of(self._address)}
+        changed, threads = 0, set[tuple[int, int]]()
+        for owner, content, is_receipt in self._connection.execute(_QUERIES["mentions"], note).fetchall():
+            contents = Contents(self._connection, owner)
+            before = contents.get(content)
             after = self._receipt(before) if is_receipt else without_blocks(before, self._address)
-            for number, row, item in self._attached(content):
+            for number, row, item in self._attached(owner, content):
                 after = item.content
-                _store_item(self._connection, number, rows.changed_item(row, item, self._contents.digest(content)))
-                threads.add(row[10])
+                _store_item(self._connection, owner, number, rows.changed_item(row, item, content))
+                threads.add((owner, row[10]))
             if after != before:
-                self._store(content, after)
+                contents.redact(content, after)
                 changed += 1
         self._connection.execute(_QUERIES["drop_mentions"], note)
-        self._connection.execute(_SOURCES["forget_parts"], {"address": self._address, "owner": None})
-        for thread in threads:
-            _seal(self._connection, thread)
+        source = {"tenant": self._connection.tenant, "address": to_column(self._address), "owner": None}
+        self._connection.execute(_SOURCES["forget_parts"], source)
+        for owner, thread in threads:
+            _seal(self._connection, owner, thread)
         return changed + self._clean_states()
-
-    def _store(self, content: int, left: str) -> None:
-        packed = pack_redacted(left, self._contents.digest(content))
-        values = {"id": content, "packed": packed.packed, "body": packed.body}
-        self._connection.execute(_QUERIES["change_content"], values)
 
     def _receipt(self, text: str) -> str:
         receipt = receipt_from_json(json.loads(text))
         return rows.receipt_text(receipt_without(receipt, self._address, self._texts))
 
-    def _attached(self, content: int) -> Iterator[tuple[int, rows.Row, Item]]:
+    def _attached(self, owner: int, content: bytes) -> Iterator[tuple[int, rows.Row, Item]]:
         """Yield the items with this text to which the note was attached: number, row before, and what is left."""
-        key = {"content": content}
+        key = {"tenant": self._connection.tenant, "owner": owner, "content": content}
         for number, *row in self._connection.execute(_QUERIES["mentioning_items"], key).fetchall():
             item = rows.to_item(tuple(row))
             left = item_without_blocks(item, self._address)
@@ -158,14 +155,18 @@ class _Note:
 
     def _clean_states(self) -> int:
         """Remove the note from the states of layers, and return how many were changed."""
+        if not self._texts:
+            return 0
         changed, wanted = 0, passages(self._texts)
-        for rowid, *stored in self._connection.execute(_QUERIES["states"]).fetchall() if self._texts else ():
-            before = unpack(*stored)
+        tenant = {"tenant": self._connection.tenant}
+        for *key, sha256, packed, body in self._connection.execute(_QUERIES["states"], tenant).fetchall():
+            before = unpack(sha256, packed, body)
             after = state_without(before, self._address, self._texts, wanted)
             if after != before:
-                packed = pack(after)
-                values = {"rowid": rowid, "sha256": packed.sha256, "packed": packed.packed, "body": packed.body}
-                self._connection.execute(_QUERIES["change_state"], values)
+                left = pack(after)
+                named = dict(zip(("owner", "layer", "scope", "name"), key, strict=True))
+                values = {"sha256": left.sha256, "packed": left.packed, "body": left.body}
+                self._connection.execute(_QUERIES["change_state"], tenant | named | values)
                 changed += 1
         return changed
 
@@ -177,10 +178,10 @@ class _Words:
         self._connection = connection
         self._owner = owner
         self._address, self._passages = address, passages(texts)
-        self._contents = Contents(connection)
-        self._left: dict[int, int] = {}
-        """Texts that hold a passage, by number, and the number of each redacted text, 0 while that is not stored."""
-        self._clean: set[int] = set()
+        self._contents = Contents(connection, owner["owner"])
+        self._left: dict[bytes, bytes] = {}
+        """Texts that hold a passage, and the name of each redacted text, empty while that is not stored."""
+        self._clean: set[bytes] = set()
 
     def places(self) -> tuple[Place, ...]:
         """Return every place, in order."""
@@ -202,33 +203,33 @@ class _Words:
     def _holds(self, text: str) -> bool:
         return holds(without_blocks(text, self._address), self._passages)
 
-    def _is_hit(self, content: int) -> bool:
+    def _is_hit(self, content: bytes) -> bool:
         """Return whether a text holds a passage; each is read once."""
         if content not in self._left and content not in self._clean:
             if self._holds(self._contents.get(content)):
-                self._left[content] = 0
+                self._left[content] = b""
             else:
                 self._clean.add(content)
         return content in self._left
 
     def _said(self) -> Iterator[Place]:
-        for content, thread, turn, _, *row in self._rows("items"):
+        for thread, turn, _, *row in self._rows("items"):
             item = rows.to_item(tuple(row))
-            if self._is_hit(content) or any(self._holds(call.arguments) for call in item.tool_calls):
+            if self._is_hit(row[12]) or any(self._holds(call.arguments) for call in item.tool_calls):
                 yield Place("summary" if item.kind == "summary" else "thread", from_column(thread), int(turn))
 
     def _shown(self) -> Iterator[Place]:
         """Yield the turns whose message or prompt holds a passage that is not from the history."""
-        said = {row[0] for row in self._rows("items")}
+        said = {row[15] for row in self._rows("items")}
         for row in self._rows("turns"):
-            parts = [one["content"] for one in json.loads(self._contents.get(row[6]))]
-            if any(self._is_hit(one) for one in (row[5], *(part for part in parts if part not in said))):
+            parts = [entry.content for entry in entries_of(row[6], self._contents)]
+            if any(self._is_hit(text) for text in (row[5], *(part for part in parts if part not in said))):
                 yield Place("thread", from_column(row[1]), int(row[2]))
 
     def _waiting(self) -> Iterator[Place]:
         for turn, thread, body, error in self._rows("queued"):
             if self._holds(from_column(body)) or self._holds(from_column(error)):
-                found = self._connection.execute(_QUERIES["turn_number"], {"turn": turn}).fetchone()
+                found = self._connection.execute(_QUERIES["turn_number"], self._owner | {"turn": turn}).fetchone()
                 yield Place("queue", from_column(thread), 0 if found is None else int(found[0]))
 
     def _proposed(self) -> Iterator[Place]:
@@ -242,39 +243,37 @@ class _Words:
 
     def _change_items(self) -> None:
         threads = set()
-        for content, _, _, number, *row in self._rows("items"):
+        for _, _, number, *row in self._rows("items"):
             item = rows.to_item(tuple(row))
             after = self._item(item)
             if after != item:
-                left = self._left_of_item(content, after)
-                changed = rows.changed_item(tuple(row), after, self._contents.digest(left))
-                _store_item(self._connection, number, changed | {"content": left})
-                self._mention(left, row[0], after)
+                left = self._left_of_item(row[12], after)
+                changed = rows.changed_item(tuple(row), after, left)
+                _store_item(self._connection, self._owner["owner"], number, changed | {"content": left})
+                self._mention(left, int(row[10]), number, after)
                 threads.add(int(row[10]))
         for thread in threads:
-            _seal(self._connection, thread)
+            _seal(self._connection, self._owner["owner"], thread)
 
-    def _left_of_item(self, content: int, after: Item) -> int:
+    def _left_of_item(self, content: bytes, after: Item) -> bytes:
         del after  # its text is the redacted ``content``
         return self._left_of(content)
 
-    def _mention(self, content: int, name: Any, item: Item) -> None:
+    def _mention(self, content: bytes, thread: int, number: int, item: Item) -> None:
         """Record which notes an item names, now that its text may have changed: they may be forgotten too."""
         if notes := mentioned(item.content) | attached_notes(item):
             self._contents.mention(content, notes)
-            self._connection.execute(_THREADS["add_mention_item"], {"id": name})
+            key = self._owner | {"content": content, "thread": thread, "item": number}
+            self._connection.execute(_THREADS["add_mention_item"], key)
 
-    def _left_of(self, content: int) -> int:
-        """Return the number of the redacted text; of the text itself if it holds no passage."""
+    def _left_of(self, content: bytes) -> bytes:
+        """Return the name of the redacted text; of the text itself if it holds no passage."""
         if not self._is_hit(content):
             return content
         if not self._left[content]:
-            self._left[content] = self._put(self._contents.get(content))
+            # A unique name: no other text is ever mapped to it.
+            self._left[content] = self._contents.put_redacted(self._text(self._contents.get(content)), os.urandom(32))
         return self._left[content]
-
-    def _put(self, text: str) -> int:
-        # A unique name: the redacted text belongs to this owner alone, and no other text is ever mapped to it.
-        return self._contents.put_redacted(self._text(text), os.urandom(32))
 
     def _text(self, text: str) -> str:
         return without_words(text, self._address, self._passages)
@@ -282,28 +281,31 @@ class _Words:
     def _item(self, item: Item) -> Item:
         return item_without_words(item, self._address, self._passages)
 
-    def _receipt(self, content: int) -> int:
+    def _receipt(self, content: bytes) -> bytes:
         return self._left_of(content)
 
     def _change_turns(self) -> None:
         for row in self._rows("turns"):
             text, messages, receipt = row[5:8]
-            before = self._contents.get(messages)
-            stored = json.loads(before)
-            parts = [self._left_of(one["content"]) for one in stored]
-            after = to_text([{**one, "content": part} for one, part in zip(stored, parts, strict=True)])
-            if self._holds(after):
-                messages = self._put(after)
-            elif after != before:
-                messages = self._contents.put(after)
+            before = entries_of(messages, self._contents)
+            after = [self._sent(entry) for entry in before]
+            if after != before:
+                messages = put_entries(after, self._contents)
             changed = (self._left_of(text), messages, self._receipt(receipt))
             if changed != tuple(row[5:8]):
-                self._store_turn(row, changed, [self._contents.digest(one) for one in (*changed, *parts)])
+                self._store_turn(row, changed)
 
-    def _store_turn(self, row: rows.Row, texts: tuple[int, int, int], digests: list[bytes]) -> None:
-        checksum = rows.turn_checksum((row[0], row[9], row[2], row[4], row[8]), row[10], row[11], digests)
+    def _sent(self, entry: Sent) -> Sent:
+        entry = entry._replace(content=self._left_of(entry.content))
+        if entry.rest and self._holds(entry.rest):
+            return entry._replace(rest=self._text(entry.rest), is_redacted=True)
+        return entry
+
+    def _store_turn(self, row: rows.Row, texts: tuple[bytes, bytes, bytes]) -> None:
+        checksum = rows.turn_checksum((row[0], row[9], row[2], row[4], row[8]), row[10], row[11], texts)
         names = dict(zip(("text", "messages", "receipt"), texts, strict=True))
-        self._connection.execute(_QUERIES["change_turn"], {"id": row[0], "checksum": checksum, **names})
+        values = self._owner | names | {"id": row[0], "checksum": checksum}
+        self._connection.execute(_QUERIES["change_turn"], values)
 
     def _change_waiting(self) -> None:
         for turn, _, body, error in self._rows("queued"):
@@ -317,16 +319,18 @@ class _Words:
         return to_column(without_words(from_column(column), self._address, self._passages))
 
     def _remove_unused(self) -> None:
-        """Remove the unused texts that hold a passage: these, and those of a turn before it ended."""
-        used = {row[0] for row in self._connection.execute(_QUERIES["used_in_rows"])}
-        for row in self._connection.execute(_QUERIES["prompts"]):
-            used.update(one["content"] for one in json.loads(unpack(*row)))
-        every = self._connection.execute(_QUERIES["all_contents"]).fetchall()
-        unused = [number for number, *stored in every if number not in used and self._holds(unpack(*stored))]
-        for number in unused:
-            self._connection.execute(_QUERIES["remove_content"], {"id": number})
-        if unused:
-            self._connection.execute(_QUERIES["count_removal"])
+        """Remove the unused texts that hold a passage: these, and those of a turn before it ended.
+
+        Unused parts of prompts go, too: a part that is there says that its texts are.
+        """
+        named = self._connection.execute(_SOURCES["used"], self._owner).fetchall()
+        used = texts_of(named, self._contents)
+        every = self._connection.execute(_CONTENTS["contents"], self._owner).fetchall()
+        self._contents.remove(
+            digest
+            for digest, packed, body in every
+            if digest not in used and (packed & PART or self._holds(unpack(digest, packed, body)))
+        )
 
 
 class _Blocks(_Words):
@@ -337,7 +341,7 @@ class _Blocks(_Words):
         self._change_items()
         self._change_turns()
         self._remove_unused()
-        self._connection.execute(_SOURCES["forget_parts"], {"address": self._address, **self._owner})
+        self._connection.execute(_SOURCES["forget_parts"], {"address": to_column(self._address), **self._owner})
         return len(self._left)
 
     def _holds(self, text: str) -> bool:
@@ -349,13 +353,13 @@ class _Blocks(_Words):
     def _item(self, item: Item) -> Item:
         return item_without_blocks(item, self._address)
 
-    def _left_of_item(self, content: int, after: Item) -> int:
+    def _left_of_item(self, content: bytes, after: Item) -> bytes:
         # The positions of attachments are stored with an item, even if its text no longer has the format of a block.
         if after.content != self._contents.get(content) and not self._left.get(content):
             self._left[content] = self._contents.put_redacted(after.content, os.urandom(32))
         return self._left.get(content, content)
 
-    def _receipt(self, content: int) -> int:
+    def _receipt(self, content: bytes) -> bytes:
         before = receipt_from_json(json.loads(self._contents.get(content)))
         after = receipt_without(before, self._address, ())
         if after == before:
@@ -363,10 +367,12 @@ class _Blocks(_Words):
         return self._contents.put_redacted(rows.receipt_text(after), os.urandom(32), is_receipt=True)
 
 
-def _store_item(connection: Connection, number: int, changed: rows.Values) -> None:
-    connection.execute(_QUERIES["change_item"], {"number": number, "content": None, **changed})
+def _store_item(connection: Connection, owner: int, number: int, changed: rows.Values) -> None:
+    key = {"tenant": connection.tenant, "owner": owner, "item": number, "content": None}
+    connection.execute(_QUERIES["change_item"], key | changed)
 
 
-def _seal(connection: Connection, thread: int) -> None:
-    standing = connection.execute(_THREADS["standing_of"], {"thread": thread}).fetchall()
-    connection.execute(_THREADS["seal_history"], {"thread": thread, "history": history_checksum(standing)})
+def _seal(connection: Connection, owner: int, thread: int) -> None:
+    key = {"tenant": connection.tenant, "owner": owner, "thread": thread}
+    standing = connection.execute(_THREADS["standing_of"], key).fetchall()
+    connection.execute(_THREADS["seal_history"], key | {"history": history_checksum(standing)})

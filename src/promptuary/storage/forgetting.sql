@@ -1,86 +1,70 @@
 -- name: mentions
--- The texts that name a note, and whether each is a receipt.
-SELECT content, content IN (SELECT content FROM mention_receipt) FROM mention WHERE note = :note;
+-- The texts that name a note, of every owner, and whether each is a receipt.
+SELECT owner, content, receipt FROM mention WHERE tenant = :tenant AND note = :note;
 
 -- name: drop_mentions
 -- Record that no text names a note any more.
-DELETE FROM mention WHERE note = :note;
+DELETE FROM mention WHERE tenant = :tenant AND note = :note;
 
 -- name: mentioning_items
 -- The items with a text.
 SELECT
-    item.number, item.id, role, pinned, kind, tool_calls, tool_call_id, stands_for, turn, attached, place, item.thread, checksum, sha256, packed, body
+    item.item, id, role, pinned, kind, tool_calls, tool_call_id, stands_for, turn, attached, place, item.thread,
+    checksum, sha256, packed, body
 FROM mention_item
-JOIN item ON item.number = mention_item.item
-JOIN content ON content.id = item.content
-WHERE mention_item.content = :content;
-
--- name: change_content
--- Replace a text by its redacted form.
-UPDATE content SET packed = :packed, body = :body WHERE id = :id;
+JOIN item ON item.tenant = mention_item.tenant AND item.owner = mention_item.owner AND item.thread = mention_item.thread
+    AND item.item = mention_item.item AND item.content = mention_item.content
+JOIN content ON content.tenant = item.tenant AND content.owner = item.owner AND content.sha256 = item.content
+WHERE mention_item.tenant = :tenant AND mention_item.owner = :owner AND mention_item.content = :content;
 
 -- name: change_item
 -- Update an item, with its text or another.
 UPDATE item SET
     content = coalesce(:content, content), tool_calls = :tool_calls, attached = :attached, checksum = :checksum
-WHERE number = :number;
+WHERE tenant = :tenant AND owner = :owner AND thread = :thread AND item = :item;
 
 -- name: states
--- Every state.
-SELECT rowid, sha256, packed, body FROM state;
+-- Every state of everybody.
+SELECT owner, layer, scope, name, sha256, packed, body FROM state WHERE tenant = :tenant;
 
 -- name: change_state
 -- Replace a state by its redacted form.
-UPDATE state SET sha256 = :sha256, packed = :packed, body = :body WHERE rowid = :rowid;
+UPDATE state SET sha256 = :sha256, packed = :packed, body = :body
+WHERE tenant = :tenant AND owner = :owner AND layer = :layer AND scope = :scope AND name = :name;
 
 -- name: items
--- Every item of an owner, in the history or not, with the number of its turn.
+-- Every item of an owner, in the history or not, with its thread and the number of its turn.
 SELECT
-    item.content,
     thread.name,
-    coalesce((SELECT turn.number FROM turn WHERE turn.id = item.turn), 0),
-    item.number, item.id, role, pinned, kind, tool_calls, tool_call_id, stands_for, item.turn, attached, place, item.thread, checksum, sha256, packed, body
-FROM thread
-JOIN item ON item.thread = thread.id
-JOIN content ON content.id = item.content
-WHERE thread.owner = :owner
-ORDER BY item.number;
+    coalesce((
+        SELECT turn.number FROM turn WHERE turn.tenant = :tenant AND turn.owner = :owner AND turn.id = item.turn
+    ), 0),
+    item.item, item.id, role, pinned, kind, tool_calls, tool_call_id, stands_for, item.turn, attached, place,
+    item.thread, checksum, sha256, packed, body
+FROM item
+JOIN thread ON thread.tenant = item.tenant AND thread.owner = item.owner AND thread.thread = item.thread
+JOIN content ON content.tenant = item.tenant AND content.owner = item.owner AND content.sha256 = item.content
+WHERE item.tenant = :tenant AND item.owner = :owner
+ORDER BY item.item;
 
 -- name: turns
 -- Every turn of an owner.
-SELECT turn.id, thread.name, number, turn.created, status, text, messages, receipt, user, turn.thread, reply_tokens, cost, checksum
+SELECT
+    turn.id, thread.name, number, turn.created, status, text, messages, receipt, user, turn.thread, reply_tokens, cost,
+    checksum
 FROM thread
-JOIN turn ON turn.thread = thread.id
-WHERE thread.owner = :owner
-ORDER BY thread.id, number;
+JOIN turn ON turn.tenant = thread.tenant AND turn.owner = thread.owner AND turn.thread = thread.thread
+WHERE thread.tenant = :tenant AND thread.owner = :owner
+ORDER BY thread.thread, number;
 
 -- name: change_turn
 -- Update the texts of a turn.
-UPDATE turn SET text = :text, messages = :messages, receipt = :receipt, checksum = :checksum WHERE id = :id;
+UPDATE turn SET text = :text, messages = :messages, receipt = :receipt, checksum = :checksum
+WHERE tenant = :tenant AND owner = :owner AND id = :id;
 
 -- name: turn_number
 -- The number of a turn in its thread.
-SELECT number FROM turn WHERE id = :turn;
-
--- name: used_in_rows
--- The texts that items and turns name.
-SELECT content FROM item UNION SELECT text FROM turn UNION SELECT messages FROM turn UNION SELECT receipt FROM turn;
-
--- name: prompts
--- The texts of the prompts of all turns: the JSON of each.
-SELECT sha256, packed, body FROM content WHERE id IN (SELECT messages FROM turn);
-
--- name: all_contents
--- Every text with its number.
-SELECT id, sha256, packed, body FROM content;
-
--- name: remove_content
--- Remove a text.
-DELETE FROM content WHERE id = :id;
-
--- name: count_removal
--- Record for every process that a text was removed.
-UPDATE removal SET count = count + 1;
+SELECT number FROM turn WHERE tenant = :tenant AND owner = :owner AND id = :turn;
 
 -- name: queued
 -- Every turn of an owner that waits for writeback.

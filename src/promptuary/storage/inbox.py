@@ -10,15 +10,13 @@ from promptuary.core.layers import Json
 from promptuary.core.ports.inbox import MOST_CHATS, EditOutcome, Received, SentPart
 from promptuary.database.columns import from_column, to_column
 from promptuary.database.errors import sound
-from promptuary.database.port import Connection
-from promptuary.database.queries import queries, script
+from promptuary.database.port import Connection, Cursor
+from promptuary.database.queries import queries
 from promptuary.database.sqlite import SqliteDatabase
 from promptuary.storage import schema
 from promptuary.storage.values import to_text
 
 _QUERIES: Final = queries(__package__, "inbox.sql")
-_STEPS: Final = ("inbox_1.sql", "inbox_2.sql")
-"""The migration scripts of the tables, in order. A change of the tables adds one at the end."""
 
 
 class InboxStore:
@@ -26,15 +24,18 @@ class InboxStore:
 
     def __init__(self, path: Path, *, timeout: float = 30.0, clock: Callable[[], str] = now) -> None:
         self._clock = clock
-        self._database = SqliteDatabase(path, [script(schema.__name__, step) for step in _STEPS], timeout=timeout)
+        self._database = SqliteDatabase(path, schema.steps(schema.INBOX), timeout=timeout)
 
     def receive(self, gateway: str, chat: str, message: str, body: Mapping[str, Json]) -> int | None:
         """Store a message, and return its number; ``None`` if it was received before."""
         row = {**_key(gateway, chat, message), "received": self._clock(), "body": to_column(to_text(dict(body)))}
 
         def received(connection: Connection) -> int | None:
-            found = connection.execute(_QUERIES["receive"], row).fetchone()
-            return None if found is None else int(found[0])
+            if _run(connection, "known", row).fetchone() is not None:
+                return None
+            (number,) = _run(connection, "count", {}).fetchone()
+            _run(connection, "receive", {**row, "number": number})
+            return int(number)
 
         return self._database.write(received)
 
@@ -43,7 +44,7 @@ class InboxStore:
         text = to_column(to_text(dict(body)))
 
         def edited(connection: Connection) -> EditOutcome:
-            found = connection.execute(_QUERIES["known"], _key(gateway, chat, message)).fetchone()
+            found = _run(connection, "known", _key(gateway, chat, message)).fetchone()
             if found is None:
                 return "unknown"
             number, status, before = found
@@ -51,7 +52,7 @@ class InboxStore:
                 return "same"
             if status != "waiting":
                 return "late"
-            connection.execute(_QUERIES["replace_body"], {"number": number, "body": text})
+            _run(connection, "replace_body", {"number": number, "body": text})
             return "replaced"
 
         return self._database.write(edited)
@@ -60,7 +61,7 @@ class InboxStore:
         """Return the messages that wait for an answer, or for the rest of it, the oldest first."""
 
         def found(connection: Connection) -> list[Received]:
-            rows = connection.execute(_QUERIES["unanswered"], {"gateway": to_column(gateway)}).fetchall()
+            rows = _run(connection, "unanswered", {"gateway": to_column(gateway)}).fetchall()
             return [self._received(connection, row) for row in rows]
 
         return self._database.read(found)
@@ -69,10 +70,10 @@ class InboxStore:
         """Record that the answer begins; return the message as it was before, or ``None`` if it is already answered."""
 
         def begun(connection: Connection) -> Received | None:
-            row = connection.execute(_QUERIES["one"], {"number": number}).fetchone()
+            row = _run(connection, "one", {"number": number}).fetchone()
             if row is None:
                 return None
-            connection.execute(_QUERIES["begin"], {"number": number})
+            _run(connection, "begin", {"number": number})
             return self._received(connection, row)
 
         return self._database.write(begun)
@@ -94,14 +95,14 @@ class InboxStore:
 
         def ended(connection: Connection) -> None:
             for query in ("answered", "drop_parts"):
-                connection.execute(_QUERIES[query], {"number": number})
+                _run(connection, query, {"number": number})
 
         self._database.write(ended)
 
     def last_messages(self, gateway: str, *, most: int = MOST_CHATS) -> Mapping[str, str]:
         """Return the id of the last received message of each chat, the newest first."""
         named = {"gateway": to_column(gateway), "most": most}
-        rows = self._database.read(lambda connection: connection.execute(_QUERIES["last_messages"], named).fetchall())
+        rows = self._database.read(lambda connection: _run(connection, "last_messages", named).fetchall())
         return {from_column(chat): from_column(message) for chat, message in rows}
 
     def note(self, gateway: str, chat: str, name: str, value: Json) -> None:
@@ -115,7 +116,7 @@ class InboxStore:
     def noted(self, gateway: str, chat: str, name: str) -> Json:
         """Return the value that was stored under a name; ``None`` if there is none."""
         key = {"gateway": to_column(gateway), "chat": to_column(chat), "name": name}
-        row = self._database.read(lambda connection: connection.execute(_QUERIES["noted"], key).fetchone())
+        row = self._database.read(lambda connection: _run(connection, "noted", key).fetchone())
         with sound(self._database.name):
             value: Json = None if row is None else json.loads(from_column(row[0]))
             return value
@@ -123,18 +124,18 @@ class InboxStore:
     def prune(self, before: str) -> int:
         """Delete the records of answered messages that were received before a time, and return how many."""
         named = {"before": before}
-        return self._database.write(lambda connection: connection.execute(_QUERIES["prune"], named).rowcount)
+        return self._database.write(lambda connection: _run(connection, "prune", named).rowcount)
 
     def close(self) -> None:
         """Close the file."""
         self._database.close()
 
     def _write(self, query: str, **values: Any) -> None:
-        self._database.write(lambda connection: connection.execute(_QUERIES[query], values))
+        self._database.write(lambda connection: _run(connection, query, values))
 
     def _received(self, connection: Connection, row: tuple[Any, ...]) -> Received:
         number, chat, message, body, received, status, answer = row
-        parts = connection.execute(_QUERIES["parts"], {"number": number}).fetchall()
+        parts = _run(connection, "parts", {"number": number}).fetchall()
         with sound(self._database.name):
             return Received(
                 int(number),
@@ -149,6 +150,10 @@ class InboxStore:
                     for part, message, since, repeated in parts
                 },
             )
+
+
+def _run(connection: Connection, query: str, values: Mapping[str, Any]) -> Cursor:
+    return connection.execute(_QUERIES[query], {"tenant": connection.tenant, **values})
 
 
 def _key(gateway: str, chat: str, message: str) -> dict[str, Any]:

@@ -9,11 +9,11 @@ from promptuary.core.clock import now
 from promptuary.core.errors import LockTimeoutError
 from promptuary.core.principals import Principal
 from promptuary.database.columns import to_column
-from promptuary.database.errors import damaged, sound
+from promptuary.database.errors import sound
 from promptuary.database.port import Connection
 from promptuary.database.queries import queries
 from promptuary.storage.binding import BoundDatabase
-from promptuary.storage.contents import Numbers, unpack
+from promptuary.storage.contents import unpack_bytes
 from promptuary.storage.experiences import OnChange
 from promptuary.storage.owners import find_owner
 from promptuary.storage.values import answering_key, busy
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from promptuary.storage.threads.store import ThreadStore
     from promptuary.storage.writeback import NoteQueue, ProposalStore
 
-_QUERIES = queries("promptuary.storage.threads", "threads.sql")
+_QUERIES = queries(__package__, "state.sql")
+_CONTENTS = queries(__package__, "contents.sql")
 
 
 class StateDatabase:
@@ -40,7 +41,6 @@ class StateDatabase:
     def __init__(self, path: Path | None = None, *, timeout: float = 30.0, clock: Callable[[], str] = now) -> None:
         self._clock = clock
         self._histories: Histories | None = None
-        self._numbers = Numbers()
         self._database = BoundDatabase(path, timeout=timeout)
 
     @property
@@ -54,7 +54,7 @@ class StateDatabase:
         from promptuary.storage.threads.store import ThreadStore  # noqa: PLC0415
 
         histories = self._histories = self._histories or Histories()
-        return ThreadStore(self._database, principal, histories=histories, numbers=self._numbers, clock=self._clock)
+        return ThreadStore(self._database, principal, histories=histories, clock=self._clock)
 
     def notes(self, space: str) -> "NoteJournal":
         """Return the journal of the notes in the folder ``space`` of one agent, such as ``agents/reviewer``."""
@@ -91,7 +91,7 @@ class StateDatabase:
 
         def found(connection: Connection) -> bool:
             owner = find_owner(connection, principal.owner)
-            named = {"owner": owner, "thread": to_column(thread)}
+            named = {"tenant": connection.tenant, "owner": owner, "thread": to_column(thread)}
             return owner is not None and bool(connection.execute(_QUERIES["has_session"], named).fetchone()[0])
 
         return self._database.read(found)
@@ -136,15 +136,13 @@ class StateDatabase:
     def verify(self) -> None:
         """Read everything, and raise an error if anything differs from what was written. Slow for a large file."""
 
-        def compared(connection: Connection) -> str:
-            for row in connection.execute(_QUERIES["contents"]):
-                unpack(*row)
-            return str(connection.execute(_QUERIES["integrity"]).fetchone()[0])
+        def compared(connection: Connection) -> None:
+            for row in connection.execute(_CONTENTS["every_content"]):
+                unpack_bytes(*row)
 
         with sound(self._database.name):
-            found = self._database.read(compared)
-        if found != "ok":
-            raise damaged(self._database.name, found)
+            self._database.read(compared)
+        self._database.verify()
 
     def close(self) -> None:
         """Close the file."""

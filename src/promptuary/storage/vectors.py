@@ -6,15 +6,17 @@ or restored still has its vector. Knows nothing of chunks or of how vectors are 
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from promptuary.concurrency import load_native
 from promptuary.core.errors import PromptuaryError, how_to_install
+from promptuary.core.principals import Owner
 from promptuary.database.columns import to_column
 from promptuary.database.errors import damaged
 from promptuary.database.port import Connection
 from promptuary.database.queries import queries
 from promptuary.storage.binding import BoundDatabase
+from promptuary.storage.owners import EVERYBODY, NOBODY, add_owner, find_owner
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -22,15 +24,15 @@ if TYPE_CHECKING:
 _QUERIES: Final = queries(__package__, "vectors.sql")
 
 
-_AT_ONCE: Final = 500
-"""How many hashes are looked up in one statement; SQLite accepts 999 values."""
-
-
 class Vectors:
-    """The vectors in the file ``path``, which may be that of a ``StateDatabase``."""
+    """The vectors of ``owner`` in the file ``path``, which may be that of a ``StateDatabase``. No owner is everybody.
 
-    def __init__(self, path: Path, *, timeout: float = 30.0) -> None:
+    What is removed is removed for every owner: it is forgotten.
+    """
+
+    def __init__(self, path: Path, owner: Owner | None = None, *, timeout: float = 30.0) -> None:
         self._database = BoundDatabase(path, timeout=timeout)
+        self._owner = owner
 
     @property
     def database(self) -> BoundDatabase:
@@ -39,77 +41,93 @@ class Vectors:
 
     def get(self, embedder: str, hashes: Sequence[str]) -> dict[str, bytes]:
         """Return the vectors of those hashes that have one."""
-        found = self._rows("get_vectors", embedder, hashes)
+        found = self._found(embedder, hashes)
         return dict(zip(found, _widened(list(found.values()), self._database.name), strict=True))
 
     def known(self, embedder: str, hashes: Sequence[str]) -> set[str]:
         """Return those hashes that have a vector."""
-        return set(self._rows("have_vectors", embedder, hashes))
+        return set(self._found(embedder, hashes))
 
     def put(self, embedder: str, vectors: Mapping[str, bytes]) -> None:
         """Store vectors by their hashes, all or none of them, replacing earlier ones."""
         if not vectors:
             return
-        keys = [_key(one) for one in vectors]
+        keys = [_key(sha256) for sha256 in vectors]
         bodies = _narrowed(list(vectors.values()))
 
         def written(connection: Connection) -> None:
-            connection.execute(_QUERIES["add_embedder"], {"name": to_column(embedder)})
-            number = _number(connection, embedder)
-            rows = ((number, key, body) for key, body in zip(keys, bodies, strict=True))
+            name = {"tenant": connection.tenant, "name": to_column(embedder)}
+            connection.execute(_QUERIES["add_embedder"], name)
+            owner = EVERYBODY if self._owner is None else add_owner(connection, self._owner)
+            own = self._own(connection, embedder) | {"owner": owner}
+            rows = (own | {"sha256": key, "body": body} for key, body in zip(keys, bodies, strict=True))
             connection.executemany(_QUERIES["put_vector"], rows)
 
         self._database.write(written)
 
     def count(self, embedder: str) -> int:
         """Return how many vectors of an embedder there are."""
-        name = {"name": to_column(embedder)}
-        return self._database.read(lambda own: int(own.execute(_QUERIES["count_vectors"], name).fetchone()[0]))
+        return self._database.read(
+            lambda own: int(own.execute(_QUERIES["count_vectors"], self._own(own, embedder)).fetchone()[0])
+        )
 
     def keep_only(self, embedder: str, hashes: Iterable[str]) -> int:
         """Remove those vectors of an embedder whose hashes are not given, and return how many there were."""
-        keys = [(_key(one),) for one in hashes]
+        wanted = {_key(sha256) for sha256 in hashes}
 
         def kept(connection: Connection) -> int:
-            connection.execute(_QUERIES["begin_wanted"])
-            connection.executemany(_QUERIES["add_wanted"], keys)
-            number = {"number": _number(connection, embedder)}
-            removed = connection.execute(_QUERIES["forget_unwanted"], number).rowcount
-            connection.execute(_QUERIES["end_wanted"])
-            return removed
+            own = self._own(connection, embedder)
+            gone = [row[0] for row in connection.execute(_QUERIES["hashes"], own) if row[0] not in wanted]
+            connection.executemany(_QUERIES["drop_vector"], [own | {"sha256": sha256} for sha256 in gone])
+            return len(gone)
 
         return self._database.write(kept)
 
     def remove(self, hashes: Sequence[str]) -> int:
         """Remove the vectors of these hashes, of every embedder, and return how many there were."""
-        keys = [(_key(one),) for one in hashes]
-        return self._database.write(lambda own: max(0, own.executemany(_QUERIES["remove_vector"], keys).rowcount))
+        keys = [_key(sha256) for sha256 in hashes]
+
+        def removed(connection: Connection) -> int:
+            tenant = {"tenant": connection.tenant}
+            owners = [EVERYBODY, *(row[0] for row in connection.execute(_QUERIES["owners"], tenant))]
+            every = [
+                tenant | {"owner": owner, "embedder": row[0], "sha256": key}
+                for row in connection.execute(_QUERIES["embedders"], tenant).fetchall()
+                for owner in owners
+                for key in keys
+            ]
+            return max(0, connection.executemany(_QUERIES["drop_vector"], every).rowcount)
+
+        return self._database.write(removed)
 
     def close(self) -> None:
         """Close the file."""
         self._database.close()
 
-    def _rows(self, query: str, embedder: str, hashes: Sequence[str]) -> dict[str, bytes]:
-        keys = {_key(one): one for one in hashes}
+    def _own(self, connection: Connection, embedder: str) -> dict[str, Any]:
+        """Return the beginning of the keys of the vectors of an embedder."""
+        row = connection.execute(_QUERIES["find_embedder"], {"tenant": connection.tenant, "name": to_column(embedder)})
+        owner = EVERYBODY if self._owner is None else find_owner(connection, self._owner)
+        number = row.fetchone()
+        return {
+            "tenant": connection.tenant,
+            "owner": NOBODY if owner is None else owner,
+            "embedder": None if number is None else number[0],
+        }
+
+    def _found(self, embedder: str, hashes: Sequence[str]) -> dict[str, bytes]:
+        """Return the stored vectors, in the order of ``hashes``."""
+        keys = {sha256: _key(sha256) for sha256 in hashes}
 
         def found(connection: Connection) -> dict[str, bytes]:
-            number = _number(connection, embedder)
-            rows: dict[str, bytes] = {}
-            if number is None:
-                return rows
-            wanted = list(keys)
-            for batch in (wanted[start : start + _AT_ONCE] for start in range(0, len(wanted), _AT_ONCE)):
-                statement = _QUERIES[query].replace("/* hashes */", ",".join("?" * len(batch)))
-                rows.update((keys[key], body) for key, body in connection.execute(statement, (number, *batch)))
-            # In the order in which they were requested.
-            return {one: rows[one] for one in keys.values() if one in rows}
+            own = self._own(connection, embedder)
+            rows = (
+                (sha256, connection.execute(_QUERIES["get_vector"], own | {"sha256": key}).fetchone())
+                for sha256, key in keys.items()
+            )
+            return {sha256: row[0] for sha256, row in rows if row is not None}
 
         return self._database.read(found)
-
-
-def _number(connection: Connection, embedder: str) -> int | None:
-    row = connection.execute(_QUERIES["find_embedder"], {"name": to_column(embedder)}).fetchone()
-    return None if row is None else int(row[0])
 
 
 def _key(sha256: str) -> bytes:

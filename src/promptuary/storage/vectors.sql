@@ -1,44 +1,38 @@
 -- name: add_embedder
 -- Give an embedder a number, if it has none.
-INSERT INTO embedder (name) VALUES (:name) ON CONFLICT (name) DO NOTHING;
+INSERT INTO embedder (tenant, embedder, name)
+SELECT :tenant, 1 + coalesce(max(embedder), 0), :name FROM embedder WHERE tenant = :tenant
+ON CONFLICT (tenant, name) DO NOTHING;
 
 -- name: find_embedder
 -- The number of an embedder.
-SELECT number FROM embedder WHERE name = :name;
+SELECT embedder FROM embedder WHERE tenant = :tenant AND name = :name;
 
 -- name: put_vector
 -- Store the vector of a text.
-INSERT INTO vector (embedder, sha256, body) VALUES (?, ?, ?)
-ON CONFLICT (embedder, sha256) DO UPDATE SET body = excluded.body;
+INSERT INTO vector (tenant, owner, embedder, sha256, body) VALUES (:tenant, :owner, :embedder, :sha256, :body)
+ON CONFLICT (tenant, owner, embedder, sha256) DO UPDATE SET body = excluded.body;
 
--- name: get_vectors
--- The vectors of some texts.
-SELECT sha256, body FROM vector WHERE embedder = ? AND sha256 IN (/* hashes */);
-
--- name: have_vectors
--- Which of some texts have a vector.
-SELECT sha256, '' FROM vector WHERE embedder = ? AND sha256 IN (/* hashes */);
+-- name: get_vector
+-- The vector of a text.
+SELECT body FROM vector WHERE tenant = :tenant AND owner = :owner AND embedder = :embedder AND sha256 = :sha256;
 
 -- name: count_vectors
 -- How many vectors of an embedder there are.
-SELECT count(*) FROM vector JOIN embedder ON embedder.number = vector.embedder WHERE embedder.name = :name;
+SELECT count(*) FROM vector WHERE tenant = :tenant AND owner = :owner AND embedder = :embedder;
 
--- name: begin_wanted
--- The hashes to keep, for the duration of a transaction.
-CREATE TEMP TABLE wanted (sha256 BLOB NOT NULL PRIMARY KEY) WITHOUT ROWID;
+-- name: hashes
+-- The texts that have a vector of an embedder.
+SELECT sha256 FROM vector WHERE tenant = :tenant AND owner = :owner AND embedder = :embedder;
 
--- name: add_wanted
--- A hash to keep.
-INSERT OR IGNORE INTO temp.wanted (sha256) VALUES (?);
+-- name: drop_vector
+-- Remove the vector of a text.
+DELETE FROM vector WHERE tenant = :tenant AND owner = :owner AND embedder = :embedder AND sha256 = :sha256;
 
--- name: forget_unwanted
--- Remove the vectors of an embedder whose hashes are not kept.
-DELETE FROM vector WHERE embedder = :number AND sha256 NOT IN (SELECT sha256 FROM temp.wanted);
+-- name: embedders
+-- The numbers of all embedders.
+SELECT embedder FROM embedder WHERE tenant = :tenant;
 
--- name: remove_vector
--- Remove the vectors of a text.
-DELETE FROM vector WHERE sha256 = ? AND embedder IN (SELECT number FROM embedder);
-
--- name: end_wanted
--- Clear the hashes to keep.
-DROP TABLE temp.wanted;
+-- name: owners
+-- The numbers of all owners.
+SELECT owner FROM owner WHERE tenant = :tenant;

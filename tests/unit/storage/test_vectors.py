@@ -15,9 +15,6 @@ from hypothesis import strategies as st
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ports.threads import ThreadChange
-from promptuary.database.queries import script
-from promptuary.database.sqlite import SqliteDatabase
-from promptuary.storage import schema
 from promptuary.storage.vectors import Vectors
 from tests.stores import FileStore
 from tests.suites.threads import said
@@ -89,17 +86,6 @@ def test_vectors_outlast_the_process_and_share_the_file_of_the_state(tmp_path: P
         assert store.get("e", [sha("a")]) == {sha("a"): packed(1)}
         assert [item.id for item in state.history("t")] == ["i"]
         state.verify()
-
-
-def test_a_database_of_before_there_were_vectors_is_brought_up_to_date(tmp_path: Path) -> None:
-    path = tmp_path / "state.db"
-    before = [script(schema.__name__, step) for step in schema.STEPS[: schema.STEPS.index("2_vectors.sql")]]
-    with closing(SqliteDatabase(path, before, timeout=10)) as old:
-        old.write(lambda own: own.execute("INSERT INTO thread VALUES (1, 't', 'then', 'then', 1)"))
-    with closing(Vectors(path)) as store, closing(FileStore(path)) as state:
-        store.put("e", {sha("a"): packed(1)})
-        assert store.count("e") == 1
-        assert [line.id for line in state.threads()] == ["t"]
 
 
 def test_only_those_vectors_of_an_embedder_are_kept_that_are_wanted(store: Vectors) -> None:

@@ -20,7 +20,7 @@ from promptuary.database.errors import sound
 from promptuary.database.port import Connection, Database, Result, Row
 from promptuary.database.queries import queries
 from promptuary.storage.contents import pack, unpack
-from promptuary.storage.owners import NOBODY, TENANT, Key, add_owner, find_owner
+from promptuary.storage.owners import NOBODY, Key, add_owner, find_owner
 from promptuary.storage.values import from_body, to_body
 
 _QUERIES: Final = queries("promptuary.storage.notes", "notes.sql")
@@ -42,7 +42,7 @@ class NoteJournal:
     def __init__(self, database: Database, space: str) -> None:
         self._database = database
         self._space = space
-        self.key: Final[Key] = {"tenant": TENANT, "space": space}
+        self.key: Final[Key] = {"tenant": database.tenant, "space": space}
         # Numbers of owners that are committed: they never change, and no owner is ever removed.
         self._readers: dict[Owner, int] = {}
 
@@ -165,7 +165,7 @@ class NoteJournal:
         return found
 
     def _brought(self, path: str) -> Key:
-        return {"tenant": TENANT, "path": to_column(f"{self._space}/{path}")}
+        return {"tenant": self.key["tenant"], "path": to_column(f"{self._space}/{path}")}
 
     def _finish(self, writing: "_Writing", result: Result) -> Result:
         """Store the counts and tell about the change, at the end of a transaction."""

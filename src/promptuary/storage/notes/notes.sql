@@ -6,22 +6,22 @@ INSERT INTO note_owner (tenant, space, note, owner, checksum) VALUES (:tenant, :
 -- The owner of an id.
 SELECT note_owner.owner, checksum, owner.kind, owner.name, owner.agent, note
 FROM note_owner
-JOIN owner ON owner.id = note_owner.owner
+JOIN owner ON owner.tenant = note_owner.tenant AND owner.owner = note_owner.owner
 WHERE note_owner.tenant = :tenant AND space = :space AND note = :note;
 
 -- name: every_owner
 -- The owner of every id.
 SELECT note_owner.owner, checksum, owner.kind, owner.name, owner.agent, note
 FROM note_owner
-JOIN owner ON owner.id = note_owner.owner
+JOIN owner ON owner.tenant = note_owner.tenant AND owner.owner = note_owner.owner
 WHERE note_owner.tenant = :tenant AND space = :space;
 
 -- name: note_owners
--- Every owner ever recorded, of notes and of threads. The local user is always the first.
+-- Every owner ever recorded, of notes and of threads.
 SELECT kind, name, agent
 FROM owner
-WHERE id > 1 OR (id = 1 AND EXISTS (SELECT 1 FROM note_owner WHERE tenant = :tenant AND note_owner.owner = 1))
-ORDER BY id;
+WHERE tenant = :tenant
+ORDER BY owner;
 
 -- name: put_note
 -- Store what a file is now. A row at its path is changed in place: an index of columns that stay is not touched.

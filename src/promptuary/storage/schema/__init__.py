@@ -1,27 +1,35 @@
-"""The schema of ``state.db``, step by step."""
+"""The schema of ``state.db`` and of the inbox, step by step: a change of the tables adds a step at the end.
+
+Every key begins with ``tenant``, then ``owner`` where a row has one (0 is everybody of the workspace); ``1_owners.sql``
+says why. Rows refer to each other by these keys and by ids and hashes of ours, never by row numbers of the database.
+"""
 
 from typing import Final
 
-STEPS: Final = (
-    "1_threads.sql",
-    "2_vectors.sql",
-    "3_principals.sql",
-    "4_binding.sql",
-    "5_checksums.sql",
-    "6_notes.sql",
-    "7_writeback.sql",
-    "8_forgetting.sql",
-    "9_ledger.sql",
-    "10_experiences.sql",
-    "11_sessions.sql",
-    "12_unforgotten.sql",
-    "13_note_counts.sql",
-    "14_notes_from_elsewhere.sql",
-    "15_port.sql",
-    "16_anew.sql",
-    "notes.sql",
-    "writeback.sql",
-    "experiences.sql",
-    "sessions.sql",
+from promptuary.database.queries import script
+
+STATE: Final = (
+    (
+        "1_owners.sql",
+        "1_leases.sql",
+        "1_changes.sql",
+        "1_contents.sql",
+        "1_threads.sql",
+        "1_sources.sql",
+        "1_states.sql",
+        "1_vectors.sql",
+        "1_notes.sql",
+        "1_writeback.sql",
+        "1_experiences.sql",
+        "1_sessions.sql",
+    ),
 )
-"""The migration scripts, in order. A change of the tables adds one at the end."""
+"""The files of each step of ``state.db``."""
+
+INBOX: Final = (("inbox_1.sql",),)
+"""The files of each step of the inbox."""
+
+
+def steps(files: tuple[tuple[str, ...], ...]) -> list[str]:
+    """Return the script of each step."""
+    return ["\n".join(script(__name__, file) for file in step) for step in files]

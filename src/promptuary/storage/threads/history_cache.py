@@ -21,42 +21,44 @@ _KEPT_CHARACTERS: Final = 16 * 1024 * 1024
 _EACH: Final = 1024
 """The overhead of an item besides its words, in characters: many short items take far more than their words."""
 
+_Key = tuple[int, int]
+
 
 class Histories:
-    """The items of a database as they were read, by the number of their row, up to a number of characters."""
+    """The items of a database as they were read, by owner and number, up to a number of characters."""
 
     __slots__ = ("_checksums", "_items", "_size")
 
     def __init__(self) -> None:
-        self._items: dict[int, Item] = {}
-        self._checksums: dict[int, int | None] = {}
+        self._items: dict[_Key, Item] = {}
+        self._checksums: dict[_Key, int] = {}
         self._size = 0
 
     def read(self, connection: Connection, owner: int, thread: str) -> tuple[Item, ...]:
         """Return the history of ``thread`` as it is now, in order."""
-        key = {"owner": owner, "thread": to_column(thread)}
+        key = {"tenant": connection.tenant, "owner": owner, "name": to_column(thread)}
         standing = connection.execute(_QUERIES["standing"], key).fetchall()
         row = connection.execute(_QUERIES["history_checksum"], key).fetchone()
-        if row is not None and row[0] is not None and row[0] != history_checksum(standing):
+        if row is not None and row[0] != history_checksum(standing):
             raise ValueError("a history is not what was written")
-        new = [number for number, _, checksum in standing if self._checksums.get(number, "") != checksum]
+        new = [number for number, _, checksum in standing if self._checksums.get((owner, number)) != checksum]
         if new:
             checksums = {number: checksum for number, _, checksum in standing}
             for number, *row in connection.execute(_QUERIES["history"], key | {"first": min(new)}):
-                self._keep(number, rows.to_item(tuple(row)))
-                self._checksums[number] = checksums[number]
-        found = tuple(self._item(number, pinned=bool(pinned)) for number, pinned, _ in standing)
+                self._keep((owner, number), rows.to_item(tuple(row)))
+                self._checksums[owner, number] = checksums[number]
+        found = tuple(self._item((owner, number), pinned=bool(pinned)) for number, pinned, _ in standing)
         if self._size > _KEPT_CHARACTERS:
             self._items, self._checksums, self._size = {}, {}, 0
         return found
 
-    def _keep(self, number: int, item: Item) -> None:
-        if number not in self._items:
+    def _keep(self, key: _Key, item: Item) -> None:
+        if key not in self._items:
             self._size += len(item.content) + _EACH
-        self._items[number] = item
+        self._items[key] = item
 
-    def _item(self, number: int, *, pinned: bool) -> Item:
-        item = self._items[number]
+    def _item(self, key: _Key, *, pinned: bool) -> Item:
+        item = self._items[key]
         if item.pinned is not pinned:
-            item = self._items[number] = replace(item, pinned=pinned)
+            item = self._items[key] = replace(item, pinned=pinned)
         return item

@@ -5,18 +5,19 @@ An invalid row raises ``ValueError``.
 
 import json
 from collections.abc import Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from msgspec.structs import replace
 
 from promptuary.core.blocks import Attachment, Detail
 from promptuary.core.json import receipt_from_json, receipt_json
-from promptuary.core.messages import Item, Message, ToolCall
+from promptuary.core.messages import Item, ToolCall
 from promptuary.core.ports.threads import LayerState, StateKey, ThreadInfo, TurnRecord
 from promptuary.core.receipts import Receipt
 from promptuary.database.columns import from_column, row_checksum, to_column
 from promptuary.storage.contents import Contents, pack, unpack
 from promptuary.storage.redaction import marked
+from promptuary.storage.threads.prompts import Sent, entries_of, put_messages
 from promptuary.storage.values import state_text, to_text
 
 Row = tuple[Any, ...]
@@ -44,7 +45,7 @@ _NONE: Final = "[]"
 def of_item(item: Item, thread: int, place: int, contents: Contents) -> Values:
     """Return the row of ``item``."""
     row = _fixed(item, thread, place) | {"pinned": item.pinned, "content": contents.put(item.content)}
-    return row | {"checksum": _item_checksum(row, contents.digests[int(row["content"])])}
+    return row | {"checksum": _item_checksum(row, row["content"])}
 
 
 def _fixed(item: Item, thread: int, place: int) -> Values:
@@ -67,7 +68,7 @@ def _fixed(item: Item, thread: int, place: int) -> Values:
 def changed_item(row: Row, item: Item, digest: bytes) -> Values:
     """Return what forgetting changes in ``row``, which becomes ``item``; ``digest`` is the hash of its text."""
     fixed = _fixed(item, thread=row[10], place=row[9])
-    changed = {name: fixed[name] for name in ("tool_calls", "attached")}
+    changed = {name: fixed[name] for name in ("thread", "tool_calls", "attached")}
     return changed | {"checksum": _item_checksum(fixed, digest)}
 
 
@@ -79,7 +80,7 @@ def to_item(row: Row) -> Item:
     """Return the item of a row, or raise ``ValueError`` if it differs from what was written."""
     number, role, pinned, kind, calls, call, stands_for, turn, attached, place, thread, checksum, *content = row
     fixed = (number, thread, place, role, kind, calls, call, stands_for, turn, attached, content[0])
-    if checksum is not None and checksum != row_checksum(*fixed):
+    if checksum != row_checksum(*fixed):
         raise ValueError("an item is not what was written")
     words_start, attachments, is_error = _attached(from_column(attached))
     return Item(
@@ -127,20 +128,9 @@ def _attachment(value: Any) -> Attachment:
     return Attachment(_text(source), _text(label), _text(revision), Detail(detail), between, int(start), int(end))
 
 
-def to_attached(attached: Any, stands_for: Any) -> Item:
-    """Return an item with only its attachments and the ids that it stands for."""
-    behind = tuple(map(_text, json.loads(from_column(stands_for))))
-    return Item("", "user", "", attachments=_attached(from_column(attached))[1], stands_for=behind)
-
-
-def sent_texts(messages: str) -> list[int]:
-    """Return the texts of the messages of a stored prompt."""
-    return [_whole(message["content"]) for message in json.loads(messages)]
-
-
-def of_turn(turn: TurnRecord, thread: int, user: str, contents: Contents, sent: Sequence[int]) -> Values:
-    """Return the row of ``turn``, in which ``user`` acted; ``sent`` are the texts of its messages."""
-    messages = [{**message, "content": text} for message, text in zip(turn.messages, sent, strict=True)]
+def of_turn(turn: TurnRecord, thread: int, user: str, contents: Contents) -> tuple[Values, list[bytes]]:
+    """Return the row of ``turn``, in which ``user`` acted, and the hashes of the texts of its messages."""
+    messages, sent = put_messages(turn.messages, contents)
     row: Values = {
         "number": turn.number,
         "id": to_column(turn.id),
@@ -148,48 +138,44 @@ def of_turn(turn: TurnRecord, thread: int, user: str, contents: Contents, sent: 
         "created": to_column(turn.created),
         "status": to_column(turn.status),
         "text": contents.put(turn.text),
-        "messages": contents.put(to_text(messages)),
+        "messages": messages,
         "receipt": contents.put(receipt_text(turn.receipt), is_receipt=True),
         "user": to_column(user),
         "tokens": turn.receipt.tokens,
         "reply_tokens": turn.reply_tokens,
         "cost": turn.cost,
     }
-    digests = [contents.digests[_whole(number)] for number in (row["text"], row["messages"], row["receipt"], *sent)]
     fixed = (row["id"], thread, turn.number, row["status"], row["user"])
-    return row | {"checksum": turn_checksum(fixed, turn.reply_tokens, turn.cost, digests)}
+    texts = (row["text"], messages, row["receipt"])
+    return row | {"checksum": turn_checksum(fixed, turn.reply_tokens, turn.cost, texts)}, sent
 
 
-def turn_checksum(fixed: Sequence[object], reply_tokens: int, cost: float | None, digests: Sequence[bytes]) -> int:
-    """Return the checksum of a turn. Missing figures are left out: earlier versions had none."""
-    figures = (reply_tokens, cost) if reply_tokens or cost is not None else ()
-    return row_checksum(*fixed, *digests, *figures)
+def turn_checksum(fixed: Sequence[object], reply_tokens: int, cost: float | None, texts: Sequence[bytes]) -> int:
+    """Return the checksum of a turn; ``texts`` are those of its columns that name texts."""
+    return row_checksum(*fixed, *texts, reply_tokens, cost)
 
 
 def to_turn(row: Row, contents: Contents) -> TurnRecord:
     """Return the turn of a row, or raise ``ValueError`` if it differs from what was written."""
     number, thread, count, created, status, text, messages, receipt, user, home, replied, cost, checksum = row
-    stored = json.loads(contents.get(messages))
-    texts = [text, messages, receipt, *(message["content"] for message in stored)]
-    turn = TurnRecord(
+    if checksum != turn_checksum((number, home, count, status, user), replied, cost, (text, messages, receipt)):
+        raise ValueError("a turn is not what was written")
+    sent = entries_of(messages, contents)
+    return TurnRecord(
         id=from_column(number),
         thread=from_column(thread),
         number=int(count),
         created=from_column(created),
         status=from_column(status),  # type: ignore[arg-type]  # what was written was a status
         text=contents.get(text),
-        messages=tuple(_message(one, contents) for one in stored),
+        messages=tuple(entry.message(contents.get(entry.content)) for entry in sent),
         # A thread may have been renamed since.
         receipt=replace(receipt_from_json(json.loads(contents.get(receipt))), thread=from_column(thread)),
         user=from_column(user),
-        forgotten=_forgotten(texts, contents),
-        reply_tokens=_whole(replied),
+        forgotten=_forgotten([text, receipt, *(entry.content for entry in sent)], sent, contents),
+        reply_tokens=int(replied),
         cost=cost,
     )
-    digests = [contents.digests[one] for one in texts]
-    if checksum is not None and checksum != turn_checksum((number, home, count, status, user), replied, cost, digests):
-        raise ValueError("a turn is not what was written")
-    return turn
 
 
 def receipt_text(receipt: Receipt) -> str:
@@ -197,18 +183,19 @@ def receipt_text(receipt: Receipt) -> str:
     return to_text(receipt_json(receipt))
 
 
-def _forgotten(texts: Sequence[int], contents: Contents) -> tuple[str, ...]:
+def _forgotten(texts: Sequence[bytes], sent: Sequence[Sent], contents: Contents) -> tuple[str, ...]:
     """Return the notes that were removed from the texts of a turn."""
-    parts = (contents.get(one) for one in dict.fromkeys(texts) if one in contents.redacted)
+    parts = [contents.get(text) for text in dict.fromkeys(texts) if text in contents.redacted]
+    parts += [entry.rest for entry in sent if entry.is_redacted]
     return tuple(dict.fromkeys(address for part in parts for address in marked(part)))
 
 
-def of_key(key: StateKey, owner: int) -> Values:
+def of_key(key: StateKey) -> Values:
     """Return the columns of a state's key."""
-    return {"owner": owner, "layer": to_column(key.layer), "scope": to_column(key.scope), "name": to_column(key.name)}
+    return {"layer": to_column(key.layer), "scope": to_column(key.scope), "name": to_column(key.name)}
 
 
-def of_state(state: LayerState, owner: int) -> Values:
+def of_state(state: LayerState) -> Values:
     """Return the row of ``state``."""
     packed = pack(state_text(state))
     value: Values = {
@@ -217,7 +204,7 @@ def of_state(state: LayerState, owner: int) -> Values:
         "packed": packed.packed,
         "body": packed.body,
     }
-    return of_key(state.key, owner) | value
+    return of_key(state.key) | value
 
 
 def to_state(key: StateKey, row: Row) -> LayerState:
@@ -230,17 +217,6 @@ def to_thread(row: Row) -> ThreadInfo:
     """Return the thread of a row."""
     name, created, updated, turns, items = row
     return ThreadInfo(from_column(name), from_column(created), from_column(updated), int(turns), int(items))
-
-
-def _message(stored: dict[str, Any], contents: Contents) -> Message:
-    stored["content"] = contents.get(stored["content"])
-    return cast("Message", stored)
-
-
-def _whole(value: object) -> int:
-    if not isinstance(value, int):
-        raise TypeError("a number is not a number")
-    return value
 
 
 def _text(value: Any) -> str:

@@ -1,29 +1,27 @@
 """The index of sources in ``state.db``: which turns had which source in their prompts, and how it got there.
 
 It is written with the turns, in their transaction. A block of a prompt is one row; a source that is sent with the
-history turn after turn is one row for all these turns, from the first to the last. Turns of earlier versions are
-indexed once, in batches. ``core.ledger`` decides which sources a turn or an item has.
+history turn after turn is one row for all these turns, from the first to the last. ``core.ledger`` decides which
+sources a turn or an item has.
 """
 
-import json
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from promptuary.core.json import receipt_from_json
 from promptuary.core.ledger import Origin, SourceUse, Way, carried, shown
 from promptuary.core.messages import Item
 from promptuary.core.receipts import Receipt
 from promptuary.database.columns import from_column, to_column
-from promptuary.database.port import Connection
+from promptuary.database.port import Connection, Cursor
 from promptuary.database.queries import queries
-from promptuary.storage.contents import Contents
+from promptuary.storage.owners import Counter
 from promptuary.storage.threads import rows
 
 _QUERIES: Final = queries(__package__, "sources.sql")
 
-_AT_ONCE: Final = 2_000
-"""How many turns of earlier versions are indexed in one transaction: others write in between."""
+
+Own = Mapping[str, int]
+"""The beginning of the key of every row of an owner."""
 
 
 class _Part(NamedTuple):
@@ -44,17 +42,9 @@ class _Carried(NamedTuple):
 class SourceIndex:
     """The sources of one owner, within one transaction that writes."""
 
-    def __init__(self, connection: Connection, owner: int, contents: Contents) -> None:
-        self._connection, self._owner, self._contents = connection, owner, contents
-
-    def prepare(self, thread: int) -> None:
-        """Index the items of a thread that an earlier version stored, if that was not done."""
-        (done,) = self._connection.execute(_QUERIES["thread_indexed"], {"thread": thread}).fetchone()
-        if done:
-            return
-        for number, attached, stands_for in self._rows("old_items", thread=thread):
-            self.add_item(number, thread, rows.to_attached(attached, stands_for))
-        self._connection.execute(_QUERIES["mark_thread"], {"thread": thread})
+    def __init__(self, connection: Connection, owner: int, counter: Counter) -> None:
+        self._connection, self._counter = connection, counter
+        self._own = {"tenant": connection.tenant, "owner": owner}
 
     def add_item(self, number: int, thread: int, item: Item) -> None:
         """Record the sources that an item brings into the prompts that it will be in."""
@@ -62,80 +52,42 @@ class SourceIndex:
             return
         behind = (
             _origin("summary", *row)
-            for one in item.stands_for
-            for row in self._rows("sources_of_item", id=to_column(one), thread=thread)
+            for replaced in item.stands_for
+            for row in self._rows("sources_of_item", id=to_column(replaced), thread=thread)
         )
         found = carried(item, behind)
         for origin in found:
-            key = {"item": number, "part": self._part(origin).part, "how": origin.how}
-            self._connection.execute(_QUERIES["add_item_source"], key)
+            self._execute("add_item_source", item=number, part=self._part(origin).part, how=origin.how)
         if found:
-            self._connection.execute(_QUERIES["mark_item"], {"item": number})
+            self._execute("mark_item", thread=thread, item=number)
 
-    def add_turn(self, serial: int, thread: int, receipt: Receipt, sent: Iterable[int]) -> None:
+    def add_turn(self, serial: int, thread: int, receipt: Receipt, sent: Iterable[bytes]) -> None:
         """Record the sources of a new turn; ``sent`` are the texts of the messages before its last."""
-        self.set_shown(serial, receipt)
+        self.set_shown(serial, thread, receipt)
         texts = set(sent)
         now = {_Carried(*row[1:]) for row in self._rows("standing_sources", thread=thread) if row[0] in texts}
-        for number, *row in self._rows("carried_now", thread=thread):
-            one = _Carried(*row)
-            if one in now:
-                now.remove(one)
+        for first, *row in self._rows("carried_now", thread=thread):
+            before = _Carried(*row)
+            if before in now:
+                now.remove(before)
             else:
-                self._connection.execute(_QUERIES["end_carried"], {"id": number, "last": serial - 1})
-        for one in sorted(now):
-            self._add_carried(one, thread, serial, None)
+                values = {"first": first, "part": before.part, "how": before.how, "last": serial - 1}
+                self._execute("end_carried", thread=thread, **values)
+        for new in sorted(now):
+            self._execute("add_carried", thread=thread, first=serial, **new._asdict())
 
-    def set_shown(self, serial: int, receipt: Receipt) -> None:
+    def set_shown(self, serial: int, thread: int, receipt: Receipt) -> None:
         """Record the sources of the blocks in the prompt of a turn."""
         wanted = [self._part(origin) for origin in shown(receipt)]
-        if {row[0] for row in self._rows("parts_of_turn", turn=serial)} == {one.part for one in wanted}:
+        if {row[0] for row in self._rows("parts_of_turn", turn=serial)} == {part.part for part in wanted}:
             return
-        self._connection.execute(_QUERIES["drop_turn_sources"], {"turn": serial})
-        for one in wanted:
-            key = {"source": one.source, "turn": serial, "part": one.part}
-            self._connection.execute(_QUERIES["add_turn_source"], key)
-
-    def add_old_turns(self) -> None:
-        """Index some turns of earlier versions."""
-        left = _AT_ONCE
-        while left > 0 and (found := self._rows("old_thread", owner=self._owner)):
-            left -= self._add_old_turns(found[0][0], left)
-
-    def _add_old_turns(self, thread: int, most: int) -> int:
-        """Index up to a number of turns of a thread, and return how many there were."""
-        self.prepare(thread)
-        by_text = defaultdict(set)
-        for content, *row in self._rows("every_item_source", thread=thread):
-            by_text[content].add(_Carried(*row))
-        since: dict[_Carried, int] = {}
-        before = 0
-        old = self._rows("old_turns", thread=thread, limit=most)
-        for serial, messages, receipt in old:
-            sent = rows.sent_texts(self._contents.get(messages))[:-1]
-            now = {one for content in sent for one in by_text.get(content, ())}
-            for one in [one for one in since if one not in now]:
-                self._add_carried(one, thread, since.pop(one), before)
-            since |= {one: serial for one in now if one not in since}
-            self._add_old_turn(serial, receipt)
-            before = serial
-        for one, first in since.items():
-            self._add_carried(one, thread, first, before)
-        return len(old)
-
-    def _add_old_turn(self, serial: int, content: int) -> None:
-        receipt = receipt_from_json(json.loads(self._contents.get(content)))
-        self.set_shown(serial, receipt)
-        self._connection.execute(_QUERIES["mark_turn"], {"turn": serial, "tokens": receipt.tokens})
-
-    def _add_carried(self, one: _Carried, thread: int, first: int, last: int | None) -> None:
-        values = {**one._asdict(), "thread": thread, "first": first, "last": last}
-        self._connection.execute(_QUERIES["add_carried"], values)
+        self._execute("drop_turn_sources", turn=serial)
+        for part in wanted:
+            self._execute("add_turn_source", source=part.source, turn=serial, part=part.part, thread=thread)
 
     def _part(self, origin: Origin) -> _Part:
         """Return the numbers of a source and of the part that was shown, adding them if needed."""
-        key = {"owner": self._owner, "address": to_column(origin.source)}
-        source = self._found_or_added("source", key)
+        source = self._found_or_added("source", {"address": to_column(origin.source)})
         first, last = origin.lines or (0, 0)
         shown_part = {
             "source": source,
@@ -147,36 +99,35 @@ class SourceIndex:
         return _Part(source, self._found_or_added("part", shown_part))
 
     def _found_or_added(self, noun: str, values: rows.Values) -> int:
-        row = self._connection.execute(_QUERIES[f"find_{noun}"], values).fetchone()
+        row = self._execute(f"find_{noun}", **values).fetchone()
         if row is not None:
             return int(row[0])
-        return int(self._connection.execute(_QUERIES[f"add_{noun}"], values).fetchone()[0])
+        number = self._counter.next()
+        self._execute(f"add_{noun}", number=number, **values)
+        return number
+
+    def _execute(self, query: str, **values: Any) -> Cursor:
+        return self._connection.execute(_QUERIES[query], self._own | values)
 
     def _rows(self, query: str, **key: Any) -> list[rows.Row]:
-        return self._connection.execute(_QUERIES[query], key).fetchall()
+        return self._execute(query, **key).fetchall()
 
 
-def has_old_turns(connection: Connection, owner: int) -> bool:
-    """Return whether there are turns of earlier versions that are not indexed."""
-    return connection.execute(_QUERIES["old_thread"], {"owner": owner}).fetchone() is not None
-
-
-def addresses(connection: Connection, owner: int, limit: int) -> tuple[str, ...]:
+def addresses(connection: Connection, own: Own, limit: int) -> tuple[str, ...]:
     """Return the sources that an owner's prompts had, the newest first."""
-    key = {"owner": owner, "limit": limit}
-    return tuple(from_column(row[0]) for row in connection.execute(_QUERIES["addresses"], key))
+    rows = connection.execute(_QUERIES["addresses"], {**own, "limit": limit})
+    return tuple(from_column(row[0]) for row in rows)
 
 
 def uses(
-    connection: Connection, owner: int, wanted: Sequence[str], *, finished_only: bool, limit: int
+    connection: Connection, own: Own, wanted: Sequence[str], *, finished_only: bool, limit: int
 ) -> tuple[SourceUse, ...]:
     """Return where sources were used, the newest turn first."""
     found: dict[tuple[int, SourceUse], None] = {}
     for address in dict.fromkeys(wanted):
-        key = {"owner": owner, "address": to_column(address)}
-        row = connection.execute(_QUERIES["find_source"], key).fetchone()
+        row = connection.execute(_QUERIES["find_source"], {**own, "address": to_column(address)}).fetchone()
         if row is not None:
-            options = {"source": row[0], "finished": int(finished_only), "limit": limit}
+            options = {**own, "source": row[0], "finished": int(finished_only), "limit": limit}
             found |= dict.fromkeys(_uses_of(connection, address, options))
     return tuple(use for _, use in sorted(found, key=_newest_first)[:limit])
 
@@ -194,9 +145,9 @@ def _uses_of(connection: Connection, address: str, options: dict[str, int]) -> l
     return found
 
 
-def sources(connection: Connection, owner: int, thread: str, number: int) -> tuple[SourceUse, ...]:
+def sources(connection: Connection, own: Own, thread: str, number: int) -> tuple[SourceUse, ...]:
     """Return the sources of a turn."""
-    key = {"owner": owner, "thread": to_column(thread), "number": number}
+    key = {**own, "thread": to_column(thread), "number": number}
     found = []
     for how, address, layer, revision, first, last, *turn in connection.execute(_QUERIES["sources_of_turn"], key):
         found.append(_use(from_column(address), (0, *turn, how, layer, revision, first, last))[1])

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from promptuary.core.errors import IndexDamagedError
 from promptuary.core.search import Chunk, Filters, Folder, IndexedFile, Stamp
-from promptuary.storage.index.catalog import catalog as catalogs
+from promptuary.database import migrate
 from promptuary.storage.index.catalog.catalog import Catalog
 from promptuary.storage.index.document import Document
 
@@ -160,52 +160,13 @@ def test_a_file_that_is_no_catalogue_is_damage(tmp_path: Path) -> None:
         catalog.folders()
 
 
-def test_a_catalogue_of_version_1_opens_with_its_labels_lines_and_headings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_catalogue_of_an_earlier_version_is_damage_and_so_is_rebuilt(tmp_path: Path) -> None:
     path = tmp_path / "catalog.db"
-    monkeypatch.setattr(catalogs, "_STEPS", catalogs._STEPS[:1])
-    Catalog(path).close()
     with sqlite3.connect(path) as old:
-        old.execute("INSERT INTO folder (id, path, owner) VALUES (1, '/here', 'ada')")
-        old.execute("INSERT INTO file VALUES (1, 1, 'a.md', 1, 2, 3, 4, ?, 'markdown', 5)", (bytes(32),))
-        old.execute("INSERT INTO content VALUES (1, 'one\ntwo')")
-        digest = Chunk(2, 2, "two", ("Top",)).digest
-        old.execute(
-            "INSERT INTO chunk (id, file, first, last, trail, sha256) VALUES (7, 1, 2, 2, '[\"Top\"]', ?)", (digest,)
-        )
+        old.execute("CREATE TABLE folder (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, owner TEXT NOT NULL)")
+        old.execute(f"PRAGMA application_id = {migrate.BEFORE}")
+        old.execute("PRAGMA user_version = 8")
     old.close()
-    monkeypatch.undo()
 
-    with closing(Catalog(path)) as catalog:
-        assert [folder for folder, _ in catalog.folders()] == [Folder("/here", "ada")]
-        chunk = catalog.chunks([7])[7].chunk
-    assert chunk == Chunk(2, 2, "two", ("Top",))
-
-
-def test_a_catalogue_of_version_5_knows_the_sizes_of_its_files_and_conversations(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "catalog.db"
-    monkeypatch.setattr(catalogs, "_STEPS", catalogs._STEPS[:5])
-    Catalog(path).close()
-    with sqlite3.connect(path) as old:
-        old.execute("INSERT INTO folder (id, path, label) VALUES (1, '/here', '')")
-        for number in (1, 2):
-            old.execute("INSERT INTO file VALUES (?, 1, ?, 1, 2, 3, 4, ?, 'text', 5)", (number, f"{number}", bytes(32)))
-        rows = [(1, 1, ""), (2, 1, ""), (3, 1, ""), (4, 2, "said"), (5, 2, ""), (6, 2, None), (7, 2, "")]
-        old.executemany(
-            "INSERT INTO chunk (id, file, start_line, end_line, heading, sha256, own)"
-            " VALUES (?1, ?2, ?1, ?1, '[]', zeroblob(32), ?3)",
-            rows,
-        )
-    old.close()
-    monkeypatch.undo()
-
-    with closing(Catalog(path)) as catalog:
-        traits = catalog.traits([1, 4, 7])
-    assert {one: (each.siblings, each.conversation) for one, each in traits.items()} == {
-        1: (3, None),
-        4: (2, 4),
-        7: (2, 6),
-    }
+    with pytest.raises(IndexDamagedError, match="before this one"):
+        Catalog(path)

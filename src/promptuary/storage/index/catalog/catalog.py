@@ -33,16 +33,6 @@ if TYPE_CHECKING:
     from promptuary.storage.index.document import Document
 
 _QUERIES = queries(__package__, "queries.sql")
-_STEPS: Final = (
-    "schema_1_chunks.sql",
-    "schema_2_labels.sql",
-    "schema_3_fields.sql",
-    "schema_4_conversations.sql",
-    "schema_5_embedded.sql",
-    "schema_6_sizes.sql",
-    "schema_7_links.sql",
-    "schema_8_tags.sql",
-)
 _MOST_LINKS: Final = 200
 """How many links a search considers, the best first."""
 _ENDS: Final = str.maketrans({'"': " ", "\0": " "})
@@ -56,8 +46,8 @@ class Catalog:
 
     def __init__(self, path: Path, *, timeout: float = 30.0) -> None:
         with as_damage():
-            steps = [script(__package__, step) for step in _STEPS]
-            self._database = SqliteDatabase(path, steps, timeout=timeout, durable=False)
+            schema = script(__package__, "schema_1.sql")
+            self._database = SqliteDatabase(path, [schema], timeout=timeout, durable=False)
         self._folders: dict[Folder, int] = {}
         self._uncommitted: dict[Folder, int] = {}
         self._highest: int | None = None
