@@ -16,6 +16,7 @@ from promptuary.core.errors import PromptuaryError
 from promptuary.core.ledger import KeptFile, KeptReport
 from promptuary.core.text import one_line
 from promptuary.database.sqlite import copy_database, same_database
+from promptuary.storage.old_format import bring_up_to_date
 from promptuary.storage.state import StateDatabase
 from promptuary.workspace.disk.own import known_workspaces
 from promptuary.workspace.disk.own.archive import NAME, unpack, write_archive
@@ -74,6 +75,8 @@ def restore(root: Path, source: Path, *, everywhere: bool, force: bool, config: 
     """
     with scratch_folder() as folder:
         manifest = unpack(source, folder)
+        for database in folder.rglob(STATE):
+            bring_up_to_date(database)
         roots, notes = _targets(manifest.workspaces, root, everywhere=everywhere)
         steps = [step for number, one in roots for step in _workspace_steps(folder / f"workspaces/{number}", one)]
         steps += _person_steps(folder / _PERSON)

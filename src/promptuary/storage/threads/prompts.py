@@ -8,7 +8,7 @@ was taken out of that; or ``p`` for a part.
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
 from promptuary.core.messages import Message
@@ -42,9 +42,17 @@ class Sent(NamedTuple):
         return cast("Message", json.loads(self.rest) | {"content": text})
 
 
+def sent_as(message: Mapping[str, Any], digest: bytes) -> Sent:
+    """Return ``message`` as it is stored; its text is stored under ``digest``."""
+    if list(message) == _PLAIN and message["role"] in _ROLES:
+        return Sent(digest, message["role"])
+    # In the order of the keys of the message; its text is elsewhere.
+    return Sent(digest, "", to_text({**message, "content": ""}))
+
+
 def put_messages(messages: Sequence[Message], contents: Contents) -> tuple[bytes, list[bytes]]:
     """Store the texts of ``messages``; return the list, and the hashes of the texts."""
-    entries = [_sent(message) for message in messages]
+    entries = [sent_as(message, hash_of(message["content"])) for message in messages]
     whole = len(messages) - 1 - (len(messages) - 1) % _AT_ONCE if messages else 0
     listed = b""
     for first in range(0, whole, _AT_ONCE):
@@ -91,14 +99,6 @@ def hash_of_part(part: bytes) -> bytes:
 def _put_texts(messages: Sequence[Message], contents: Contents) -> None:
     for message in messages:
         contents.put(message["content"])
-
-
-def _sent(message: Message) -> Sent:
-    if list(message) == _PLAIN and message["role"] in _ROLES:
-        return Sent(hash_of(message["content"]), message["role"])
-    # In the order of the keys of the message; its text is elsewhere.
-    rest: dict[str, Any] = {**message, "content": ""}
-    return Sent(hash_of(message["content"]), "", to_text(rest))
 
 
 def _entry(entry: Sent) -> bytes:
