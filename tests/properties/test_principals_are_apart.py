@@ -120,6 +120,9 @@ DATABASE: Final = {
     "persistent",
     "is_current",
     "close",
+    "name",
+    "database",
+    "verify",
 }
 """``threads`` gives a store, whose reads are above; notes, proposals and experiences through the facades alone."""
 
