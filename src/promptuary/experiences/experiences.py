@@ -94,7 +94,8 @@ class Experiences:
         store = state.experiences(app.principal, changed)
 
         def index() -> ExperienceIndex:
-            backend = records_backend(app.workspace, app.settings, _index_name(app.principal.owner), RECIPE)
+            owner = app.principal.owner
+            backend = records_backend(app.workspace, app.settings, owner, _index_name(owner), RECIPE)
             return ExperienceIndex(backend, store, now)
 
         search = ExperienceSearch(store, index)

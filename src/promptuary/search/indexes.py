@@ -6,6 +6,7 @@ from typing import Final
 
 from promptuary.config.settings import Settings
 from promptuary.core.errors import ConfigError, how_to_install
+from promptuary.core.principals import Owner
 from promptuary.models.embedders import embedder_for, reranker_for
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.folders import IndexedFolders
@@ -47,15 +48,15 @@ def open_search(workspace: Workspace, settings: Settings) -> SearchService:
     )
 
 
-def notes_backend(workspace: Workspace, settings: Settings, name: str, recipe: str) -> SearchBackend:
+def notes_backend(workspace: Workspace, settings: Settings, owner: Owner, name: str, recipe: str) -> SearchBackend:
     """Return the index of the notes of a principal."""
-    return records_backend(workspace, settings, f"{_NOTES}{name}", recipe)
+    return records_backend(workspace, settings, owner, f"{_NOTES}{name}", recipe)
 
 
-def records_backend(workspace: Workspace, settings: Settings, name: str, recipe: str) -> SearchBackend:
+def records_backend(workspace: Workspace, settings: Settings, owner: Owner, name: str, recipe: str) -> SearchBackend:
     """Return an index for records of a principal: in a separate folder, beside the index of files."""
     folder = made(private_folder(workspace.root.path, _INDEX) / name)
-    return _backend(workspace, settings, folder, recipe)
+    return _backend(workspace, settings, folder, recipe, owner)
 
 
 def drop_note_indexes(workspace: Workspace, *, but: str = "") -> None:
@@ -64,7 +65,9 @@ def drop_note_indexes(workspace: Workspace, *, but: str = "") -> None:
         remove_indexes(private_folder(workspace.root.path, _INDEX), _NOTES, but=f"{_NOTES}{but}")
 
 
-def _backend(workspace: Workspace, settings: Settings, folder: Path, recipe: str) -> SearchBackend:
+def _backend(
+    workspace: Workspace, settings: Settings, folder: Path, recipe: str, owner: Owner | None = None
+) -> SearchBackend:
     embedder = embedder_for(settings)
     if embedder is not None and not all(map(find_spec, _VECTOR_PACKAGES)):
         # An endpoint or a plug-in needs no model here, but the vectors still have to be stored and compared.
@@ -72,7 +75,7 @@ def _backend(workspace: Workspace, settings: Settings, folder: Path, recipe: str
             f"search by meaning needs {' and '.join(_VECTOR_PACKAGES)}, with an endpoint or a plug-in too: "
             f'{how_to_install("embeddings", only=_VECTOR_PACKAGES)}, or set embedder = "none"'
         )
-    store = StoredVectors(workspace) if embedder else None
+    store = StoredVectors(workspace, owner) if embedder else None
     made_here = proof(Path("/"), _INDEX)[:16]  # the same wherever this person moves the folder
     index = DiskIndex(folder, recipe, store=store, embedder=embedder, maker=made_here)
     return SearchBackend(index, store, embedder, _reranking(settings))

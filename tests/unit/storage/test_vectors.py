@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ports.threads import ThreadChange
+from promptuary.core.principals import Principal
 from promptuary.storage.vectors import Vectors
 from tests.stores import FileStore
 from tests.suites.threads import said
@@ -149,3 +150,17 @@ def test_many_may_put_at_once(tmp_path: Path) -> None:
         worker.join()
     with closing(Vectors(path)) as store:
         assert store.count("e") == 80
+
+
+def test_vectors_of_owners_are_apart_and_what_is_forgotten_goes_for_all(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    ada, bob = (Principal(name).owner for name in ("ada", "bob"))
+    with closing(Vectors(path)) as files, closing(Vectors(path, ada)) as mine, closing(Vectors(path, bob)) as theirs:
+        mine.put("e", {sha("a"): packed(1), sha("b"): packed(1)})
+        files.put("e", {sha("a"): packed(1)})
+
+        assert (theirs.known("e", [sha("a")]), theirs.count("e")) == (set(), 0)
+        assert files.keep_only("e", []) == 1
+        assert mine.count("e") == 2
+        assert theirs.remove([sha("a")]) == 1
+        assert mine.known("e", [sha("a"), sha("b")]) == {sha("b")}

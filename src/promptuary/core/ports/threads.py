@@ -84,7 +84,6 @@ class Totals(Struct, frozen=True):
 
     ``turns`` does not count those that were continued by another. ``messages`` counts what was said, compacted messages
     too. ``cost`` is ``None`` if no turn has one. ``recent`` is what each of the last turns sent, the oldest first.
-    Replies of earlier versions were not counted.
     """
 
     turns: int = 0

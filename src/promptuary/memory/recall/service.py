@@ -38,7 +38,8 @@ def open_search(app: "App", place: MemoryPlace, visible: VisibleNotes, *, sessio
     sizes = Sizes(settings.chunk_tokens, settings.chunk_overlap)
 
     def index() -> NoteIndex:
-        backend = notes_backend(app.workspace, settings, index_name(place, session), f"{RECIPE} {sizes.recipe}")
+        owner, name = app.principal.owner, index_name(place, session)
+        backend = notes_backend(app.workspace, settings, owner, name, f"{RECIPE} {sizes.recipe}")
         return NoteIndex(backend, visible, Counter(DEFAULT_VOCABULARY), sizes)
 
     return NoteSearch(visible, index)

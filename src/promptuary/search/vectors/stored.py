@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from promptuary.core.principals import Owner
 from promptuary.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -11,13 +12,13 @@ if TYPE_CHECKING:
 
 
 class StoredVectors:
-    """The ``VectorStore`` in ``state.db`` of ``workspace``.
+    """The ``VectorStore`` in ``state.db`` of ``workspace``, of ``owner`` or, without one, of everybody.
 
     Every method raises ``ForeignStateError`` if that database is somebody else's.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, workspace: Workspace, owner: Owner | None = None) -> None:
+        self._workspace, self._owner = workspace, owner
         self._opening = threading.Lock()
         self._opened: Vectors | None = None
 
@@ -51,7 +52,7 @@ class StoredVectors:
         with self._opening:
             if self._opened is None:
                 file = state_file(self._workspace)
-                opened = Vectors(file.path)
+                opened = Vectors(file.path, self._owner)
                 check_binding(opened.database, file)
                 self._opened = opened
             return self._opened

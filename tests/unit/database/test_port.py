@@ -1,0 +1,106 @@
+"""The port to the database, on SQLite in a file and in memory: locks with fencing tokens, the feed of changes."""
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+
+from promptuary.core.errors import ConflictError, LockTimeoutError, ThreadBusyError
+from promptuary.core.ports.threads import ThreadChange
+from promptuary.core.principals import LOCAL, Principal
+from promptuary.database import sqlite
+from promptuary.database.queries import queries
+from promptuary.storage.binding import BoundDatabase
+from promptuary.storage.state import StateDatabase
+from tests.suites.threads import said, turned
+
+
+@pytest.fixture(params=["file", "memory"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BoundDatabase]:
+    with closing(BoundDatabase(tmp_path / "state.db" if request.param == "file" else None)) as opened:
+        yield opened
+
+
+def test_a_lock_has_one_holder_and_its_token_counts_up(database: BoundDatabase) -> None:
+    with database.lock("a") as first:
+        with pytest.raises(LockTimeoutError), database.lock("a"):
+            pass
+        with database.lock("b") as other:
+            assert other == 1
+    with database.lock("a") as second:
+        assert second == first + 1
+
+
+def test_the_lock_of_a_killed_process_is_free_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    program = (
+        "import os, sys, pathlib; from promptuary.storage.binding import BoundDatabase\n"
+        "with BoundDatabase(pathlib.Path(sys.argv[1])).lock('a') as token: print(token, flush=True); os._exit(9)"
+    )
+    killed = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=False)
+    assert (killed.stdout, killed.stderr) == ("1\n", "")
+    with closing(BoundDatabase(path)) as database, database.lock("a") as token:
+        assert token == 2
+
+
+def test_what_an_overtaken_holder_writes_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with closing(StateDatabase(path)) as state:
+        threads = state.threads(LOCAL)
+        with state.answering(LOCAL, "t"):
+            threads.apply(ThreadChange("t", turn=turned(1)))
+            with pytest.raises(ThreadBusyError), state.answering(LOCAL, "t"):
+                pass
+            # A process that was paused for so long that another took its place, as a lease of a server runs out.
+            with closing(sqlite3.connect(path)) as raw, raw:
+                raw.execute("UPDATE lease SET token = token + 1")
+            with pytest.raises(ConflictError, match="another process took over"):
+                threads.apply(ThreadChange("t", items=[said("a")]))
+            threads.apply(ThreadChange("other", items=[said("b")]))
+        threads.apply(ThreadChange("t", items=[said("c")]))
+        assert [item.id for item in threads.history("t")] == ["c"]
+
+
+def test_changes_are_fed_with_what_was_written_and_in_order(database: BoundDatabase) -> None:
+    def written(key: str) -> None:
+        database.write(lambda connection: database.notify(connection, 1, "thread", key))
+
+    written("a")
+    with suppress(ZeroDivisionError), database.transaction():
+        written("never")
+        raise ZeroDivisionError
+    with database.transaction():
+        written("b")
+        written("\udc80")
+
+    assert [(change.seq, change.key) for change in database.changes(0)] == [(1, "a"), (2, "b"), (3, "\udc80")]
+    assert [change.key for change in database.changes(2)] == ["\udc80"]
+
+
+def test_old_changes_are_dropped(database: BoundDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite, "MAX_CHANGES", 3)
+    for number in range(9):
+        database.write(lambda connection, key=str(number): database.notify(connection, 0, "noun", key))  # type: ignore[misc]
+
+    assert [change.key for change in database.changes(0)] == ["6", "7", "8"]
+
+
+def test_every_change_of_a_thread_is_fed_to_its_owner(tmp_path: Path) -> None:
+    with closing(StateDatabase(tmp_path / "state.db")) as state:
+        for principal in (LOCAL, Principal("ada")):
+            state.threads(principal).apply(ThreadChange("t"))
+        state.threads(LOCAL).rename("t", "u")
+
+        fed = [(change.owner, change.noun, change.key) for change in state.database.changes(0)]
+    assert fed == [(1, "thread", "t"), (2, "thread", "t"), (1, "thread", "t"), (1, "thread", "u")]
+
+
+def test_a_query_knows_where_it_is_from() -> None:
+    query = queries("promptuary.storage", "owners.sql")["find_owner"]
+
+    assert (query.file, query.name) == ("promptuary.storage/owners.sql", "find_owner")
+    assert "owner" in query
