@@ -246,7 +246,7 @@ def _expanding(story: Story) -> None:
         "@url:http://127.0.0.1:1/ @url:https://example.invalid/x @url:file:///etc/passwd",
         "`@file:src/app.py` and \\@diff and mail me@example.com",
         '@file:"odd/a b\'c.txt" @file:odd/-dash.txt @file:odd/@file.txt @file:odd/latin.txt @file:odd/empty.txt',
-        "@folder:odd @folder:. @folder:absent @file:build/out.txt @file:docs/übersicht.md",
+        "@folder:odd @folder:absent @file:build/out.txt @file:docs/übersicht.md",
         "@README.md @docs/style.md:1-3 #README.md",
     ):
         story.both("expand", text)
@@ -279,7 +279,7 @@ def _expanding(story: Story) -> None:
         "@symbol:Ap",
         "@glob:**/",
         "#",
-        "#do",
+        "#docs/st",
         "[[",
         "[[de",
         "@memory:",
@@ -656,13 +656,21 @@ def _search(story: Story) -> None:
 def _meaning(story: Story) -> None:
     story.variables["PROMPTUARY_EMBEDDER"] = "minilm"
     run, both = story.run, story.both
+
+    def embed(*arguments: str) -> None:
+        """Search until everything is embedded: a search waits for vectors only for a while."""
+        for _ in range(3):
+            story.world.program(arguments, b"", **story.variables)
+
     next_second()
     run("index", "docs")
     both("search", "how long do pages live")
     run("search", "--explain", "when can we release")
     story.json("memory", "write", "--kind", "project", "Releases go out on Fridays after lunch.")
+    embed("memory", "search", "ship")
     both("memory", "search", "on which weekday do we ship?")
     story.json("experience", "add", "--solution", "make deploy", "deploy the site")
+    embed("experience", "find", "ship")
     both("experience", "find", "ship the web page")
     run("expand", "-t", "main", "On which weekday do we ship the site?")
 

@@ -1,7 +1,7 @@
 """Replaces what differs from run to run: ids, times, durations, versions, addresses."""
 
 import re
-from collections.abc import Callable
+import time
 from pathlib import Path
 
 _STAMP = re.compile(r"\b20[2-9]\d-[01]\d-[0-3]\d[T ][0-2]\d:[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?:Z|\+00:00)?")
@@ -18,6 +18,11 @@ _BYTES = re.compile(r'("(?:bytes|size)")\s*:\s*\d+')
 _SIZE = re.compile(r"\b\d{3}\.\d kB\b|\b\d+\.\d MB\b")
 _SIZE_ROW = re.compile(r" +(?:SIZE|[\d.]+ (?:bytes|kB))  (ROOT/)")
 _SIZE_HEAD = re.compile(r"what +size +path")
+_KILOBYTES = re.compile(r"^(\S+ +\d+ +\d+) +\d+\.\d$", re.MULTILINE)
+_ORIGIN = re.compile(r"markdown:[0-9a-f]{8}/")  # a hash of where the notes came from
+_RATE = re.compile(r"\b\d+(?:\.\d+)?/s\b")
+_UNIX = re.compile(r"\b1[789]\d{8}\b")
+_DAY = 86_400
 _PORT = re.compile(r"(127\.0\.0\.1|localhost):\d{4,5}")
 
 
@@ -26,6 +31,7 @@ class Plain:
 
     def __init__(self, root: Path, today: str, version: str) -> None:
         self._root, self._today, self._version = str(root), today, version
+        self._now = time.time()
         self._names: dict[str, str] = {}
         self._hashes: dict[str, str] = {}
 
@@ -40,13 +46,15 @@ class Plain:
         text = _FLOAT.sub(lambda found: f"{float(found[0]):.3g}", text)
         text = _BACKUP.sub("backup-TEMP", _BYTES.sub(r"\1: BYTES", text))
         text = _SIZE_HEAD.sub("what size path", _SIZE_ROW.sub(r" SIZE \1", _SIZE.sub("SIZE", text)))
+        text = _KILOBYTES.sub(r"\1 KB", _ORIGIN.sub("markdown:ORIGIN/", text))
+        text = _RATE.sub("RATE", _UNIX.sub(lambda found: "NOW" if self._is_now(found[0]) else found[0], text))
         return _SECONDS.sub("SECONDS", text)
+
+    def _is_now(self, seconds: str) -> bool:
+        return abs(int(seconds) - self._now) < _DAY
 
     def _named(self, found: re.Match[str]) -> str:
         kind = found[1] or ""
         key = found[3]
         name = self._names.setdefault(key, f"ID{len(self._names) + 1}")
         return f"{kind}{name}"
-
-
-Rule = Callable[[str], str]
