@@ -4,6 +4,7 @@ import gc
 import itertools
 import os
 import re
+import shutil
 import signal
 import subprocess
 import warnings
@@ -187,7 +188,17 @@ def git(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.fixture(scope="session")
+def _empty_repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a repository once; to copy it takes a tenth of the time."""
+    folder = _new_folder(tmp_path_factory, "empty_repository")
+    git(folder, "-c", "init.templateDir=", "init", "-q", "-b", "main")
+    for name in ("hooks", "info"):
+        (folder / ".git" / name).mkdir(exist_ok=True)
+    return folder / ".git"
+
+
 @pytest.fixture
-def repository(workspace: Path) -> Path:
-    git(workspace, "init", "-q", "-b", "main")
+def repository(workspace: Path, _empty_repository: Path) -> Path:
+    shutil.copytree(_empty_repository, workspace / ".git")
     return workspace
