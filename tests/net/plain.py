@@ -1,6 +1,7 @@
 """Replaces what differs from run to run: ids, times, durations, versions, addresses."""
 
 import re
+import sys
 import time
 from pathlib import Path
 
@@ -23,6 +24,7 @@ _ORIGIN = re.compile(r"markdown:[0-9a-f]{8}/")  # a hash of where the notes came
 _RATE = re.compile(r"\b\d+(?:\.\d+)?/s\b")
 _UNIX = re.compile(r"\b1[789]\d{8}\b")
 _DAY = 86_400
+_PROGRAMS = str(Path(sys.executable).parent)
 _PORT = re.compile(r"(127\.0\.0\.1|localhost):\d{4,5}")
 
 
@@ -36,7 +38,7 @@ class Plain:
         self._hashes: dict[str, str] = {}
 
     def __call__(self, text: str) -> str:
-        text = text.replace(self._root, "ROOT").replace(self._version, "VERSION")
+        text = text.replace(_PROGRAMS, "PROGRAMS").replace(self._root, "ROOT").replace(self._version, "VERSION")
         text = _STAMP.sub(lambda found: found[0] if _FIXED.match(found[0]) else "TIME", text)
         text = text.replace(self._today, "TODAY")
         text = _ID.sub(self._named, text)

@@ -55,6 +55,8 @@ def default(value: object) -> str:
 
 def signature(call: Any, *, method: bool = False) -> str:
     """Return the parameters of a call, one text for each."""
+    if hasattr(call, "__struct_fields__") and "__init__" not in vars(call):
+        return _struct_signature(call)
     try:
         found = inspect.signature(call)
     except (TypeError, ValueError):
@@ -75,6 +77,16 @@ def signature(call: Any, *, method: bool = False) -> str:
         shown.append(text + (f" = {default(one.default)}" if one.default is not one.empty else ""))
     back = spelled(found.return_annotation) if found.return_annotation is not found.empty else ""
     return f"({', '.join(shown)})" + (f" -> {back}" if back and not isinstance(call, type) else "")
+
+
+def _struct_signature(kind: Any) -> str:
+    """Return how a struct is made. Its own signature would evaluate names that only type checkers import."""
+    hints, defaults = fields(kind), kind.__struct_defaults__
+    shown = [f"{name}: {hints.get(name, '?')}" for name in kind.__struct_fields__]
+    for place, value in enumerate(defaults, len(shown) - len(defaults)):
+        shown[place] += "" if "NODEFAULT" in repr(value) else f" = {default(value)}"
+    positional = len(kind.__match_args__)
+    return f"({', '.join(shown if positional == len(shown) else [*shown[:positional], '*', *shown[positional:]])})"
 
 
 def words(thing: Any) -> str:
@@ -117,7 +129,10 @@ def described(name: str, thing: Any) -> Iterator[str]:
         return
     own = fields(thing)
     if not issubclass(thing, dict) and not getattr(thing, "_is_protocol", False):
-        yield f"  {name}{signature(thing)}"
+        made = signature(thing)
+        # What ``open`` makes is not made by users.
+        if not made.startswith(("(core: ", "(app: ")):
+            yield f"  {name}{made}"
     yield from (f"  field {field}: {annotation}" for field, annotation in own.items())
     for member in sorted(dir(thing)):
         if member.startswith("_") or (member in own and not _is_method(thing, member)):
