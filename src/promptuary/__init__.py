@@ -87,7 +87,6 @@ if TYPE_CHECKING:
         RunEnded,
         RunEvent,
         RunResult,
-        SentTurn,
         Tool,
         TurnExtended,
         TurnPrepared,
@@ -145,7 +144,7 @@ if TYPE_CHECKING:
     from promptuary.layers.static import StaticContent
     from promptuary.layers.tracked.layer import TrackedFiles
     from promptuary.references.scan import scan
-    from promptuary.threads.prepared import Turn
+    from promptuary.threads.prepared import SentTurn, Turn
     from promptuary.tokens import Counter
 
 _HOMES = {
@@ -299,7 +298,7 @@ _HOMES = {
     "CallEnded": "core.runs",
     "TurnPrepared": "core.runs",
     "TurnExtended": "core.runs",
-    "SentTurn": "core.runs",
+    "SentTurn": "threads.prepared",
     "ToolSpec": "core.ports.chat",
     "StreamingModel": "core.ports.chat",
     "ChatRequest": "core.ports.chat",

@@ -34,12 +34,13 @@ from promptuary.config.named_models import how_to_configure
 from promptuary.config.settings import user_file
 from promptuary.core.errors import PromptuaryError, RunFailedError, SourceError
 from promptuary.core.messages import ToolCall
-from promptuary.core.runs import NOT_SENT, NOTHING_ARRIVED, SentTurn, asked_lines, too_long_to_ask, tool_text
+from promptuary.core.runs import NOT_SENT, NOTHING_ARRIVED, asked_lines, too_long_to_ask, tool_text
 from promptuary.core.text import one_line
 from promptuary.core.threads import UndoneTurn
 
 if TYPE_CHECKING:
     from promptuary.engine import Promptuary
+    from promptuary.threads.prepared import Turn
 
 
 Result = TypeVar("Result")
@@ -60,7 +61,7 @@ class Talk:
         self._context = ContextLines(terminal)
         self._draft = ""
         """What the next prompt begins with."""
-        self._preview: SentTurn | None = None
+        self._preview: Turn | None = None
         """The last turn that was shown instead of sent, because there is no model."""
         self._as_it_is = ""
         """The message with words that look like a placeholder, after the person was warned about them."""
@@ -250,7 +251,7 @@ class Talk:
             if note not in before.notes:
                 self._terminal.line(f"note: {note}", "yellow")
 
-    def _explain_preview(self, turn: SentTurn) -> None:
+    def _explain_preview(self, turn: "Turn") -> None:
         """Show what a message is made of that was not sent, because there is no model."""
         title = f"not sent, because there is no model: {one_line(turn.text)[:200]}"
         if not self._terminal.only_prints:

@@ -5,18 +5,20 @@ Values only, no input or output: surfaces decide where the lines go.
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Final, Literal, Protocol, assert_never
+from typing import TYPE_CHECKING, Final, Literal, assert_never
 
 from msgspec import Struct
 
-from promptuary.core.expansion import Expansion
 from promptuary.core.layers import Json
-from promptuary.core.messages import Message, Prompt, ToolCall
+from promptuary.core.messages import ToolCall
 from promptuary.core.ports.chat import ModelUsage, Retrying, StopReason, StreamingModel, TextPiece, ToolSpec
 from promptuary.core.ports.models import ChatModel
 from promptuary.core.receipts import Receipt
 from promptuary.core.text import beginning, one_line
 from promptuary.core.threads import turn_numbers
+
+if TYPE_CHECKING:
+    from promptuary.threads.prepared import Turn
 
 INTERRUPTED: Final = "[interrupted]"
 """The mark in the history at the end of an answer that was interrupted."""
@@ -72,59 +74,10 @@ class Tool(Struct, frozen=True):
         return self.spec.name
 
 
-class SentTurn(Protocol):
-    """A turn as a run shows it: what was sent, and its receipt."""
-
-    @property
-    def id(self) -> str:
-        """The id of the request."""
-        ...
-
-    @property
-    def thread(self) -> str:
-        """The name of the thread; ``UNRECORDED`` if the turn is not recorded."""
-        ...
-
-    @property
-    def number(self) -> int:
-        """Its number in the thread."""
-        ...
-
-    @property
-    def earlier(self) -> tuple[int, ...]:
-        """The numbers of the requests before it, if tools were called."""
-        ...
-
-    @property
-    def text(self) -> str:
-        """What the person typed."""
-        ...
-
-    @property
-    def prompt(self) -> Prompt:
-        """What is sent, in its parts."""
-        ...
-
-    @property
-    def messages(self) -> list[Message]:
-        """What is sent."""
-        ...
-
-    @property
-    def receipt(self) -> Receipt:
-        """What went into it."""
-        ...
-
-    @property
-    def expansion(self) -> Expansion:
-        """What the message points at."""
-        ...
-
-
 class TurnPrepared(Struct, frozen=True):
     """The message and its context are ready, and are sent now."""
 
-    turn: SentTurn
+    turn: "Turn"
 
 
 class CallBegun(Struct, frozen=True):
@@ -144,7 +97,7 @@ class CallEnded(Struct, frozen=True):
 class TurnExtended(Struct, frozen=True):
     """The results of tools are ready, and are sent now, in the next request of the turn."""
 
-    turn: SentTurn
+    turn: "Turn"
 
 
 RunStop = StopReason | Literal["interrupted", "failed"]
@@ -159,7 +112,7 @@ class RunResult(Struct, frozen=True):
     tokens and the price of the model is known.
     """
 
-    turn: SentTurn
+    turn: "Turn"
     reply: str
     receipt: Receipt
     usage: ModelUsage

@@ -20,7 +20,7 @@ from promptuary.core.errors import Code, ConfigError, PlatformError, PromptuaryE
 from promptuary.core.ports.chat import TextPiece
 from promptuary.core.ports.inbox import Received
 from promptuary.core.references import format_reference
-from promptuary.core.runs import INTERRUPTED, RunEvent, SentTurn, TurnPrepared
+from promptuary.core.runs import INTERRUPTED, RunEvent, TurnPrepared
 from promptuary.core.text import one_line
 from promptuary.engine import Promptuary
 from promptuary.gateways.delivery import Delivery, insist
@@ -31,6 +31,7 @@ from promptuary.gateways.port import ChatFile, Inbound, Platform
 from promptuary.gateways.texts.chunking import closed
 from promptuary.gateways.texts.markdown import code, escaped
 from promptuary.gateways.texts.wording import about_references, in_chat, unanswered, unseen_paths, worded
+from promptuary.threads.prepared import Turn
 
 logger = logging.getLogger(__name__)
 
@@ -289,7 +290,7 @@ class _Run:
         return "\n\n".join(filter(None, ["\n".join(self._chat.notes), said, end, line]))
 
 
-def injected(turn: SentTurn) -> int:
+def injected(turn: Turn) -> int:
     """Return the tokens that a message adds: those of its attachments, and of the files that it tracks."""
     attached = turn.expansion.spend.injected if turn.expansion.blocks else 0
     named = {path.strip("\"'`") for path in _LINK_TO_FILE.findall(turn.expansion.text)}

@@ -62,6 +62,10 @@ class Turn(Struct, frozen=True):
         return render.FORMS[provider](self.prompt)
 
 
+SentTurn = Turn
+"""The turn of a run, in its events and its result."""
+
+
 def wrote_a_note(expansion: Expansion) -> bool:
     """Return whether a message wrote a note explicitly."""
     return any(one.reference.kind == "remember" and one.code is None for one in expansion.outcomes)
