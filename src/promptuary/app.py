@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from promptuary.sessions.sessions import Sessions
     from promptuary.storage.state import StateDatabase
     from promptuary.threads.options import Learner, Waiting
+    from promptuary.threads.past.ledger import Ledger
     from promptuary.threads.threads import Threads
     from promptuary.workspace.workspace import Workspace
 
@@ -249,6 +250,18 @@ class App:
             if state.persistent:
                 self._threads = threads
             return threads
+
+    def ledger(self, *, create: bool = False) -> Ledger:
+        """Return the threads of the principal as the ledger has them, without what a turn needs."""
+        from promptuary.threads.past.ledger import Ledger  # noqa: PLC0415
+
+        return Ledger(self, self.state(create=create))
+
+    def drop_thread(self, name: str) -> None:
+        """Drop what is known of a thread that was removed or renamed in the ledger."""
+        with self.opening:
+            if self._threads is not None:
+                self._threads.drop(name)
 
     def learners(self) -> Sequence[Learner]:
         """Return what learns from finished turns."""

@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from promptuary.memory.writeback.proposals import Proposals
     from promptuary.search.service import SearchService
     from promptuary.sessions.sessions import Sessions, Wanted
+    from promptuary.threads.past.ledger import Ledger
     from promptuary.threads.prepared import Turn
     from promptuary.threads.threads import Threads
 
@@ -447,15 +448,15 @@ class BlockingThreads:
 
     def list(self) -> Sequence[ThreadInfo]:
         """Return every thread of the principal, the most recently used first."""
-        return self._run(lambda threads: threads.list())
+        return self._past(lambda ledger: ledger.list())
 
     def turns(self, *, thread: str = "main") -> Sequence[TurnRecord]:
         """Return the turns of a thread from the ledger."""
-        return self._run(lambda threads: threads.turns(thread=thread))
+        return self._past(lambda ledger: ledger.turns(thread=thread))
 
     def history(self, *, thread: str = "main", everything: bool = False) -> Sequence[Item]:
         """Return the history of a thread; ``everything`` returns compacted items instead of their summary."""
-        return self._run(lambda threads: threads.history(thread=thread, everything=everything))
+        return self._past(lambda ledger: ledger.history(thread=thread, everything=everything))
 
     def replay(self, *, thread: str = "main", number: int | None = None, fetch: bool = False) -> Replay:
         """Return a past turn exactly as it was sent, and which of its sources have changed since.
@@ -493,7 +494,7 @@ class BlockingThreads:
 
         A thread that was used since keeps its history and the numbers of its turns; any other is removed as a whole.
         """
-        return self._run(lambda threads: threads.prune(older_than_days, thread=thread, dry_run=dry_run))
+        return self._past(lambda ledger: ledger.prune(older_than_days, thread=thread, dry_run=dry_run))
 
     def remove(self, *, thread: str) -> Pruned:
         """Permanently remove a thread: its history, turns, prompts, receipts and attachments.
@@ -501,7 +502,7 @@ class BlockingThreads:
         Notes and experiences from it stay, and so does its session. Raises ``PromptuaryError`` if there is no thread
         with that name.
         """
-        return self._run(lambda threads: threads.remove(thread=thread))
+        return self._past(lambda ledger: ledger.remove(thread=thread))
 
     def rename(self, *, thread: str, name: str) -> None:
         """Rename a thread, with its history, turns, attachments and session.
@@ -509,7 +510,7 @@ class BlockingThreads:
         Notes and experiences from it still refer to the old name. Raises ``ConflictError`` if there is no such thread,
         or if the new name is taken.
         """
-        self._run(lambda threads: threads.rename(thread=thread, name=name))
+        self._past(lambda ledger: ledger.rename(thread=thread, name=name))
 
     def export(
         self, *, thread: str = "main", form: ExportForm = "json", file: Path | None = None, force: bool = False
@@ -538,7 +539,7 @@ class BlockingThreads:
 
     def totals(self, *, thread: str = "main") -> Totals:
         """Return the tokens, messages and cost of all turns of a thread."""
-        return self._run(lambda threads: threads.totals(thread=thread))
+        return self._past(lambda ledger: ledger.totals(thread=thread))
 
     def stats(self, *, thread: str = "main") -> HistoryStats:
         """Return how much of the window the history of a thread takes."""
@@ -550,6 +551,9 @@ class BlockingThreads:
 
     def _run(self, work: Callable[[Threads], Result], *, create: bool = False) -> Result:
         return self._calls.run(lambda: work(self._app.threads(create=create)))
+
+    def _past(self, work: Callable[[Ledger], Result]) -> Result:
+        return self._calls.run(lambda: work(self._app.ledger()))
 
     def _await(self, work: Callable[[Threads], Coroutine[Any, Any, Result]], *, create: bool = True) -> Result:
         return self._calls.wait_for(lambda: self._app.threads(create=create), work)

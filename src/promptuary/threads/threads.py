@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -10,9 +9,8 @@ from msgspec.structs import replace
 
 from promptuary import concurrency
 from promptuary.core.errors import ConflictError, PromptuaryError
-from promptuary.core.ledger import Audit, AuditRow, Pruned
-from promptuary.core.messages import Answer, Item
-from promptuary.core.ports.threads import ThreadInfo, Totals, TurnRecord
+from promptuary.core.ledger import Audit, AuditRow
+from promptuary.core.messages import Answer
 from promptuary.core.receipts import Receipt
 from promptuary.core.references import Pasted
 from promptuary.core.runs import UNRECORDED, AnyModel, Confirm, OnEvent, RunResult, Tool
@@ -25,7 +23,6 @@ from promptuary.core.threads import (
     Replay,
     Rerun,
     UndoneTurn,
-    thread_name,
 )
 from promptuary.layers.built_in import build_layers, files_layer
 from promptuary.layers.runner import HookLog, dispose
@@ -36,6 +33,7 @@ from promptuary.threads.attachments import Attachments, queued_again, waiting
 from promptuary.threads.options import ThreadOptions, Waiting, rehearsed, sized, thread_options
 from promptuary.threads.past.audit import Auditor
 from promptuary.threads.past.ledger import Ledger
+from promptuary.threads.past.replays import Replays
 from promptuary.threads.past.rerun import previewed, rerun
 from promptuary.threads.past.sources_now import SourcesNow
 from promptuary.threads.past.undo import plan_giving_back, plan_undo
@@ -48,10 +46,7 @@ if TYPE_CHECKING:
     from promptuary.app import App
 
 _SMALLEST_WINDOW = 100
-_LONGEST_AGO = 365_000
 _EVERY = 1_000_000
-_AFTER_ALL = "9999-12-31T23:59:59"
-"""Later than every turn."""
 
 
 class Threads:
@@ -62,18 +57,10 @@ class Threads:
         self._files = files_layer(app)
         self._options = thread_options(app, state, build_layers(app, state, self._files))
         now = SourcesNow(app, state)
-        self._ledger = Ledger(self._options.store, now)
+        self._ledger = Ledger(app, state)
+        self._replays = Replays(self._options.store, now)
         self._auditor = Auditor(self._options.store, app.workspace.standpoint, now)
         self._threads: dict[str, Thread] = {}
-
-    @property
-    def persistent(self) -> bool:
-        """Whether what is done here outlives the process."""
-        return self._database.persistent
-
-    def is_current(self) -> bool:
-        """Return whether the database file is still the same: it may have been removed or replaced."""
-        return self._database.is_current()
 
     async def prepare(self, text: str, *, thread: str, pasted: Pasted = ()) -> Turn:
         """Assemble a turn: what is in the window of the thread, and what ``text`` refers to."""
@@ -154,7 +141,7 @@ class Threads:
             requests = (*pending.earlier, pending.number)
             undone = UndoneTurn(thread, pending.number, pending.text, "", answered=False, messages=0, requests=requests)
             return await concurrency.run(lambda: self._given_back(undone, pending.root))
-        return await concurrency.run(lambda: self._undo(self._named(thread)))
+        return await concurrency.run(lambda: self._undo(self._ledger.named(thread)))
 
     def _undo(self, thread: str) -> UndoneTurn:
         store = self._options.store
@@ -201,23 +188,11 @@ class Threads:
 
     def waiting(self, *, thread: str) -> Waiting:
         """Return what is queued for the next message of a thread."""
-        return waiting(self._options.store, self._named(thread))
-
-    def list(self) -> Sequence[ThreadInfo]:
-        """Return every thread, the most recently used first."""
-        return self._ledger.threads()
-
-    def turns(self, *, thread: str) -> Sequence[TurnRecord]:
-        """Return the turns of a thread in the order of their numbers."""
-        return self._ledger.turns(self._named(thread))
-
-    def history(self, *, thread: str, everything: bool) -> Sequence[Item]:
-        """Return the history of a thread."""
-        return self._ledger.history(self._named(thread), everything=everything)
+        return waiting(self._options.store, self._ledger.named(thread))
 
     def replay(self, *, thread: str, number: int | None, fetch: bool) -> Replay:
         """Return a past turn as it was sent."""
-        return self._ledger.replay(self._named(thread), number, fetch=fetch)
+        return self._replays.replay(self._ledger.turn(thread=thread, number=number), fetch=fetch)
 
     async def rerun(self, *, thread: str, number: int | None, window: int | None, model: str | None) -> Rerun:
         """Run a past turn again, for another window or by another model; nothing is recorded."""
@@ -238,44 +213,12 @@ class Threads:
 
     def sources(self, *, thread: str, number: int | None) -> Sequence[AuditRow]:
         """Return what a turn was based on."""
-        turn = self._ledger.turn(self._named(thread), number)
+        turn = self._ledger.turn(thread=thread, number=number)
         return self._auditor.sources(turn.thread, turn.number)
-
-    def prune(self, older_than_days: float, *, thread: str | None, dry_run: bool) -> Pruned:
-        """Remove old turns."""
-        given: object = older_than_days
-        if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= _LONGEST_AGO:
-            raise PromptuaryError(f"older_than_days must be a number of days, 0 or more, not {given!r}")
-        before = datetime.now(UTC) - timedelta(days=older_than_days)
-        name = None if thread is None else self._named(thread)
-        return self._options.store.prune(before.strftime("%Y-%m-%dT%H:%M:%S"), thread=name, dry_run=dry_run)
-
-    def remove(self, *, thread: str) -> Pruned:
-        """Remove a thread as a whole."""
-        store, name = self._options.store, self._named(thread)
-        if name not in {one.id for one in store.threads()}:
-            raise PromptuaryError(f"there is no thread {name!r}")
-        self._threads.pop(name, None)
-        return store.prune(_AFTER_ALL, thread=name)
-
-    def rename(self, *, thread: str, name: str) -> None:
-        """Rename a thread, and update what refers to it."""
-        before, after, principal = self._named(thread), self._named(name), self._options.principal
-        if "{thread}" in self._app.settings.memory_folder:
-            raise PromptuaryError(
-                "notes are kept by thread here (memory_folder has {thread}): under another name it would lose its own"
-            )
-        with self._database.transaction():
-            self._options.store.rename(before, after)
-            if not self._database.sessions(principal).rename_thread(before, after):
-                raise ConflictError(f"A session has a thread {after!r} already; choose another name.")
-            self._database.writeback_queue(principal).rename_thread(before, after)
-        for one in (before, after):
-            self._threads.pop(one, None)
 
     def export(self, *, thread: str, form: ExportForm, file: Path | None, force: bool) -> str:
         """Return a thread as text, and write it to ``file``."""
-        store, name = self._options.store, self._named(thread)
+        store, name = self._options.store, self._ledger.named(thread)
         if name not in {one.id for one in store.threads()}:
             raise PromptuaryError(f"there is no thread {name!r}")
         if form not in get_args(ExportForm):
@@ -302,13 +245,13 @@ class Threads:
         if len(text) > exchange.LARGEST:
             raise PromptuaryError(f"the export is longer than {exchange.LARGEST:,} characters")
         read, store = exchange.from_text(text), self._options.store
-        name = self._named(read.thread if thread is None else thread)
+        name = self._ledger.named(read.thread if thread is None else thread)
         with self._database.transaction():
             if name in {one.id for one in store.threads()}:
                 raise ConflictError(f"There is a thread {name!r} already; import it under another name.")
             for change in exchange.changes(name, read.items):
                 store.apply(change)
-        self._threads.pop(name, None)
+        self.drop(name)
         count = sum(not item.stands_for for item in read.items)
         return ImportedThread(name, count, tuple(read.tracked), read.turns)
 
@@ -327,10 +270,6 @@ class Threads:
             forgetting.purge()
         return found
 
-    def totals(self, *, thread: str) -> Totals:
-        """Return the totals of a thread: tokens sent, tokens answered, cost."""
-        return self._options.store.totals(self._named(thread))
-
     def stats(self, *, thread: str) -> HistoryStats:
         """Return how much of the window the history of a thread takes."""
         return self._thread(thread).stats()
@@ -343,8 +282,9 @@ class Threads:
         """Return the options of threads with another window, with a new store in memory."""
         return rehearsed(sized(self._app, self._options, window))
 
-    def _named(self, name: str) -> str:
-        return thread_name(name, lambda: {one.id for one in self._options.store.threads()})
+    def drop(self, name: str) -> None:
+        """Drop what is known of a thread that was removed, renamed or created in the ledger."""
+        self._threads.pop(name, None)
 
     async def _known(self, name: str) -> Thread:
         """Return a thread; off the event loop, because its name may be looked up in the store."""
@@ -354,7 +294,7 @@ class Threads:
     def _thread(self, name: str) -> Thread:
         known = self._threads.get(name)
         if known is None:
-            known = self._threads.setdefault(name, Thread(self._named(name), self._options))
+            known = self._threads.setdefault(name, Thread(self._ledger.named(name), self._options))
         return known
 
     def _attachments(self, name: str) -> Attachments:
@@ -363,4 +303,4 @@ class Threads:
                 f"the layer {self._files.id!r} was replaced by one that is not TrackedFiles, so no files are tracked"
             )
         workspace = self._app.workspace
-        return Attachments(self._named(name), self._options.store, self._files, self._options.counter, workspace)
+        return Attachments(self._ledger.named(name), self._options.store, self._files, self._options.counter, workspace)

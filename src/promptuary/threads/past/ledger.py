@@ -1,67 +1,96 @@
-"""Reads the ledger: which threads exist, what went into each turn, and which of its sources have changed since."""
+"""The threads of one principal as the ledger has them: listed, read, pruned, removed, renamed.
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+Separate from ``Threads``, since none of it needs layers or a model.
+"""
 
-from promptuary.core.blocks import path_of
-from promptuary.core.errors import Code, SourceError
-from promptuary.core.ledger import Origin
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from promptuary.core.errors import Code, ConflictError, PromptuaryError, SourceError
+from promptuary.core.ledger import Pruned
 from promptuary.core.messages import Item
-from promptuary.core.ports.threads import ThreadInfo, TurnRecord
-from promptuary.core.threads import Drift, DriftKind, Replay
-from promptuary.storage.threads.store import ThreadStore
-from promptuary.threads.past.sources_now import SourcesNow
+from promptuary.core.ports.threads import ThreadInfo, Totals, TurnRecord
+from promptuary.core.threads import thread_name
+from promptuary.storage.state import StateDatabase
 
+if TYPE_CHECKING:
+    from promptuary.app import App
+
+_LONGEST_AGO: Final = 365_000
+_AFTER_ALL: Final = "9999-12-31T23:59:59"
+"""Later than every turn."""
 _LARGEST: Final = 2**63 - 1
 """The largest number that a database can search for."""
 
 
 class Ledger:
-    """What was sent to models in the threads of one principal. Every method blocks."""
+    """The ledger of one principal in ``state``. Every method blocks."""
 
-    def __init__(self, store: ThreadStore, now: SourcesNow) -> None:
-        self._store, self._now = store, now
+    def __init__(self, app: "App", state: StateDatabase) -> None:
+        self._app, self._state = app, state
+        self._store = state.threads(app.principal)
 
-    def threads(self) -> Sequence[ThreadInfo]:
+    def named(self, name: str) -> str:
+        """Return the name of a thread as it is stored. Raises ``PromptuaryError`` if it is not valid."""
+        return thread_name(name, lambda: {thread.id for thread in self._store.threads()})
+
+    def list(self) -> Sequence[ThreadInfo]:
         """Return every thread, the most recently used first."""
         return self._store.threads()
 
-    def turns(self, thread: str) -> Sequence[TurnRecord]:
+    def turns(self, *, thread: str) -> Sequence[TurnRecord]:
         """Return the turns of a thread in the order of their numbers."""
-        return self._store.turns(thread)
+        return self._store.turns(self.named(thread))
 
-    def history(self, thread: str, *, everything: bool = False) -> Sequence[Item]:
+    def history(self, *, thread: str, everything: bool) -> Sequence[Item]:
         """Return the history; with ``everything``, compacted items instead of their summaries."""
-        items = self._store.history(thread)
+        items = self._store.history(self.named(thread))
         return [one for item in items for one in self._behind(item)] if everything else items
 
     def _behind(self, item: Item) -> Sequence[Item]:
         originals = [one for one in self._store.items(item.stands_for) if not one.stands_for]
         return originals or [item]
 
-    def replay(self, thread: str, number: int | None = None, *, fetch: bool = False) -> Replay:
-        """Return the turn of this number, the last if none is given; raise ``SourceError`` if it does not exist.
+    def totals(self, *, thread: str) -> Totals:
+        """Return the totals of a thread: tokens sent, tokens answered, cost."""
+        return self._store.totals(self.named(thread))
 
-        ``fetch`` fetches pages again to compare them.
-        """
-        turn = self.turn(thread, number)
-        return Replay(turn, self._drift(turn, fetch=fetch), self._requests(turn))
+    def prune(self, older_than_days: float, *, thread: str | None, dry_run: bool) -> Pruned:
+        """Remove old turns."""
+        given: object = older_than_days
+        if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= _LONGEST_AGO:
+            raise PromptuaryError(f"older_than_days must be a number of days, 0 or more, not {given!r}")
+        before = datetime.now(UTC) - timedelta(days=older_than_days)
+        name = None if thread is None else self.named(thread)
+        return self._store.prune(before.strftime("%Y-%m-%dT%H:%M:%S"), thread=name, dry_run=dry_run)
 
-    def _requests(self, turn: TurnRecord) -> tuple[int, ...]:
-        """Return the numbers of all turns of the message of ``turn``: the earlier ones, itself, and the later ones."""
+    def remove(self, *, thread: str) -> Pruned:
+        """Remove a thread as a whole."""
+        name = self.named(thread)
+        if name not in {one.id for one in self._store.threads()}:
+            raise PromptuaryError(f"there is no thread {name!r}")
+        self._app.drop_thread(name)
+        return self._store.prune(_AFTER_ALL, thread=name)
 
-        def beside(step: int) -> Iterator[int]:
-            there: TurnRecord | None = turn
-            while there and (there.is_continuation if step < 0 else there.status == "continued"):
-                there = self._store.turn(turn.thread, there.number + step)
-                if there is None or there.root != turn.root:
-                    return
-                yield there.number
+    def rename(self, *, thread: str, name: str) -> None:
+        """Rename a thread, and update what refers to it."""
+        before, after, principal = self.named(thread), self.named(name), self._app.principal
+        if "{thread}" in self._app.settings.memory_folder:
+            raise PromptuaryError(
+                "notes are kept by thread here (memory_folder has {thread}): under another name it would lose its own"
+            )
+        with self._state.transaction():
+            self._store.rename(before, after)
+            if not self._state.sessions(principal).rename_thread(before, after):
+                raise ConflictError(f"A session has a thread {after!r} already; choose another name.")
+            self._state.writeback_queue(principal).rename_thread(before, after)
+        for one in (before, after):
+            self._app.drop_thread(one)
 
-        return (*reversed(list(beside(-1))), turn.number, *beside(1))
-
-    def turn(self, thread: str, number: int | None = None) -> TurnRecord:
+    def turn(self, *, thread: str, number: int | None) -> TurnRecord:
         """Return the turn of this number, the last if none is given; raise ``SourceError`` if it does not exist."""
+        thread = self.named(thread)
         turn = self._store.turn(thread, number) if number is None or abs(number) <= _LARGEST else None
         if turn is None:
             raise SourceError(Code.NOT_FOUND, self._why_missing(thread, number))
@@ -77,32 +106,3 @@ class Ledger:
         advice = f"the threads are {names}" if names else "no thread has been used yet"
         which = f"turn {number} of thread" if number is not None else "turn of thread"
         return f"there is no {which} {thread}; {advice}"
-
-    def _drift(self, turn: TurnRecord, *, fetch: bool) -> list[Drift]:
-        """Return how each source of a turn has changed; the turn itself names what was forgotten."""
-        sent = "\n".join(message["content"] for message in turn.messages)
-        found: dict[str, DriftKind] = {}
-        now = self._now.at_this_moment()
-        for origin in self._seen_last(turn):
-            name = path_of(origin.source) or origin.source
-            kind = None if name in found else now.drift(origin, thread=turn.thread, sent=sent, fetch=fetch)
-            if kind is not None:
-                found[name] = kind
-        return [Drift(path, kind) for path, kind in sorted(found.items())]
-
-    def _seen_last(self, turn: TurnRecord) -> Iterator[Origin]:
-        """Yield the sources that can have changed: of those in the history, too, only what the turn itself showed.
-
-        If the turn showed a file twice, outdated and current, only the current version counts.
-        """
-        every = [use.origin for use in self._store.sources(turn.thread, turn.number) if use.origin.revision]
-        direct = {one.source for one in every if one.how == "direct"}
-        entries = [one for one in turn.receipt.entries if one.status != "out"]
-        last = {(one.layer, one.source): one.revision for one in entries}
-        for one in every:
-            if one.source in turn.forgotten:
-                continue
-            if one.how == "direct" and last.get((one.layer, one.source), one.revision) != one.revision:
-                continue
-            if one.how == "direct" or one.source not in direct:
-                yield one
