@@ -75,7 +75,7 @@ def restore(root: Path, source: Path, *, everywhere: bool, force: bool, config: 
     """
     with scratch_folder() as folder:
         manifest = unpack(source, folder)
-        for database in folder.rglob(STATE):
+        for database in [path for _, path in files_below(folder) if path.name == STATE]:
             bring_up_to_date(database)
         roots, notes = _targets(manifest.workspaces, root, everywhere=everywhere)
         steps = [step for number, one in roots for step in _workspace_steps(folder / f"workspaces/{number}", one)]
