@@ -1,6 +1,6 @@
 """The schema of ``state.db`` and of the inbox, step by step: a change of the tables adds a step at the end.
 
-Every key begins with ``tenant``, then ``owner`` where a row has one (0 is everybody of the workspace); ``1_owners.sql``
+Every key begins with the tenant, then the owner where a row has one (0 is everybody of the workspace); ``1_owners.sql``
 says why. Rows refer to each other by these keys and by ids and hashes of ours, never by row numbers of the database.
 """
 
