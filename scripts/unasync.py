@@ -15,9 +15,7 @@ TARGET = ROOT / "src" / "promptuary" / "blocking.py"
 DOCSTRING = '''"""``Promptuary`` without ``async``: the same methods, which return when they are done.
 
 Synchronous work runs in the caller's thread. Turns need an event loop, since layers are asynchronous: it runs in a
-separate thread, so a loop in the caller's thread (a notebook, an application) is neither needed nor a problem. A
-``Promptuary`` may be used from several threads. Closing it ends running calls in other threads with an error; closing
-it twice is harmless.
+separate thread, so a loop in the caller's thread (a notebook, an application) is neither needed nor a problem.
 
 Generated from ``engine.py`` by ``make generate``: change that module instead.
 """
@@ -27,6 +25,15 @@ WORDS = (
     (r"\bawait ", ""),
     (r"\b__a(enter|exit)__\b", r"__\1__"),
     (r"\bAsync([A-Z]\w*)", r"Blocking\1"),
+    # What only the half without ``async`` promises.
+    (
+        r"Close the workspace and everything opened for it\.",
+        "Close the workspace; running calls in other threads end with an error. Closing twice is harmless.",
+    ),
+    (
+        r"(A workspace with everything that can be done in it, for one principal\.)",
+        r"\1\n\n    May be used from several threads, also where an event loop is running.",
+    ),
 )
 """What is written in ``engine.py``, and what is written in its place."""
 

@@ -58,7 +58,7 @@ from promptuary.layers.sections import escaped, readable, unescaped
 from promptuary.layers.tracked.links import linked, without
 from promptuary.layers.tracked.scoring import RelevanceQuestion, judge
 from promptuary.layers.tracked.scoring import parse as parse_score
-from promptuary.memory.doctor import broken_links
+from promptuary.maintenance.doctor import broken_links
 from promptuary.memory.index_page import human_text, updated_page
 from promptuary.memory.note_file import Standing, read_note, rewrite
 from promptuary.memory.notebook.defaults import title_of

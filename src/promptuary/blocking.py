@@ -1,9 +1,7 @@
 """``Promptuary`` without ``async``: the same methods, which return when they are done.
 
 Synchronous work runs in the caller's thread. Turns need an event loop, since layers are asynchronous: it runs in a
-separate thread, so a loop in the caller's thread (a notebook, an application) is neither needed nor a problem. A
-``Promptuary`` may be used from several threads. Closing it ends running calls in other threads with an error; closing
-it twice is harmless.
+separate thread, so a loop in the caller's thread (a notebook, an application) is neither needed nor a problem.
 
 Generated from ``engine.py`` by ``make generate``: change that module instead.
 """
@@ -105,6 +103,8 @@ Result = TypeVar("Result")
 
 class Promptuary:
     """A workspace with everything that can be done in it, for one principal.
+
+    May be used from several threads, also where an event loop is running.
 
     ```python
     with Promptuary.open(".", window=128_000) as p:
@@ -298,7 +298,7 @@ class Promptuary:
         return self._calls.run(lambda: self._app.maintenance.examine(fix=fix))
 
     def close(self) -> None:
-        """Close the workspace and everything opened for it."""
+        """Close the workspace; running calls in other threads end with an error. Closing twice is harmless."""
         self._calls.close(self._app)
 
     def __enter__(self) -> Self:

@@ -43,5 +43,4 @@ class Maintenance:
 
     def examine(self, *, fix: bool = False) -> Examination:
         """Check the database and the notes, and return the problems; ``fix`` repairs what can be repaired."""
-        state = self._app.state(create=False)
-        return examined(state, self._app.principal, self._app.memory.erasers(state), fix=fix)
+        return examined(self._app, fix=fix)
