@@ -122,9 +122,11 @@ class ExperienceStore(OwnedRows):
         self._database.purge()
 
     def _put(self, connection: Connection, owner: Key, experiences: Sequence[Experience]) -> None:
-        connection.executemany(_QUERIES["put_experience"], [owner | experience_row(one) for one in experiences])
+        connection.executemany(
+            _QUERIES["put_experience"], [owner | experience_row(experience) for experience in experiences]
+        )
         if experiences:
-            self._notify(connection, owner, [one.id for one in experiences])
+            self._notify(connection, owner, [experience.id for experience in experiences])
 
     def _notify(self, connection: Connection, owner: Key, ids: Collection[str]) -> None:
         """Tell once for each transaction what was changed: the one experience, or several."""
@@ -172,7 +174,7 @@ def experience_row(experience: Experience) -> dict[str, Any]:
 
 def _ids(ids: Collection[str]) -> str:
     # Text that cannot be stored in a column is not the id of anything, and not an error.
-    return to_text(sorted(one for one in set(ids) if isinstance(to_column(one), str)))
+    return to_text(sorted(name for name in set(ids) if isinstance(to_column(name), str)))
 
 
 def _passing(wanted: ExperienceFilter) -> dict[str, Any]:

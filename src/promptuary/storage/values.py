@@ -98,15 +98,24 @@ def busy(thread: str) -> ThreadBusyError:
 
 
 def to_body(value: Struct) -> str | bytes:
-    """Return a value as JSON for a column; bytes if it has text that is not valid Unicode."""
+    """Return a value as JSON for a column; bytes if it has text that is not valid Unicode.
+
+    Raises ``PromptuaryError`` for a value that could not be read again: not every caller has a type checker.
+    """
+    body: str | bytes
     try:
-        return msgspec.json.encode(value).decode()
+        body = msgspec.json.encode(value).decode()
     except UnicodeEncodeError:
-        return to_text(msgspec.to_builtins(value)).encode("utf-8", "surrogatepass")
+        body = to_text(msgspec.to_builtins(value)).encode("utf-8", "surrogatepass")
+    try:
+        from_body(body, type(value))
+    except ValueError as error:
+        raise PromptuaryError(f"{type(value).__name__} cannot be stored: {error}.") from error
+    return body
 
 
 def from_body(column: str | bytes, kind: type[Value]) -> Value:
     """Undo ``to_body``, or raise ``ValueError``."""
     if isinstance(column, bytes):
-        return msgspec.convert(json.loads(column.decode("utf-8", "surrogatepass")), kind)
-    return msgspec.json.decode(column, type=kind)
+        return msgspec.convert(json.loads(column.decode("utf-8", "surrogatepass")), kind, strict=False)
+    return msgspec.json.decode(column, type=kind, strict=False)

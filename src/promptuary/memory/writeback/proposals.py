@@ -14,6 +14,7 @@ from promptuary.core.errors import NoteConflictError, PromptuaryError, SecretErr
 from promptuary.core.notes import Note, NoteChange, NoteDraft
 from promptuary.core.writeback import Proposal, ProposalFields
 from promptuary.memory.note_file import as_bytes, as_text
+from promptuary.memory.notebook.defaults import check_choices
 from promptuary.memory.writeback.decisions import HasSecret, proposal_fingerprint
 from promptuary.storage.writeback import ProposalStore
 
@@ -95,6 +96,7 @@ class Proposals:
         if found.action == "archive":
             raise PromptuaryError(f"proposal {found.id} archives a note; there is nothing in it to edit")
         draft = replace(found.draft, **fields)
+        check_choices(draft)
         if not (draft.content or "").strip():
             raise PromptuaryError("a note needs content")
         if self._has_secret("\n".join([draft.title or "", draft.content or "", *(draft.tags or ())])):

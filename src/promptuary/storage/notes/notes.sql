@@ -85,7 +85,7 @@ ORDER BY reader IS NULL, path
 LIMIT 1;
 
 -- name: note_at
--- The note with an id or at a path, for one of two readers.
+-- The note with an id or at a path, for one of two readers. `+ 0`: an index by reader would find nearly all of them.
 SELECT header FROM (
     SELECT * FROM note WHERE tenant = :tenant AND space = :space AND note = :key
     UNION ALL
@@ -111,7 +111,8 @@ ORDER BY pinned DESC, updated_at DESC, path
 LIMIT :limit;
 
 -- name: notes_alike
--- The notes of one of two readers that say the same and match, in order. There are few: the index finds them.
+-- The notes of one of two readers that say the same and match, in order. There are few, and an index has them;
+-- `+ 0`: that by reader would find nearly all of them.
 SELECT header FROM note
 WHERE tenant = :tenant AND space = :space AND fingerprint = :fingerprint AND reader + 0 IN (0, :reader)
     AND (:audiences = '' OR :audiences LIKE '%|' || audience || '|%')
