@@ -21,17 +21,15 @@ _KEPT_CHARACTERS: Final = 16 * 1024 * 1024
 _EACH: Final = 1024
 """The overhead of an item besides its words, in characters: many short items take far more than their words."""
 
-_Key = tuple[int, int]
-
 
 class Histories:
     """The items of a database as they were read, by owner and number, up to a number of characters."""
 
-    __slots__ = ("_checksums", "_items", "_size")
+    __slots__ = ("_known", "_size")
 
     def __init__(self) -> None:
-        self._items: dict[_Key, Item] = {}
-        self._checksums: dict[_Key, int] = {}
+        self._known: dict[int, dict[int, tuple[Item, int]]] = {}
+        """Each item with its checksum."""
         self._size = 0
 
     def read(self, connection: Connection, owner: int, thread: str) -> tuple[Item, ...]:
@@ -41,24 +39,22 @@ class Histories:
         row = connection.execute(_QUERIES["history_checksum"], key).fetchone()
         if row is not None and row[0] != history_checksum(standing):
             raise ValueError("a history is not what was written")
-        new = [number for number, _, checksum in standing if self._checksums.get((owner, number)) != checksum]
+        known = self._known.setdefault(owner, {})
+        new = [number for number, _, checksum in standing if number not in known or known[number][1] != checksum]
         if new:
             checksums = {number: checksum for number, _, checksum in standing}
             for number, *row in connection.execute(_QUERIES["history"], key | {"first": min(new)}):
-                self._keep((owner, number), rows.to_item(tuple(row)))
-                self._checksums[owner, number] = checksums[number]
-        found = tuple(self._item((owner, number), pinned=bool(pinned)) for number, pinned, _ in standing)
+                item = rows.to_item(tuple(row))
+                if number not in known:
+                    self._size += len(item.content) + _EACH
+                known[number] = item, checksums[number]
+        found = []
+        for number, pinned, checksum in standing:
+            item = known[number][0]
+            if item.pinned is not bool(pinned):
+                item = replace(item, pinned=bool(pinned))
+                known[number] = item, checksum
+            found.append(item)
         if self._size > _KEPT_CHARACTERS:
-            self._items, self._checksums, self._size = {}, {}, 0
-        return found
-
-    def _keep(self, key: _Key, item: Item) -> None:
-        if key not in self._items:
-            self._size += len(item.content) + _EACH
-        self._items[key] = item
-
-    def _item(self, key: _Key, *, pinned: bool) -> Item:
-        item = self._items[key]
-        if item.pinned is not pinned:
-            item = self._items[key] = replace(item, pinned=pinned)
-        return item
+            self._known, self._size = {}, 0
+        return tuple(found)
