@@ -24,11 +24,7 @@ REASONS = {
         "core.json core.json.index core.sessions core.table "
     ),
     "only settings that name some have these": ("config.gateways config.named_models config.static_layers"),
-    "a store is loaded when it is asked": (
-        "storage.experiences storage.sessions.store "
-        "storage.forgetting storage.notes.journal storage.writeback "
-        "storage.binding storage.vectors workspace.state_file"
-    ),
+    "a store is loaded when it is asked": ("storage.forgetting storage.binding storage.vectors workspace.state_file"),
     "a hook with notes and experiences needs no threads, no writeback and no import of notes": (
         "hooks.answers storage.threads.history_cache storage.threads.store"
     ),
@@ -75,7 +71,6 @@ METHODS_THAT_TOUCH = {
 """Methods of a path."""
 TOUCHING = {
     "cli/main.py": {"open", "os.open"},  # points a closed stream at nothing
-    "maintenance/backup.py": {".rglob"},  # a scratch folder into which the door unpacked a backup
     "models/file_hashes.py": {".mkdir", ".read_bytes"},  # the user's cache
     "models/named/store.py": {".glob", ".mkdir", ".read_bytes", ".rglob", ".rmdir", ".unlink"},  # the user's models
     "models/onnx_cache.py": {".glob", ".mkdir", ".read_bytes", ".read_text", ".unlink"},  # the user's cache

@@ -14,18 +14,17 @@ from promptuary.database.port import Connection
 from promptuary.database.queries import queries
 from promptuary.storage.binding import BoundDatabase
 from promptuary.storage.contents import unpack_bytes
-from promptuary.storage.experiences import OnChange
+from promptuary.storage.experiences import ExperienceStore, OnChange
+from promptuary.storage.notes.journal import NoteJournal
 from promptuary.storage.owners import find_owner
+from promptuary.storage.sessions.store import SessionStore
 from promptuary.storage.values import answering_key, busy
+from promptuary.storage.writeback import NoteQueue, ProposalStore
 
 if TYPE_CHECKING:
-    from promptuary.storage.experiences import ExperienceStore
     from promptuary.storage.forgetting import Forgetting
-    from promptuary.storage.notes.journal import NoteJournal
-    from promptuary.storage.sessions.store import SessionStore
     from promptuary.storage.threads.history_cache import Histories
     from promptuary.storage.threads.store import ThreadStore
-    from promptuary.storage.writeback import NoteQueue, ProposalStore
 
 _QUERIES = queries(__package__, "state.sql")
 _CONTENTS = queries(__package__, "contents.sql")
@@ -56,28 +55,20 @@ class StateDatabase:
         histories = self._histories = self._histories or Histories()
         return ThreadStore(self._database, principal, histories=histories, clock=self._clock)
 
-    def notes(self, space: str) -> "NoteJournal":
+    def notes(self, space: str) -> NoteJournal:
         """Return the journal of the notes in the folder ``space`` of one agent, such as ``agents/reviewer``."""
-        from promptuary.storage.notes.journal import NoteJournal  # noqa: PLC0415  (few commands need it)
-
         return NoteJournal(self._database, space)
 
-    def writeback_queue(self, principal: Principal) -> "NoteQueue":
+    def writeback_queue(self, principal: Principal) -> NoteQueue:
         """Return the turns of ``principal`` that wait for writeback."""
-        from promptuary.storage.writeback import NoteQueue  # noqa: PLC0415  (few commands need it)
-
         return NoteQueue(self._database, principal.owner)
 
-    def proposals(self, principal: Principal) -> "ProposalStore":
+    def proposals(self, principal: Principal) -> ProposalStore:
         """Return the proposals that wait for ``principal``."""
-        from promptuary.storage.writeback import ProposalStore  # noqa: PLC0415  (few commands need it)
-
         return ProposalStore(self._database, principal.owner)
 
-    def experiences(self, principal: Principal, on_change: OnChange = lambda _: None) -> "ExperienceStore":
+    def experiences(self, principal: Principal, on_change: OnChange = lambda _: None) -> ExperienceStore:
         """Return the experiences of ``principal``; ``on_change`` is called after they were changed by this store."""
-        from promptuary.storage.experiences import ExperienceStore  # noqa: PLC0415
-
         return ExperienceStore(self._database, principal.owner, on_change)
 
     def forgetting(self, principal: Principal) -> "Forgetting":
@@ -96,10 +87,8 @@ class StateDatabase:
 
         return self._database.read(found)
 
-    def sessions(self, principal: Principal) -> "SessionStore":
+    def sessions(self, principal: Principal) -> SessionStore:
         """Return the sessions of ``principal``."""
-        from promptuary.storage.sessions.store import SessionStore  # noqa: PLC0415  (few commands need it)
-
         return SessionStore(self._database, principal.owner)
 
     @contextmanager
