@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from promptuary.experiences.experiences import Experiences
     from promptuary.experiences.learning.learner import ExperienceLearner
     from promptuary.maintenance.maintenance import Maintenance
-    from promptuary.memory.doors.mentions import Mentions
-    from promptuary.memory.doors.tools import NoteTools
     from promptuary.memory.memories import Memories
+    from promptuary.memory.mentions import Mentions
+    from promptuary.memory.tools import NoteTools
     from promptuary.memory.transfer.exchange import NoteExchange
     from promptuary.memory.writeback.learning import Learning
     from promptuary.memory.writeback.runner import TurnReader
@@ -307,14 +307,14 @@ class App:
     @property
     def mentions(self) -> Mentions:
         """Notes that messages refer to."""
-        from promptuary.memory.doors.mentions import Mentions  # noqa: PLC0415
+        from promptuary.memory.mentions import Mentions  # noqa: PLC0415
 
         return Mentions(self)
 
     @property
     def note_tools(self) -> NoteTools:
         """The tools with which an agent reads and writes notes."""
-        from promptuary.memory.doors.tools import NoteTools  # noqa: PLC0415
+        from promptuary.memory.tools import NoteTools  # noqa: PLC0415
 
         return NoteTools(self)
 

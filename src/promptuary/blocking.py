@@ -79,8 +79,8 @@ if TYPE_CHECKING:
     )
     from promptuary.core.writeback import Proposal, ProposalFields, QueuedTurn
     from promptuary.experiences.experiences import Experiences
-    from promptuary.memory.doors.tools import ToolForm
     from promptuary.memory.memory import Memory
+    from promptuary.memory.tools import ToolForm
     from promptuary.memory.writeback.proposals import Proposals
     from promptuary.search.service import SearchService
     from promptuary.sessions.sessions import Sessions, Wanted

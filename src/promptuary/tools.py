@@ -15,7 +15,7 @@ from promptuary.core.errors import PromptuaryError
 from promptuary.core.ports.chat import ToolSpec
 from promptuary.core.references import Reference
 from promptuary.core.runs import Tool
-from promptuary.memory.doors.tools import SEARCH_TOOL, tool_schemas
+from promptuary.memory.tools import SEARCH_TOOL, tool_schemas
 from promptuary.memory.writeback.snapshot import WRITE_TOOL
 from promptuary.references import kinds
 from promptuary.references.fit import RankedSource, fit

@@ -16,11 +16,11 @@ from promptuary.core.errors import PromptuaryError
 from promptuary.core.notes import KINDS, Note, NoteDraft, NoteHeader, NoteHit, new_note_id, plain_arguments
 from promptuary.core.ports.json_answers import wrong_arguments
 from promptuary.core.search import note_text
-from promptuary.memory.doors.turn_memory import TurnMemory
 from promptuary.memory.recall.digest import is_external
 from promptuary.memory.recall.freshness import freshness
 from promptuary.memory.recall.note_blocks import note_source
 from promptuary.memory.secret_texts import has_secret, without_secrets
+from promptuary.memory.turn_memory import TurnMemory
 from promptuary.memory.writeback.decisions import Archive, Decision, Drop, Propose, Write, dispose, known_for
 from promptuary.memory.writeback.learning import turn_so_far
 from promptuary.memory.writeback.snapshot import WRITE_TOOL, TurnSnapshot

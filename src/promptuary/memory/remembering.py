@@ -9,7 +9,7 @@ from typing import Final
 
 from promptuary.core.errors import Code, PromptuaryError, SecretError, SourceError
 from promptuary.core.references import Reference
-from promptuary.memory.doors.turn_memory import TurnMemory
+from promptuary.memory.turn_memory import TurnMemory
 from promptuary.memory.writeback.own_words import own_words
 from promptuary.references.resolve_context import NoteKept
 from promptuary.references.scan import scan

@@ -14,13 +14,13 @@ from promptuary.core.errors import Code, PromptuaryError, SourceError
 from promptuary.core.notes import AUDIENCES, Note, NoteHeader
 from promptuary.core.search import note_text
 from promptuary.core.text import one_line
-from promptuary.memory.doors.remembering import remember
-from promptuary.memory.doors.turn_memory import TurnMemory
 from promptuary.memory.memory import ADDRESS, Memory
 from promptuary.memory.recall.digest import is_external
 from promptuary.memory.recall.freshness import age_in_days
 from promptuary.memory.recall.note_blocks import note_source
 from promptuary.memory.recall.search import asked_for
+from promptuary.memory.remembering import remember
+from promptuary.memory.turn_memory import TurnMemory
 from promptuary.references.completion.menu import NoteLine
 from promptuary.references.resolve_context import NoteKept, NotesFound
 
