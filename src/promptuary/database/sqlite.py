@@ -173,16 +173,10 @@ class SqliteDatabase(Database):
         killed. The token is in the database.
         """
         with self._lock_file(key):
-            token = self.write(
-                lambda connection: int(
-                    connection.execute(
-                        _QUERIES["take"], {"tenant": connection.tenant, "key": to_column(key)}
-                    ).fetchone()[0]
-                )
-            )
-            self._held[key] = token
+            values = {"tenant": self.tenant, "key": to_column(key)}
+            self._held[key] = self.write(lambda own: int(own.execute(_QUERIES["take"], values).fetchone()[0]))
             try:
-                yield token
+                yield self._held[key]
             finally:
                 self._held.pop(key, None)
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from promptuary.core.blocks import Attachment, path_of
-from promptuary.core.messages import Item, Message, ToolCall, WireImage
+from promptuary.core.messages import Item, ToolCall, WireImage
 from promptuary.core.receipts import Receipt, ReceiptEntry
 from promptuary.storage.values import to_text
 
@@ -251,17 +251,6 @@ def item_without_words(item: Item, address: str, wanted: Passages) -> Item:
     """Return an entry of a history with the passages replaced by a mark, also in the arguments of tool calls."""
     calls = tuple(_call(one, address, wanted) for one in item.tool_calls)
     return replace(_item(item, word_edits(item.content, address, wanted), address), tool_calls=calls)
-
-
-def message_without_words(message: Message, address: str, wanted: Passages) -> Message:
-    """Return a message of a prompt with the passages replaced by a mark."""
-    changed = message.copy()
-    changed["content"] = without_words(message["content"], address, wanted)
-    if "tool_calls" in message:
-        changed["tool_calls"] = [
-            {**one, "arguments": without_words(one["arguments"], address, wanted)} for one in message["tool_calls"]
-        ]
-    return changed
 
 
 def _item(item: Item, edits: Edits, address: str) -> Item:

@@ -57,7 +57,7 @@ def put_messages(messages: Sequence[Message], contents: Contents) -> tuple[bytes
     listed = b""
     for first in range(0, whole, _AT_ONCE):
         part = b"".join(map(_entry, entries[first : first + _AT_ONCE]))
-        digest = hash_of_part(part)
+        digest = _hash_of_part(part)
         if not contents.has(digest):  # otherwise its texts are there, too
             _put_texts(messages[first : first + _AT_ONCE], contents)
             contents.put_part(part)
@@ -91,8 +91,7 @@ def add_names(listed: bytes, contents: Contents, found: set[bytes]) -> None:
             add_names(contents.get_part(entry), contents, found)
 
 
-def hash_of_part(part: bytes) -> bytes:
-    """Return the name of a part."""
+def _hash_of_part(part: bytes) -> bytes:
     return hashlib.sha256(part).digest()
 
 
