@@ -87,6 +87,12 @@ _ORDINARY: Final = (
 _CODE: Final = rf"[A-Za-z_]\w*(?:(?:\.\w+)+|(?:\.\w+)*[(\[].*)|[(\[{{@/~].*|[\w.-]*(?:{FIELD_NAMES})\W*"
 _LEAST: Final = 4
 
+Needed = tuple[tuple[str, ...], ...]
+"""What a text of ASCII letters must have for a pattern to match: of each part one, in lower case."""
+
+_IN_OTHER_LETTERS: Final = ()
+"""Of a pattern whose names have no letter of ASCII."""
+
 Counts = Callable[[str], bool]
 """Whether what stands in the place of a secret is one."""
 
@@ -99,11 +105,12 @@ def has_secret(text: str) -> bool:
 def without_secrets(text: str) -> str:
     """Return a text in which everything that looks like a secret is masked."""
     text = mask_secrets(text)
-    # Most texts have nothing that a pattern needs; case-insensitive patterns also match some letters beyond ASCII.
-    folded = text.lower() if text.isascii() else None
+    # Most texts have nothing that a pattern needs. Letters beyond ASCII count as letters of any pattern: some equal one
+    # of ASCII where case is ignored, and others write the names of secrets in another language.
+    folded = None if any(letter > "\x7f" and letter.isalpha() for letter in text) else text.lower()
     for pattern, needed, counts in _patterns():
-        if folded is None or any(part in folded for part in needed):
-            text = pattern.sub(partial(_masked, counts), text)
+        if folded is None or all(any(part in folded for part in parts) for parts in needed):
+            text = _ignoring_case(pattern).sub(partial(_masked, counts), text)
     return text
 
 
@@ -147,75 +154,105 @@ def _assigned_value(value: str) -> bool:
 
 
 @cache
-def _patterns() -> tuple[tuple[re.Pattern[str], tuple[str, ...], Counts], ...]:
-    """Return the patterns: group 1 is what precedes a value, group 2 the value; a match contains one of the texts."""
+def _patterns() -> tuple[tuple[str, Needed, Counts], ...]:
+    """Return the patterns: group 1 is what precedes a value, group 2 the value; a match contains what is needed."""
     named = ("pass", "pwd", "kennwort", "secret", "credential", "auth", "cookie", "token", "key")
-    plain = [
+    plain = (
         *("pass", "pwd", "wort", "code", "contras", "clave", "parola", "senha", "wachtwoord", "haslo", "heslo"),
         *("jelszo", "losenord", "adgangskode", "salasana", "sifre", "mat khau", "kata sandi"),
-    ]
+    )
     spoken = (*plain, *named, "schl", "api", "secr", "segreta", "zugang")
     names = rf"(?<![\w-])(?:{_PLAIN_NAMES}|{_OTHER_NAMES})(?!\w){_WHICH}"
     password = rf"(?<![\w-])(?:{_PLAIN_NAMES})(?!\w)"
     is_ = r"(?:is|ist|est|es|è|é)"
-    found: tuple[tuple[str, str, tuple[str, ...], Counts], ...] = (
+    found: tuple[tuple[str, str, Needed, Counts], ...] = (
         # Headers before assignments: "Authorization: Bearer abc" has two words after the colon.
         (
             rf"(?<!\w)(?:bearer|basic){_THEN}",
             r"(?=[^\s]{0,99}\d)[\w+/][\w+/=.~-]{7,4000}",
-            ("bearer", "basic"),
+            (("bearer", "basic"),),
             _any_value,
         ),
         (
             r"(?<![A-Za-z0-9])[a-z][a-z0-9+.-]{1,15}:(?://|\\/\\/)[^\s/:@\"'<>]{0,200}:",
             r"[^\s/@\"'<>]{1,400}(?=@)",
-            (":/", ":\\/"),
+            ((":/", ":\\/"), ("@",)),
             _any_value,
         ),
-        (rf"(?<![\w-])(?:-u|--user)(?:=|{_THEN})[\"']?[^\s:/\"']{{1,100}}:", r"[^\s\"']{1,200}", ("-u",), _any_value),
-        (rf"{_OPTION}=", _VALUE, ("-",), _any_value),
-        (rf"{_OPTION}{_THEN}", _VALUE, ("-",), _telling_value),
+        (
+            rf"(?<![\w-])(?:-u|--user)(?:=|{_THEN})[\"']?[^\s:/\"']{{1,100}}:",
+            r"[^\s\"']{1,200}",
+            (("-u",), (":",)),
+            _any_value,
+        ),
+        (rf"{_OPTION}=", _VALUE, (("-",), ("=",), named), _any_value),
+        (rf"{_OPTION}{_THEN}", _VALUE, (("-",), named), _telling_value),
         (
             rf"(?<![\w-])(?:{'|'.join(_COMMANDS)})[\"']?",
             r"[^\s\"'-][^\s\"']{0,200}",
-            ("mysql", "mariadb", "sshpass", "redis-cli", "login", "zip", "7z", "ldap", "sqlcmd", "mongo", "smbclient"),
+            (
+                (
+                    "mysql",
+                    "mariadb",
+                    "sshpass",
+                    "redis-cli",
+                    "login",
+                    "zip",
+                    "7z",
+                    "ldap",
+                    "sqlcmd",
+                    "mongo",
+                    "smbclient",
+                ),
+            ),
             _any_value,
         ),
-        (rf"{_PREFIX}[A-Za-z0-9]{{0,30}}?(?:{FIELD_NAMES})=", _VALUE, ("=",), _some_value),
-        (rf"{_PREFIX}(?:{FIELD_NAMES})[\"']?{_SAY}(?:[=:]|:=|=>){_SAY}", _VALUE, ("=", ":"), _assigned_value),
+        (rf"{_PREFIX}[A-Za-z0-9]{{0,30}}?(?:{FIELD_NAMES})=", _VALUE, (("=",), named), _some_value),
+        (rf"{_PREFIX}(?:{FIELD_NAMES})[\"']?{_SAY}(?:[=:]|:=|=>){_SAY}", _VALUE, (("=", ":"), named), _assigned_value),
         (
             (
                 rf"(?m:^)[ \t]{{0,40}}(?:- )?[\"']?{_PREFIX}(?:pass(?:word|wd|phrase)|pwd|secret|api_?key)[\"']?"
                 rf"{_SAY}:{_THEN}"
             ),
             rf"{_VALUE}(?=[ \t,]{{0,3}}(?m:$))",
-            named,
+            ((":",), named),
             _some_value,
         ),
-        (rf"{names}{_SAY}{_VERB}{_SAY}{_QUOTE}", f"{_TELLING}{_WORD}", spoken, _telling_value),
-        (rf"{password}{_WHICH}{_SAY}(?:lautet|reads){_SAY}:?{_SAY}{_QUOTE}", _WORD, ("lautet", "reads"), _some_value),
-        (rf"{password}{_WHICH}{_SAY}{is_}{_THEN}[\"'`“„«‘]", rf"{_WORD}(?=[\"'`”“»’])", spoken, _some_value),
+        (rf"{names}{_SAY}{_VERB}{_SAY}{_QUOTE}", f"{_TELLING}{_WORD}", (spoken,), _telling_value),
+        (
+            rf"{password}{_WHICH}{_SAY}(?:lautet|reads){_SAY}:?{_SAY}{_QUOTE}",
+            _WORD,
+            (("lautet", "reads"), plain),
+            _some_value,
+        ),
+        (rf"{password}{_WHICH}{_SAY}{is_}{_THEN}[\"'`“„«‘]", rf"{_WORD}(?=[\"'`”“»’])", (plain,), _some_value),
         (
             rf"(?<![\w-])(?:with|using|mit|avec|con|com|met|login){_THEN}{_WORDS}{password}{_THEN}{_QUOTE}",
             f"{_TELLING}{_WORD}",
-            spoken,
+            (plain,),
             _telling_value,
         ),
         (
             r"(?:^|(?<=[\s\"'`(]))",
             rf"[^\s\"'`(<>=:]{{4,80}}(?=[\"'`]?{_THEN}(?:{is_}|as|als){_THEN}{_WORDS}{password})",
-            spoken,
+            (plain,),
             _telling_value,
         ),
-        (rf"{_UNSPACED}{_SAY}{_QUOTE}", rf"{_TELLING}[!-~]{{4,200}}", ("=", ":"), _telling_value),
+        (rf"{_UNSPACED}{_SAY}{_QUOTE}", rf"{_TELLING}[!-~]{{4,200}}", (_IN_OTHER_LETTERS,), _telling_value),
         (
             rf"(?<![\w-])pin(?:[ -]?code|[ -]?nummer)?{_WHICH}{_SAY}{_VERB}{_SAY}{_QUOTE}",
             r"\d{4,12}(?!\w)",
-            ("pin",),
+            (("pin",),),
             _any_value,
         ),
     )
-    return tuple((re.compile(f"({a})({b})", re.IGNORECASE), needed, counts) for a, b, needed, counts in found)
+    return tuple((f"({before})({value})", needed, counts) for before, value, needed, counts in found)
+
+
+@cache
+def _ignoring_case(pattern: str) -> re.Pattern[str]:
+    """Return a pattern, compiled when a text needs it: all of them together take longer than most commands."""
+    return re.compile(pattern, re.IGNORECASE)
 
 
 @cache
