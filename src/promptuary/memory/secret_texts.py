@@ -9,7 +9,7 @@ somebody's; an experience is useful without the value, so it is masked there (``
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import Final
 
@@ -105,13 +105,20 @@ def has_secret(text: str) -> bool:
 def without_secrets(text: str) -> str:
     """Return a text in which everything that looks like a secret is masked."""
     text = mask_secrets(text)
-    # Most texts have nothing that a pattern needs. Letters beyond ASCII count as letters of any pattern: some equal one
-    # of ASCII where case is ignored, and others write the names of secrets in another language.
-    folded = None if any(letter > "\x7f" and letter.isalpha() for letter in text) else text.lower()
-    for pattern, needed, counts in _patterns():
-        if folded is None or all(any(part in folded for part in parts) for parts in needed):
-            text = _ignoring_case(pattern).sub(partial(_masked, counts), text)
+    for pattern, counts in _patterns_for(text):
+        text = _ignoring_case(pattern).sub(partial(_masked, counts), text)
     return text
+
+
+def _patterns_for(text: str) -> Iterator[tuple[str, Counts]]:
+    """Yield the patterns that can match ``text``: most texts have nothing that one needs."""
+    # Letters beyond ASCII may be those of any pattern: some equal one of ASCII where case is ignored, and others write
+    # the names of secrets in another language.
+    is_foreign = any(letter > "\x7f" and letter.isalpha() for letter in text)
+    folded = text.lower()
+    for pattern, needed, counts in _patterns():
+        if is_foreign or all(any(part in folded for part in parts) for parts in needed):
+            yield pattern, counts
 
 
 def refuse_secrets(*texts: str) -> None:
