@@ -36,8 +36,8 @@ _PAUSE: Final = 0.004
 _STUCK: Final = 1.0
 """Seconds after which a reader that blocks a purge may be this process itself."""
 
-MAX_CHANGES: Final = 10_000
-"""How many changes the feed has at most."""
+MAX_CHANGES: Final = 5_000
+"""How many changes the feed keeps; it has up to twice as many before the oldest are dropped."""
 
 _SMALLEST: Final = 512
 """Bytes of the smallest database. SQLite treats a shorter file as empty and overwrites it."""
@@ -215,9 +215,9 @@ class SqliteDatabase(Database):
     def notify(self, connection: Connection, owner: int, noun: str, key: str, /) -> None:
         """Append to the feed of changes, within a write."""
         own = {"tenant": connection.tenant, "owner": owner, "noun": noun, "id": to_column(key)}
-        (seq,) = connection.execute(_QUERIES["count_change"], own).fetchone()
-        connection.execute(_QUERIES["add_change"], own | {"seq": seq})
-        connection.execute(_QUERIES["drop_changes"], own | {"seq": seq - MAX_CHANGES})
+        (seq,) = connection.execute(_QUERIES["add_change"], own).fetchone()
+        if seq % MAX_CHANGES == 0:
+            connection.execute(_QUERIES["drop_changes"], own | {"seq": seq - MAX_CHANGES})
 
     def changes(self, after: int, /) -> Sequence[Change]:
         """Return the changes with a higher ``seq`` than ``after``, the oldest first."""

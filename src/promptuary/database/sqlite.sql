@@ -8,13 +8,11 @@ RETURNING token;
 -- The token of the last holder of a lock.
 SELECT token FROM lease WHERE tenant = :tenant AND name = :key;
 
--- name: count_change
--- Count up the changes, and return their number.
-UPDATE tenant SET changes = changes + 1 WHERE tenant = :tenant RETURNING changes;
-
 -- name: add_change
--- Append to the feed of changes.
-INSERT INTO change (tenant, seq, owner, noun, id) VALUES (:tenant, :seq, :owner, :noun, :id);
+-- Append to the feed of changes, and return its number. There is one writer at a time, so the next one is free.
+INSERT INTO change (tenant, seq, owner, noun, id)
+SELECT :tenant, 1 + coalesce(max(seq), 0), :owner, :noun, :id FROM change WHERE tenant = :tenant
+RETURNING seq;
 
 -- name: drop_changes
 -- Drop old changes.

@@ -98,10 +98,10 @@ class Contents:
         self._known.add(digest)
         return True
 
-    def put(self, text: str, *, is_receipt: bool = False) -> bytes:
-        """Store ``text`` and return its hash."""
+    def put(self, text: str, digest: bytes = b"", *, is_receipt: bool = False) -> bytes:
+        """Store ``text`` and return its hash, which may be given if it is known."""
         # Not compressed before it is known to be new: nearly everything in a prompt was there a turn ago.
-        digest = hash_of(text)
+        digest = digest or hash_of(text)
         if not self.has(digest):
             self._add(pack(text))
             self.mention(digest, mentioned(text), is_receipt=is_receipt)

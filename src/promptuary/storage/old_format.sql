@@ -121,9 +121,10 @@ JOIN old.turn ON turn.serial = turn_source.turn;
 
 -- name: copy_item_sources
 -- What was attached to items.
-INSERT INTO item_source (tenant, owner, item, part, how)
-SELECT :tenant, owner, item, part, how
+INSERT INTO item_source (tenant, owner, item, part, how, source)
+SELECT :tenant, owner, item, part, how, source
 FROM old.item_source
+JOIN old.source_part ON source_part.id = item_source.part
 JOIN old.item ON item.number = item_source.item
 JOIN old.thread ON thread.id = item.thread;
 

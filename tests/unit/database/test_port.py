@@ -83,10 +83,10 @@ def test_changes_are_fed_with_what_was_written_and_in_order(database: BoundDatab
 
 def test_old_changes_are_dropped(database: BoundDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite, "MAX_CHANGES", 3)
-    for number in range(9):
+    for number in range(10):
         database.write(lambda connection, key=str(number): database.notify(connection, 0, "noun", key))  # type: ignore[misc]
 
-    assert [change.key for change in database.changes(0)] == ["6", "7", "8"]
+    assert [change.key for change in database.changes(0)] == ["6", "7", "8", "9"]
 
 
 def test_every_change_of_a_thread_is_fed_to_its_owner(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
--- The feed of changes, for caches and pages that follow them. Old rows are dropped: who is further behind reads anew.
+-- The feed of changes, for caches and pages that follow them. Old rows are dropped: who is further behind reads anew. The last
+-- one stays, so `seq` counts on.
 CREATE TABLE change (
     tenant INTEGER NOT NULL,
     seq INTEGER NOT NULL,

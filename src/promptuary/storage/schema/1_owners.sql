@@ -5,14 +5,13 @@
 -- counter in the row of that tenant or owner, so that a database can be cut anywhere between two owners.
 -- Text that is not valid Unicode is a blob (see columns.py), so no column is stricter than that.
 
--- `owners` is the last number that an owner was given; `changes` how many changes the feed has had.
+-- `owners` is the last number that an owner was given.
 CREATE TABLE tenant (
     tenant INTEGER NOT NULL PRIMARY KEY,
-    owners INTEGER NOT NULL,
-    changes INTEGER NOT NULL
+    owners INTEGER NOT NULL
 );
 
-INSERT INTO tenant (tenant, owners, changes) VALUES (1, 0, 0);
+INSERT INTO tenant (tenant, owners) VALUES (1, 0);
 
 -- `counter` gives numbers to threads, items, turns and sources of the owner, and orders them: clocks go back, it does not.
 CREATE TABLE owner (

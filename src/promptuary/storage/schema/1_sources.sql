@@ -45,6 +45,7 @@ CREATE TABLE item_source (
     item INTEGER NOT NULL,
     part INTEGER NOT NULL,
     how TEXT NOT NULL,
+    source INTEGER NOT NULL,
     PRIMARY KEY (tenant, owner, item, part, how)
 ) WITHOUT ROWID;
 

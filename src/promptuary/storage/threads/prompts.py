@@ -59,10 +59,10 @@ def put_messages(messages: Sequence[Message], contents: Contents) -> tuple[bytes
         part = b"".join(map(_entry, entries[first : first + _AT_ONCE]))
         digest = _hash_of_part(part)
         if not contents.has(digest):  # otherwise its texts are there, too
-            _put_texts(messages[first : first + _AT_ONCE], contents)
+            _put_texts(messages[first : first + _AT_ONCE], entries[first : first + _AT_ONCE], contents)
             contents.put_part(part)
         listed += b"p" + digest
-    _put_texts(messages[whole:], contents)
+    _put_texts(messages[whole:], entries[whole:], contents)
     return listed + b"".join(map(_entry, entries[whole:])), [entry.content for entry in entries]
 
 
@@ -95,9 +95,9 @@ def _hash_of_part(part: bytes) -> bytes:
     return hashlib.sha256(part).digest()
 
 
-def _put_texts(messages: Sequence[Message], contents: Contents) -> None:
-    for message in messages:
-        contents.put(message["content"])
+def _put_texts(messages: Sequence[Message], entries: Sequence[Sent], contents: Contents) -> None:
+    for message, entry in zip(messages, entries, strict=True):
+        contents.put(message["content"], entry.content)
 
 
 def _entry(entry: Sent) -> bytes:

@@ -57,13 +57,13 @@ class SourceIndex:
         )
         found = carried(item, behind)
         for origin in found:
-            self._execute("add_item_source", item=number, part=self._part(origin).part, how=origin.how)
+            self._execute("add_item_source", item=number, how=origin.how, **self._part(origin)._asdict())
         if found:
             self._execute("mark_item", thread=thread, item=number)
 
     def add_turn(self, serial: int, thread: int, receipt: Receipt, sent: Iterable[bytes]) -> None:
         """Record the sources of a new turn; ``sent`` are the texts of the messages before its last."""
-        self.set_shown(serial, thread, receipt)
+        self._add_shown(serial, thread, [self._part(origin) for origin in shown(receipt)])
         texts = set(sent)
         now = {_Carried(*row[1:]) for row in self._rows("standing_sources", thread=thread) if row[0] in texts}
         for first, *row in self._rows("carried_now", thread=thread):
@@ -82,7 +82,10 @@ class SourceIndex:
         if {row[0] for row in self._rows("parts_of_turn", turn=serial)} == {part.part for part in wanted}:
             return
         self._execute("drop_turn_sources", turn=serial)
-        for part in wanted:
+        self._add_shown(serial, thread, wanted)
+
+    def _add_shown(self, serial: int, thread: int, parts: Iterable[_Part]) -> None:
+        for part in parts:
             self._execute("add_turn_source", source=part.source, turn=serial, part=part.part, thread=thread)
 
     def _part(self, origin: Origin) -> _Part:

@@ -37,7 +37,8 @@ DELETE FROM turn_source WHERE tenant = :tenant AND owner = :owner AND turn = :tu
 
 -- name: add_item_source
 -- Record a source that an item brings into prompts.
-INSERT INTO item_source (tenant, owner, item, part, how) VALUES (:tenant, :owner, :item, :part, :how)
+INSERT INTO item_source (tenant, owner, item, part, how, source)
+VALUES (:tenant, :owner, :item, :part, :how, :source)
 ON CONFLICT (tenant, owner, item, part, how) DO NOTHING;
 
 -- name: mark_item
@@ -56,14 +57,12 @@ ORDER BY item_source.part;
 
 -- name: standing_sources
 -- The sources that the items in the history of a thread bring into prompts, with the text of each item. The items come
--- first, whatever a planner thinks of the other tables.
-SELECT item.content, source_part.source, item_source.part, item_source.how
+-- first, whatever a planner thinks of the other table.
+SELECT item.content, item_source.source, item_source.part, item_source.how
 FROM item
 CROSS JOIN item_source
-CROSS JOIN source_part
 WHERE item.tenant = :tenant AND item.owner = :owner AND item.thread = :thread AND item.sourced = 1 AND item.compacted = 0
-    AND item_source.tenant = :tenant AND item_source.owner = :owner AND item_source.item = item.item
-    AND source_part.tenant = :tenant AND source_part.owner = :owner AND source_part.part = item_source.part;
+    AND item_source.tenant = :tenant AND item_source.owner = :owner AND item_source.item = item.item;
 
 -- name: carried_now
 -- The sources that the last turn of a thread had from its history, and since which turn.
@@ -208,13 +207,7 @@ DELETE FROM source
 WHERE tenant = :tenant AND owner = :owner
     AND source NOT IN (SELECT source FROM turn_source WHERE tenant = :tenant AND owner = :owner)
     AND source NOT IN (SELECT source FROM carried_source WHERE tenant = :tenant AND owner = :owner)
-    AND source NOT IN (
-        SELECT source_part.source
-        FROM item_source
-        JOIN source_part ON source_part.tenant = item_source.tenant AND source_part.owner = item_source.owner
-            AND source_part.part = item_source.part
-        WHERE item_source.tenant = :tenant AND item_source.owner = :owner
-    );
+    AND source NOT IN (SELECT source FROM item_source WHERE tenant = :tenant AND owner = :owner);
 
 -- name: drop_parts
 -- Drop the parts of sources that are gone.
