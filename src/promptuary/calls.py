@@ -152,9 +152,9 @@ class BlockingCalls:
         # Submitted under the lock: whatever is submitted before a close is cancelled by it.
         with self._changed, ExitStack() as unless_submitted:
             unless_submitted.callback(coroutine.close)
-            loop = self._started_loop()
             if self._closed:
                 raise PromptuaryError(CLOSED)
+            loop = self._started_loop()
             unless_submitted.pop_all()
             return loop.submit(coroutine)
 

@@ -40,9 +40,9 @@ SELECT sha256, length(body) FROM content WHERE tenant = :tenant AND owner = :own
 SELECT sha256, packed, body FROM content WHERE tenant = :tenant AND owner = :owner;
 
 -- name: every_content
--- Every text of everybody, to be compared with its hash.
-SELECT sha256, packed, body FROM content
+-- Every text of everybody who uses the workspace, to be compared with its hash.
+SELECT sha256, packed, body FROM content WHERE tenant = :tenant
 UNION ALL
-SELECT sha256, packed, body FROM state
+SELECT sha256, packed, body FROM state WHERE tenant = :tenant
 UNION ALL
-SELECT sha256, packed, body FROM note_text;
+SELECT sha256, packed, body FROM note_text WHERE tenant = :tenant;

@@ -20,7 +20,7 @@ from promptuary.database.errors import sound
 from promptuary.database.port import Connection
 from promptuary.database.queries import queries
 from promptuary.storage.contents import PART, Contents, pack, unpack
-from promptuary.storage.owners import Key, OwnedRows
+from promptuary.storage.owners import EVERYBODY, Key, OwnedRows
 from promptuary.storage.redaction import (
     attached_notes,
     holds,
@@ -38,6 +38,7 @@ from promptuary.storage.redaction import (
 from promptuary.storage.threads import rows
 from promptuary.storage.threads.prompts import Sent, entries_of, put_entries
 from promptuary.storage.threads.retention import texts_of
+from promptuary.storage.threads.store import NOUN
 
 _QUERIES: Final = queries(__package__, "forgetting.sql")
 _CONTENTS: Final = queries(__package__, "contents.sql")
@@ -73,8 +74,12 @@ class Forgetting(OwnedRows):
         A mark takes its place, and the turn names the note in ``TurnRecord.forgotten``. What people said is not
         changed. A turn in progress that shows the note does not store it again when it finishes.
         """
+
+        def redact(connection: Connection) -> int:
+            return self._told(connection, EVERYBODY, _Note(connection, address, texts).run())
+
         with sound(self._database.name):
-            return self._database.write(lambda connection: _Note(connection, address, texts).run())
+            return self._database.write(redact)
 
     def places(self, address: str, texts: Sequence[str]) -> Sequence[Place]:
         """Return where else ``texts``, or sentences of them, occur in what the principal owns.
@@ -90,8 +95,10 @@ class Forgetting(OwnedRows):
 
         def redact(connection: Connection, owner: Key) -> int:
             # So that blocks are not searched for the words.
-            _Note(connection, address, texts).run()
-            return _Words(connection, owner, address, texts).run()
+            everybodys = _Note(connection, address, texts).run()
+            said = _Words(connection, owner, address, texts).run()
+            self._told(connection, EVERYBODY if everybodys else owner["owner"], everybodys + said)
+            return said
 
         with sound(self._database.name):
             return self._write(redact)
@@ -103,8 +110,18 @@ class Forgetting(OwnedRows):
         file in ``TurnRecord.forgotten``. What people said and what summaries contain is not changed. A turn in progress
         stores what it shows when it finishes.
         """
+
+        def redact(connection: Connection, owner: Key) -> int:
+            return self._told(connection, owner["owner"], _Blocks(connection, owner, address, ()).run())
+
         with sound(self._database.name):
-            return self._write(lambda connection, owner: _Blocks(connection, owner, address, ()).run())
+            return self._write(redact)
+
+    def _told(self, connection: Connection, owner: int, changed: int) -> int:
+        """Tell those who follow the threads of an owner, or of everybody, to read them again; return ``changed``."""
+        if changed:
+            self._database.notify(connection, owner, NOUN, "")
+        return changed
 
     def purge(self) -> None:
         """Erase every byte of what was removed from the file and its log. Slow; call it once, at the end."""

@@ -126,7 +126,7 @@ class StateDatabase:
         """Read everything, and raise an error if anything differs from what was written. Slow for a large file."""
 
         def compared(connection: Connection) -> None:
-            for row in connection.execute(_CONTENTS["every_content"]):
+            for row in connection.execute(_CONTENTS["every_content"], {"tenant": connection.tenant}):
                 unpack_bytes(*row)
 
         with sound(self._database.name):

@@ -1,4 +1,4 @@
-"""Whoever follows the feed of changes is told of notes, proposals and experiences, once for each transaction."""
+"""Whoever follows the feed of changes is told of every change, once for each transaction."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -6,9 +6,11 @@ from contextlib import closing
 import pytest
 
 from promptuary.core.experiences import used
+from promptuary.core.ports.threads import ThreadChange
 from promptuary.core.principals import LOCAL
 from promptuary.storage.state import StateDatabase
 from tests.suites.experiences import DAY_TWO, FAILED, SOLVED
+from tests.suites.forgetting import BODY, EVE, NOTE, RECALLED, TEXTS, said, turn_with
 from tests.suites.notes import noted, stamped, write
 from tests.suites.writeback import FIRST, ONE
 
@@ -67,3 +69,31 @@ def test_experiences(state: StateDatabase, told: Told) -> None:
     assert told() == [("experience", SOLVED.id), ("experience", "")]
     assert experiences.remove(["unknown"]) == 0
     assert told() == []
+
+
+def test_threads_that_are_pruned(state: StateDatabase, told: Told) -> None:
+    threads = state.threads(LOCAL)
+    threads.apply(ThreadChange("t", turn=turn_with("hello")))
+    assert told() == [("thread", "t")]
+    threads.prune("2000-01-01T00:00:00")
+    threads.prune("2030-01-01T00:00:00", dry_run=True)
+    assert told() == []
+    threads.prune("2030-01-01T00:00:00")
+    assert told() == [("thread", "")]
+
+
+def test_threads_from_which_something_is_forgotten(state: StateDatabase, told: Told) -> None:
+    """A cache that follows the feed must not go on showing it; a note may be in the prompts of everybody."""
+    state.threads(EVE).apply(ThreadChange("t", turn=turn_with(RECALLED, owner="eve-")))
+    state.threads(LOCAL).apply(ThreadChange("t", items=[said("a", BODY)]))
+    forgetting = state.forgetting(LOCAL)
+    told()
+
+    assert forgetting.redact_note(NOTE, TEXTS)
+    assert [(change.owner, change.key) for change in state.database.changes(0)][-1] == (0, "")
+    assert told() == [("thread", "")]
+    assert forgetting.redact_places(NOTE, TEXTS)
+    assert [(change.owner > 0, change.key) for change in state.database.changes(0)][-1] == (True, "")
+    assert told() == [("thread", "")]
+    assert [forgetting.redact_note(NOTE, TEXTS), forgetting.redact_places(NOTE, TEXTS)] == [0, 0]
+    assert [forgetting.redact_source("file:a.txt"), told()] == [0, []]

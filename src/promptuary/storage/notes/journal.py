@@ -20,13 +20,11 @@ from promptuary.database.errors import sound
 from promptuary.database.port import Connection, Database, Result, Row
 from promptuary.database.queries import queries
 from promptuary.storage.contents import pack, unpack
-from promptuary.storage.owners import NOBODY, Key, add_owner, find_owner
+from promptuary.storage.owners import EVERYBODY, NOBODY, Key, add_owner, find_owner
 from promptuary.storage.values import from_body, to_body
 
 _QUERIES: Final = queries("promptuary.storage.notes", "notes.sql")
 
-_EVERYBODY: Final = 0
-"""The reader of a shared note."""
 _NO_LIMIT: Final = 2**53
 
 _WORTH_PACKING: Final = 4_096
@@ -171,7 +169,7 @@ class NoteJournal:
         """Store the counts and tell about the change, at the end of a transaction."""
         writing.count()
         if writing.is_changed:
-            self._database.notify(writing.connection, _EVERYBODY, "notes", self._space)
+            self._database.notify(writing.connection, EVERYBODY, "notes", self._space)
         return result
 
 
@@ -206,7 +204,7 @@ class _View(NoteView):
             # Shared notes are visible to everybody, private ones to their reader.
             shared, private = (not wanted.audiences or name in wanted.audiences for name in ("shared", "private"))
             readers = {
-                "everybody": _EVERYBODY if shared else NOBODY,
+                "everybody": EVERYBODY if shared else NOBODY,
                 "reader": self._reader(connection) if private else NOBODY,
             }
             values = self._journal.key | _filter(wanted) | readers
@@ -328,7 +326,7 @@ class _Writing:
         is_recorded: bool,
     ) -> None:
         number, name = owner or (None, None)
-        reader = (_EVERYBODY if header.audience == "shared" else number) if is_visible else None
+        reader = (EVERYBODY if header.audience == "shared" else number) if is_visible else None
         row = note_row(self._key, replace(header, owner=name), stamp, reader, is_recorded=is_recorded)
         self._count(self.connection.execute(_QUERIES["counted"], row).fetchall(), -1)
         self.connection.execute(_QUERIES["put_note"], row)

@@ -191,6 +191,8 @@ class ThreadStore:
             done = retention.Pruning(connection, self._owner(connection), before).run(thread)
             if dry_run:
                 raise _OnlyTriedError(done)
+            if done != Pruned():
+                self._database.notify(connection, self._owner(connection), NOUN, thread or "")
             return done
 
         try:
