@@ -5,8 +5,13 @@ from msgspec import Struct
 
 def shown_without(value: Struct, *hidden: str) -> str:
     """Return the ``repr`` of ``value`` without the fields ``hidden``: secrets, and what is too long to read."""
-    shown = (f"{name}={getattr(value, name)!r}" for name in value.__struct_fields__ if name not in hidden)
+    shown = (f"{name}={field!r}" for name, field in pairs_without(value, *hidden))
     return f"{type(value).__name__}({', '.join(shown)})"
+
+
+def pairs_without(value: Struct, *hidden: str) -> list[tuple[str, object]]:
+    """Return the fields of ``value`` without those ``hidden``, for ``rich``, which does not ask for the ``repr``."""
+    return [(name, getattr(value, name)) for name in value.__struct_fields__ if name not in hidden]
 
 
 def fields_without(value: Struct, *ignored: str) -> tuple[object, ...]:

@@ -18,7 +18,7 @@ from msgspec import Struct
 from promptuary.core.errors import Code, PromptuaryError, ServiceRefusedError, SourceError
 from promptuary.core.ports.chat import Retrying
 from promptuary.core.text import one_line
-from promptuary.core.values import shown_without
+from promptuary.core.values import pairs_without, shown_without
 from promptuary.workspace.web.addresses import Target, parse_url
 from promptuary.workspace.web.fetch import Resolver, resolve_host, system_resolver
 from promptuary.workspace.web.policy import Deadline, StallLimit
@@ -62,6 +62,9 @@ class Credential(Struct, frozen=True):
     def __repr__(self) -> str:
         return shown_without(self, "key")
 
+    def __rich_repr__(self) -> list[tuple[str, object]]:
+        return pairs_without(self, "key")
+
     def headers(self) -> list[tuple[str, str]]:
         """Return the headers to send. Raises ``PromptuaryError`` if the key is invalid in a header."""
         if not all("!" <= letter <= "~" for letter in self.key):
@@ -92,6 +95,9 @@ class _Call(Struct, frozen=True):
 
     def __repr__(self) -> str:
         return shown_without(self, "headers")
+
+    def __rich_repr__(self) -> list[tuple[str, object]]:
+        return pairs_without(self, "headers")
 
 
 class _RetryError(Exception):

@@ -3,10 +3,11 @@
 import json
 import logging
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 from msgspec.structs import replace
+from rich.pretty import pretty_repr
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.testing.loopback import RESET, Loopback, Route, Step, answer, redirect
@@ -195,3 +196,11 @@ def test_the_name_of_this_machine_is_this_machine(server: Loopback) -> None:
 def test_an_address_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(PromptuaryError, match="URL"):
         post_json(url, {}, POLICY)
+
+
+@pytest.mark.parametrize("show", [repr, str, pretty_repr])
+def test_a_key_is_not_shown_where_a_credential_is(show: Callable[[object], str]) -> None:
+    shown = show(Credential(KEY, more=(("X-Version", "2"),)))
+
+    assert "X-Version" in shown
+    assert KEY not in shown
