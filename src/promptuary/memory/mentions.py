@@ -20,13 +20,13 @@ from promptuary.memory.recall.freshness import age_in_days
 from promptuary.memory.recall.note_blocks import note_source
 from promptuary.memory.recall.search import asked_for
 from promptuary.memory.remembering import remember
-from promptuary.memory.turn_memory import TurnMemory
 from promptuary.references.completion.menu import NoteLine
 from promptuary.references.resolve_context import NoteKept, NotesFound
 
 if TYPE_CHECKING:
     from promptuary.app import App
     from promptuary.core.references import Reference
+    from promptuary.memory.pinned import TurnMemory
     from promptuary.threads.options import ExpandRequest
 
 MOST_NOTES: Final = 5
@@ -60,7 +60,7 @@ class Mentions:
         return [*main, *(in_thread(line, thread) for thread, lines in others for line in lines)]
 
 
-def attached(memory: TurnMemory, value: str) -> NotesFound:
+def attached(memory: "TurnMemory", value: str) -> NotesFound:
     """Return the note with the id or path ``value``, else the notes that match it. Raises ``SourceError``."""
     note = memory.exact(value)
     if note is not None:
@@ -107,7 +107,7 @@ def _is_name(value: str) -> bool:
     return value.startswith((ADDRESS, *(f"{audience}/" for audience in AUDIENCES))) or _ID.fullmatch(value) is not None
 
 
-def _source(note: Note, memory: TurnMemory) -> Source:
+def _source(note: Note, memory: "TurnMemory") -> Source:
     source = note_source(note, memory.visible.clock())
     if note.header.status == "active":
         return source

@@ -193,3 +193,7 @@ def page_name(page: MemoryPage) -> str:
 def rev_of(page: MemoryPage) -> str:
     """Return the revision of a person's text on a page."""
     return content_hash(page.text)
+
+
+TurnMemory = Memory | PinnedMemory
+"""The notes that a turn may see, and the one write path to them: all of a principal, or those of a session."""

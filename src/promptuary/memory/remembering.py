@@ -5,19 +5,21 @@ what looks like a quotation or a paste: the author of a text that a person quote
 person's memory.
 """
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from promptuary.core.errors import Code, PromptuaryError, SecretError, SourceError
 from promptuary.core.references import Reference
-from promptuary.memory.turn_memory import TurnMemory
 from promptuary.memory.writeback.own_words import own_words
 from promptuary.references.resolve_context import NoteKept
 from promptuary.references.scan import scan
 
+if TYPE_CHECKING:
+    from promptuary.memory.pinned import TurnMemory
+
 _ADVICE: Final = 'write it in a short message of your own, or run `promptuary remember "…"`'
 
 
-def remember(memory: TurnMemory, said: str, reference: Reference) -> NoteKept:
+def remember(memory: "TurnMemory", said: str, reference: Reference) -> NoteKept:
     """Write what ``reference`` asks for. ``said`` is the message as the person typed it. Raises ``SourceError``."""
     if reference.raw not in {one.raw for one in scan(said) if one.kind == reference.kind}:
         raise SourceError(Code.NOT_REMEMBERED, f"it is not in the message as you typed it; {_ADVICE}")

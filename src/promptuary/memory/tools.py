@@ -20,7 +20,6 @@ from promptuary.memory.recall.digest import is_external
 from promptuary.memory.recall.freshness import freshness
 from promptuary.memory.recall.note_blocks import note_source
 from promptuary.memory.secret_texts import has_secret, without_secrets
-from promptuary.memory.turn_memory import TurnMemory
 from promptuary.memory.writeback.decisions import Archive, Decision, Drop, Propose, Write, dispose, known_for
 from promptuary.memory.writeback.learning import turn_so_far
 from promptuary.memory.writeback.snapshot import WRITE_TOOL, TurnSnapshot
@@ -29,6 +28,7 @@ from promptuary.references.detail import whole
 if TYPE_CHECKING:
     from promptuary.app import App
     from promptuary.core.messages import Message
+    from promptuary.memory.pinned import TurnMemory
     from promptuary.threads.prepared import Turn
 
 ToolForm = Literal["openai", "anthropic", "mcp"]
@@ -128,7 +128,7 @@ class NoteTools:
 class MemoryTools:
     """The tools over the memory of one principal. Every method blocks."""
 
-    def __init__(self, app: "App", memory: TurnMemory) -> None:
+    def __init__(self, app: "App", memory: "TurnMemory") -> None:
         self._app, self._memory, self._counter = app, memory, app.counter
 
     def call(

@@ -10,7 +10,7 @@ from promptuary.core.receipts import Receipt
 from promptuary.core.threads import FinishedTurn
 from promptuary.memory.secret_texts import has_secret
 from promptuary.memory.writeback.prompts import Prompts
-from promptuary.memory.writeback.proposals import NoteWriter, Proposals
+from promptuary.memory.writeback.proposals import Proposals
 from promptuary.memory.writeback.runner import Writeback, foreign_turns
 from promptuary.memory.writeback.snapshot import OwnFile, TurnSnapshot, snapshot
 from promptuary.models.from_settings import chat_model
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from promptuary.app import App
     from promptuary.core.messages import Message
     from promptuary.core.writeback import Proposal, ProposalFields, QueuedTurn
+    from promptuary.memory.pinned import TurnMemory
     from promptuary.threads.prepared import Turn
     from promptuary.workspace.workspace import Workspace
 
@@ -99,7 +100,7 @@ class Learning:
             self._writeback.close()
         self._writeback = None
 
-    def _memory(self, thread: str) -> NoteWriter:
+    def _memory(self, thread: str) -> TurnMemory:
         app = self._app
         return app.memory.within(thread, app.sight(thread, app.state()))
 

@@ -6,45 +6,25 @@ indefinitely: it is never accepted or dropped automatically.
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from msgspec.structs import replace
 
 from promptuary.core.errors import NoteConflictError, PromptuaryError, SecretError
-from promptuary.core.notes import Note, NoteChange, NoteDraft
+from promptuary.core.notes import Note
 from promptuary.core.writeback import Proposal, ProposalFields
 from promptuary.memory.note_file import as_bytes, as_text
 from promptuary.memory.notebook.defaults import check_choices
 from promptuary.memory.writeback.decisions import HasSecret, proposal_fingerprint
 from promptuary.storage.writeback import ProposalStore
 
+if TYPE_CHECKING:
+    from promptuary.memory.pinned import TurnMemory
+
 MOST_WAITING: Final = 200
 """The most pending proposals: nobody reads more, and an attacker could hide one among thousands."""
 
-
-class NoteWriter(Protocol):
-    """What writeback needs from a memory: the notes that one principal may see, and the one write path to them."""
-
-    def get(self, key: str) -> Note | None:
-        """Return the note with this id; ``None`` if there is none that the principal may see."""
-        ...
-
-    def put(self, draft: NoteDraft, *, if_rev: str | None = None, reason: str = "") -> Note:
-        """Write a note, or change the one that the draft names; the validity of one that it supersedes ends."""
-        ...
-
-    def archive(self, key: str, *, reason: str = "") -> Note: ...
-
-    def history(self, key: str) -> Sequence[NoteChange]:
-        """Return the changes of a note, the oldest first."""
-        ...
-
-    def similar(self, text: str, limit: int) -> Sequence[str]:
-        """Return the ids of notes that are about the same as a text, the nearest first, at most ``limit``."""
-        ...
-
-
-MemoryOf = Callable[[str], NoteWriter]
+MemoryOf = Callable[[str], "TurnMemory"]
 """Returns the memory of a thread: settings may isolate threads."""
 EditCopy = Callable[[bytes, str], AbstractContextManager[bytes]]
 """Lets a person edit a copy of a file with that name, and yields the result."""
@@ -122,7 +102,7 @@ class Proposals:
             )
         return memory.archive(current.header.id, reason=f"accepted {found.id}")
 
-    def _memory_of(self, proposal: Proposal) -> NoteWriter:
+    def _memory_of(self, proposal: Proposal) -> "TurnMemory":
         return self._memory((proposal.draft.source_ref or "").removeprefix(THREAD) or "main")
 
     def _found(self, proposal: str) -> Proposal:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Any, Final, assert_never
+from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from msgspec.structs import replace
 
@@ -43,7 +43,7 @@ from promptuary.memory.writeback.decisions import (
 )
 from promptuary.memory.writeback.extract import statements
 from promptuary.memory.writeback.prompts import SCHEMA, Prompts, question
-from promptuary.memory.writeback.proposals import MemoryOf, NoteWriter, Proposals, thread_reference
+from promptuary.memory.writeback.proposals import MemoryOf, Proposals, thread_reference
 from promptuary.memory.writeback.snapshot import (
     NOTES,
     OwnFile,
@@ -57,6 +57,9 @@ from promptuary.memory.writeback.snapshot import (
 )
 from promptuary.storage.threads.store import ThreadStore
 from promptuary.storage.writeback import NoteQueue
+
+if TYPE_CHECKING:
+    from promptuary.memory.pinned import TurnMemory
 
 logger = logging.getLogger(__name__)
 
@@ -214,7 +217,7 @@ class Writeback:
             done.append(self._act(Propose(proposal), memory))
         return done
 
-    def _known(self, text: str, memory: NoteWriter) -> bool:
+    def _known(self, text: str, memory: "TurnMemory") -> bool:
         """Return whether a note already says this."""
         one = Decision("upsert", NoteDraft(text, title=text))
         nothing = TurnSnapshot("", "", "", (), external=False)
@@ -292,7 +295,7 @@ class Writeback:
     def _answer(self, model: ChatModel | JsonChatModel, one: TurnSnapshot, notes: Sequence[Note]) -> dict[str, Any]:
         return answered(model, question(one, notes, self._prompts), SCHEMA, timeout=self._timeout)
 
-    def _act(self, outcome: Outcome, memory: NoteWriter) -> Outcome:
+    def _act(self, outcome: Outcome, memory: "TurnMemory") -> Outcome:
         try:
             match outcome:
                 case Write(draft, rev, _, reason):
@@ -334,7 +337,7 @@ def _foreign_key(thread: str) -> StateKey:
     return StateKey(_FOREIGN, "thread", thread)
 
 
-def _candidates(one: TurnSnapshot, memory: NoteWriter) -> list[Note]:
+def _candidates(one: TurnSnapshot, memory: "TurnMemory") -> list[Note]:
     """Return the notes that the conversation may be about: by what was said last, and by what the person said.
 
     Notes from elsewhere are left out: the model might follow them in a conversation that held no other foreign text.
