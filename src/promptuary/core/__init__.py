@@ -1,1 +1,1 @@
-"""Values and rules: only the standard library, no input or output, no imports from the rest of the package."""
+"""Values and rules: standard library and msgspec only, no input or output, no imports from the rest of the package."""

@@ -3,7 +3,7 @@
 Knows receipts and items. It does not know how the ledger is stored, nor what a source is now.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import Final, Literal, NamedTuple
 
@@ -35,11 +35,6 @@ class Origin(NamedTuple):
     def order(self) -> tuple[str, str, str, str, tuple[int, int]]:
         """The sort key of the sources of one turn."""
         return (*self[:4], self.lines or (0, 0))
-
-    @property
-    def without_content(self) -> "Origin":
-        """The same after the source was forgotten: it only says that a source was there."""
-        return self._replace(revision="", lines=None)
 
 
 class SourceUse(Struct, frozen=True):
@@ -141,12 +136,6 @@ def history_before(items: Sequence[Item], turn: str | None) -> list[Item]:
         place = next((at for at, one in enumerate(standing) if one.id in gone), len(standing))
         standing = [*standing[:place], item, *(one for one in standing[place:] if one.id not in gone)]
     return standing
-
-
-def in_prompt(contents: Iterable[str], standing: Iterable[Item]) -> Iterator[Item]:
-    """Yield the items of a history that are among the messages before the last of a prompt."""
-    sent = set(contents)
-    return (item for item in standing if item.content in sent)
 
 
 class KeptFile(Struct, frozen=True):

@@ -85,9 +85,8 @@ class Item(Struct, frozen=True):
 
     ``content`` is exactly what was sent or received. ``pinned`` items are never compacted. ``stands_for`` holds the ids
     of the items that a summary replaces; they stay in the ledger. ``attachments`` are what was attached to it, in the
-    order of ``content``, and ``words_start`` is where the person's own words begin. Items of earlier versions have no
-    attachments: all of their content counts as words. ``is_error`` says of a tool's result whether the tool failed;
-    ``None`` if that is unknown. ``images`` are sent with it; they are looked up for each turn and not stored.
+    order of ``content``, and ``words_start`` is where the person's own words begin. ``is_error`` is whether a tool
+    failed; ``None`` if that is unknown. ``images`` are sent with it; they are looked up for each turn and not stored.
     """
 
     id: str

@@ -260,7 +260,7 @@ class NoteChange(Struct, frozen=True):
 
     ``number`` counts up in one journal and is 0 before the change is recorded. ``actor`` is who did it, as
     ``user/agent``, or ``HAND`` for what was found changed on disk. ``trust`` says whose words the note held then;
-    ``None``: the text does, since an earlier version recorded it.
+    ``None``, in journals that were restored: the text does.
     """
 
     note: str

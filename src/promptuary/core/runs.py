@@ -29,9 +29,6 @@ BROKEN_OFF: Final = "[broken off]"
 OUT_OF_REQUESTS: Final = "[stopped: no more requests are allowed in this turn]"
 """The mark in the history at the end of a turn in which the model wanted more tool calls than allowed."""
 
-MOST_REQUESTS: Final = 50
-"""The default limit on the requests of a run."""
-
 UNRECORDED: Final = ""
 """The thread name of a turn that is not recorded. No thread can have this name."""
 

@@ -22,7 +22,7 @@ FileState = Literal["ok", "empty", "missing", "deleted", "error"]
 def thread_name(name: str, existing: Callable[[], Collection[str]] = tuple, *, what: str = "thread") -> str:
     """Return ``name``. Raises ``PromptuaryError`` if it cannot name a thread.
 
-    A name with characters of the shell stands only for a thread that exists: earlier versions made such threads.
+    A name with characters of the shell stands only for a thread that exists: a backup that was restored may have some.
     """
     if not name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
         shown = name if len(name) <= _LONGEST_NAME else f"{name[:20]}…"

@@ -160,8 +160,7 @@ def _standing(
         return "foreign"
     moved = {**value, **{key: wanted[key] for key in ("command", "args") if key in wanted}}
     same = own_arguments(words(value)) == own_arguments(words(wanted)) is not None
-    older = own_arguments(words(value)) == ["mcp"]  # all that an earlier version wrote
-    if (same or older) and moved == wanted:
+    if same and moved == wanted:
         return "ours"
     return "changed" if words(value) == words(wanted) else "foreign"
 
