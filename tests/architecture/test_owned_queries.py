@@ -22,6 +22,7 @@ OF_EVERYBODY = {
     "notes.sql note_owners": "the owners are what is asked for",
     "owners.sql find_owner": "the owner is what is asked for",
     "vectors.sql owners": "vectors that nobody uses any more are removed for each owner",
+    "sqlite.sql add_change": "the feed is one list",
     "sqlite.sql changes": "a follower of the feed serves everybody; each entry says whom it is for",
     "sqlite.sql drop_changes": "the feed is one list",
 }
