@@ -10,7 +10,7 @@ def shown_without(value: Struct, *hidden: str) -> str:
 
 
 def pairs_without(value: Struct, *hidden: str) -> list[tuple[str, object]]:
-    """Return the fields of ``value`` without those ``hidden``, for the package Rich, which does not ask for the ``repr``."""
+    """Return the fields of ``value`` without those ``hidden``: the package Rich asks for them, not for the ``repr``."""
     return [(name, getattr(value, name)) for name in value.__struct_fields__ if name not in hidden]
 
 
