@@ -36,7 +36,20 @@ def test_a_folder_of_an_earlier_version_gets_one_sentence_and_stays_as_it_is(wor
     assert [path.name for path in state.parent.iterdir() if path.name.startswith("state.db")] == ["state.db"]
 
 
-def test_so_does_an_inbox(tmp_path: Path) -> None:
+def test_a_backup_of_it_names_the_file_that_is_there(workspace: Path, tmp_path: Path) -> None:
+    state = workspace / ".promptuary" / "state.db"
+    before = old_database(state)
+
+    with (
+        Promptuary.open(workspace, exact=True, embedder="none") as p,
+        pytest.raises(UnknownFormatError, match=r"^\.promptuary/state\.db was written by a version before this one"),
+    ):
+        p.backup(tmp_path / "backup.tar.gz")
+
+    assert [state.read_bytes(), (tmp_path / "backup.tar.gz").exists()] == [before, False]
+
+
+def test_an_inbox_of_an_earlier_version_gets_the_same_sentence(tmp_path: Path) -> None:
     before = old_database(tmp_path / "inbox.db")
 
     with pytest.raises(UnknownFormatError, match="before this one"):

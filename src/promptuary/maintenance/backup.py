@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from promptuary.config.settings import user_file
 from promptuary.core.clock import now
-from promptuary.core.errors import PromptuaryError
+from promptuary.core.errors import PromptuaryError, UnknownFormatError
 from promptuary.core.ledger import KeptFile, KeptReport
 from promptuary.core.text import one_line
 from promptuary.database.sqlite import copy_database, same_database
@@ -152,7 +152,11 @@ class _Gathering(Struct):
         copy_database(path, target)
         if binding is not None:
             # Otherwise a restore would turn somebody else's words into the person's own.
-            state = StateDatabase(target)
+            try:
+                state = StateDatabase(target)
+            except UnknownFormatError as error:  # which names the copy
+                copied, own = (f"{file.parent.name}/{file.name}" for file in (target, path))
+                raise UnknownFormatError(str(error).replace(copied, own)) from error
             bound = state.database.binding
             state.close()
             if bound != binding:
