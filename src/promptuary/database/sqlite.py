@@ -13,6 +13,7 @@ import sqlite3
 import stat
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -74,6 +75,8 @@ class SqliteDatabase(Database):
         self._closed = False
         if path is None:
             self._writer = self._reader = self._open_in_memory()
+            # Many are made for one question and forgotten. Python 3.13 complains of a connection that nobody closes.
+            weakref.finalize(self, self._writer.close)
             self._locks = (self._locks[0], self._locks[0])
             self._file = None
             return

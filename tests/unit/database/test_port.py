@@ -1,5 +1,6 @@
 """The port to the database, on SQLite in a file and in memory: locks with fencing tokens, the feed of changes."""
 
+import gc
 import sqlite3
 import subprocess
 import sys
@@ -104,3 +105,11 @@ def test_a_query_knows_where_it_is_from() -> None:
 
     assert (query.file, query.name) == ("promptuary.storage/owners.sql", "find_owner")
     assert "owner" in query
+
+
+def test_a_database_in_memory_is_closed_when_nobody_has_it_any_more() -> None:
+    connection = BoundDatabase(None).read(lambda own: own)
+    gc.collect()
+
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
