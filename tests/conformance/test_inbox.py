@@ -1,4 +1,4 @@
-"""Both stores of received messages pass the same suite; what is stored survives the process."""
+"""The store of received messages keeps its contract; what is stored survives the process."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -7,14 +7,7 @@ from pathlib import Path
 import pytest
 
 from promptuary.storage.inbox import InboxStore
-from tests.platforms.in_memory_inbox import InMemoryInbox
 from tests.suites.inbox import BODY, InboxConformance
-
-
-class TestInMemoryInbox(InboxConformance):
-    @pytest.fixture
-    def inbox(self) -> InboxStore:
-        return InMemoryInbox()
 
 
 class TestSqliteInbox(InboxConformance):
