@@ -407,7 +407,7 @@ class App:
     @property
     def models(self) -> ModelStore:
         """The models that the person fetched."""
-        from promptuary.models.from_settings import model_store  # noqa: PLC0415
+        from promptuary.models.named.fetched import model_store  # noqa: PLC0415
 
         return model_store(self.settings)
 

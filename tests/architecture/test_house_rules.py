@@ -26,14 +26,15 @@ REASONS = {
     "only settings that name some have these": ("config.gateways config.named_models config.static_layers"),
     "a store is loaded when it is asked": ("storage.forgetting storage.binding storage.vectors workspace.state_file"),
     "a hook with notes and experiences needs no threads, no writeback and no import of notes": (
-        "hooks.answers storage.threads.history_cache storage.threads.store"
+        "hooks.answers memory.transfer.transfer memory.writeback.extract "
+        "storage.threads.history_cache storage.threads.store"
     ),
     "one model of many is chosen": (
-        "models.from_settings models.chat.all_at_once models.chat.anthropic_chat models.chat.openai_chat "
+        "models.named.fetched models.chat.all_at_once models.chat.anthropic_chat models.chat.openai_chat "
         "models.chat.pydantic_ai_chat models.chat.scripted_replies models.openai_embeddings "
         "models.rerank_endpoint models.onnx_folder models.onnx_reranker models.paired plugins"
     ),
-    "only indexing and watching need these": ("search.updater workspace.changes.watcher"),
+    "only indexing and watching need these": ("search.chunks.chunker search.updater workspace.changes.watcher"),
     "most messages need neither git, nor a list of the files, nor the clipboard, nor documents": (
         "chat_exports workspace.git.locate workspace.git.repository workspace.git.tracked "
         "workspace.listing.ignore workspace.listing.listing workspace.listing.walk workspace.matching.usage "

@@ -51,6 +51,9 @@ _TRUST: Final[Mapping[NoteTrust, int]] = {"external": 0, "agent": 1, "person": 2
 _MOST_TAGS: Final = 32
 _SECONDS: Final = 86_400.0
 
+LAYER: Final = "experience"
+"""The layer that shows experiences, and its name in receipts."""
+
 
 class Experience(Struct, frozen=True):
     """Something that was learnt. Times are ISO 8601 in UTC.

@@ -14,12 +14,11 @@ from msgspec.structs import replace
 from promptuary import concurrency
 from promptuary.core.blocks import Block
 from promptuary.core.budget import TokenCounter
-from promptuary.core.experiences import Experience, ExperienceHit, ExperienceResult, strength
+from promptuary.core.experiences import LAYER, Experience, ExperienceHit, ExperienceResult, strength
 from promptuary.core.layers import Between, Ending, Layer, LayerContext, Omitted, Recall, RecallRequest, Reply, Slot
 from promptuary.core.query import unquoted
 from promptuary.core.search import note_text
 from promptuary.experiences.experience_blocks import experience_block, experience_label
-from promptuary.experiences.learning.learner import LAYER
 from promptuary.experiences.selection import MOST_FOUND, selected, unfit
 from promptuary.layers.recall import asked
 from promptuary.memory.recall import shown

@@ -50,8 +50,6 @@ from promptuary.memory.recall.search import NoteQuery
 from promptuary.memory.recall.service import open_search
 from promptuary.memory.recall.visible import MemoryPage, NoteKey, VisibleNotes
 from promptuary.memory.roots import Roots
-from promptuary.memory.transfer.transfer import import_memory, preview
-from promptuary.memory.writeback.extract import statements
 from promptuary.memory.writeback.wording import are_about_the_same
 from promptuary.records.service import LONG_PATIENCE
 
@@ -220,6 +218,8 @@ class Memory:
 
     def remembered(self, text: str, *, reason: str = "", **fields: Unpack[NoteFields]) -> Written:
         """Do the same, and return whether the note is new."""
+        from promptuary.memory.writeback.extract import statements  # noqa: PLC0415  (reading needs none)
+
         kinds = {one.kind for one in statements(text)}
         if "kind" not in fields and len(kinds) == 1:
             fields["kind"] = kinds.pop()
@@ -306,6 +306,8 @@ class Memory:
 
     def import_notes(self, found: "ForeignMemory", *, owner: str | None = None, dry_run: bool = False) -> ImportReport:
         """Write the notes of another memory that are not here yet; ``dry_run`` only reports which."""
+        from promptuary.memory.transfer.transfer import import_memory  # noqa: PLC0415  (seldom needed)
+
         existing = self.list(statuses=STATUSES).headers
         writer = Writer(self._principal.owner, "", self._clock())
         told = partial(self._foretold, writer=writer, existing=[one for one in existing if not one.external])
@@ -317,6 +319,8 @@ class Memory:
         return [note for one in headers if (note := self._read(NoteKey(one.scope, one.id))) is not None]
 
     def _foretold(self, note: "ForeignNote", writer: Writer, existing: Sequence[NoteHeader]) -> NoteHeader:
+        from promptuary.memory.transfer.transfer import preview  # noqa: PLC0415  (seldom needed)
+
         return preview(note, self._imported_draft(note), writer, existing)
 
     def _imported_draft(self, note: "ForeignNote") -> NoteDraft:

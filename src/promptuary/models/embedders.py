@@ -44,7 +44,7 @@ def embedder_for(settings: Settings) -> Embedder | None:
             return _local_embedder(_own_folder("embedder", named))
         case named if _PAIR in named:
             return _pair(settings)
-    from promptuary.models.from_settings import fetched_model  # noqa: PLC0415  (the default needs none of them)
+    from promptuary.models.named.fetched import fetched_model  # noqa: PLC0415  (the default needs none of them)
 
     if model := fetched_model(settings, settings.embedder):
         return _local_embedder(model.folder, settings.embedder, model.hashes)
@@ -71,7 +71,7 @@ def reranker_for(settings: Settings) -> Reranker | None:
             return _rerank_endpoint(settings)
         case named if named.startswith(_FOLDER):
             return _local_reranker(_own_folder("reranker", named))
-    from promptuary.models.from_settings import fetched_model  # noqa: PLC0415  (most have none)
+    from promptuary.models.named.fetched import fetched_model  # noqa: PLC0415  (most have none)
 
     if model := fetched_model(settings, settings.reranker):
         return _local_reranker(model.folder, settings.reranker, model.hashes)

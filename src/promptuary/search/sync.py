@@ -22,7 +22,6 @@ from promptuary.core.search import (
     SyncProgress,
     SyncReport,
 )
-from promptuary.search.chunks.chunker import chunks
 from promptuary.search.chunks.file_kinds import date_of, kind_of
 from promptuary.search.chunks.generated import is_left_out_by_content
 from promptuary.search.chunks.links import links_in
@@ -126,6 +125,8 @@ class FolderSync:
     def _put(self, file: IndexedFile, read: TextFile, *, new: bool) -> None:
         def on_slow() -> None:
             self._unparsed.append(f"{self._folder.path}/{file.path}")
+
+        from promptuary.search.chunks.chunker import chunks  # noqa: PLC0415  (most searches find nothing to chunk)
 
         name = _name_for_chunks(read, file.path)
         cut = chunks(read.text, name, self._sizes, self._counter, on_slow)

@@ -104,7 +104,8 @@ class ThreadOptions(Struct, frozen=True):
     expand: Expand
     resource: str
     transaction: Callable[[], AbstractContextManager[None]] = nullcontext
-    learners: Sequence[Learner] = ()
+    learners: Callable[[], Sequence[Learner]] = tuple
+    """What learns from finished turns; opened when the first one is finished."""
     sight: SightOf = lambda _: None
     images: ImagesAgain = lambda _items, _sight: {}
     rehearsed: bool = False
@@ -126,7 +127,7 @@ def thread_options(app: "App", state: StateDatabase, layers: Sequence[Layer]) ->
         expand=lambda request: app.messages.of_turn(request, window),
         resource=str(app.path),
         transaction=state.transaction,
-        learners=app.learners() if state.persistent else (),
+        learners=app.learners if state.persistent else tuple,
         sight=lambda thread: app.sight(thread, state),
         images=lambda items, sight: images_again(items, app.workspace.within(sight), settings.counted_model),
     )
@@ -149,7 +150,7 @@ def rehearsed(options: ThreadOptions) -> ThreadOptions:
         options,
         store=scratch.threads(options.principal),
         transaction=scratch.transaction,
-        learners=(),
+        learners=tuple,
         rehearsed=True,
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from promptuary.context.replies import asked_item, reply_items, turn_of_others
-from promptuary.core.experiences import Experience, ExperienceFields
+from promptuary.core.experiences import LAYER, Experience, ExperienceFields
 from promptuary.core.messages import Item, Message
 from promptuary.core.receipts import Receipt
 from promptuary.core.threads import FinishedTurn
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from promptuary.app import App
     from promptuary.threads.prepared import Turn
 
-LAYER: Final = "experience"
-"""The layer that shows experiences."""
 _SCHEME: Final = "experience:"
 
 

@@ -16,7 +16,6 @@ from promptuary.core.search import Chunk, Folder, IndexedFile, Stamp
 from promptuary.memory.recall.freshness import changed_at
 from promptuary.memory.recall.visible import NoteKey, VisibleNotes, key_of
 from promptuary.records.index import Listed, RecordEntry, RecordIndex
-from promptuary.search.chunks.chunker import chunks
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.service import SearchBackend
 
@@ -75,6 +74,8 @@ class NoteIndex(RecordIndex[NoteKey]):
         """Return a note as it is indexed: without its front matter, whose words become the names of each chunk."""
         header = note.header
         text = note.body if note.body.strip() else header.title
+        from promptuary.search.chunks.chunker import chunks  # noqa: PLC0415  (most turns find nothing to chunk)
+
         cut = chunks(text, "note.md", self._sizes, self._counter)
         named = (header.title, *header.tags, header.summary[:_LONGEST_SUMMARY])
         names = tuple(dict.fromkeys(name for name in named if name))
