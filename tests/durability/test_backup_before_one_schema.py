@@ -1,5 +1,6 @@
 """A backup of the version before the one schema is restored with everything that was in it."""
 
+import hashlib
 import json
 import os
 import sqlite3
@@ -11,7 +12,9 @@ from typing import Any
 import pytest
 
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import DatabaseDamagedError, UnknownFormatError
+from promptuary.core.errors import DatabaseDamagedError, PromptuaryError, UnknownFormatError
+from promptuary.database.migrate import APPLICATION, BEFORE
+from promptuary.database.sqlite import copy_database
 from promptuary.storage.old_format import bring_up_to_date
 from promptuary.storage.state import StateDatabase
 from tests.fixtures.backup_before_one_schema import (
@@ -76,6 +79,87 @@ def test_the_database_in_a_backup_is_bound_as_it_was(database: Path) -> None:
     with closing(StateDatabase(database)) as state:
         state.verify()
         assert state.database.binding == binding
+
+
+def backup_with(changed: dict[str, bytes], target: Path, **sizes: float) -> Path:
+    """Write the backup with other content of some files to ``target``, with a manifest that says so."""
+    with zipfile.ZipFile(ARCHIVE) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()} | changed
+    manifest = json.loads(files.pop("manifest.json"))
+    for name, content in changed.items():
+        manifest["files"][name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()} | sizes
+    with zipfile.ZipFile(target, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+        archive.writestr("manifest.json", json.dumps(manifest))
+    return target
+
+
+@pytest.mark.parametrize("name", ["workspaces/0/state.db", "person/state.db"])
+@pytest.mark.parametrize(
+    ("header", "says"),
+    [
+        ((0x1234, 1), "a database of another program"),
+        ((APPLICATION, 99), "a newer Promptuary"),
+        ((BEFORE, 13), "make the backup with the last version before this one"),
+    ],
+)
+def test_a_backup_with_a_database_that_is_not_restored_changes_nothing(
+    restored: Path, tmp_path: Path, name: str, header: tuple[int, int], says: str
+) -> None:
+    with closing(sqlite3.connect(tmp_path / "other.db")) as other:
+        other.execute("CREATE TABLE cookies (name TEXT)")
+        other.execute(f"PRAGMA application_id = {header[0]}")
+        other.execute(f"PRAGMA user_version = {header[1]}")
+    archive = backup_with({name: (tmp_path / "other.db").read_bytes()}, tmp_path / "forged.zip")
+    (restored / ".promptuary/memory/agents/default/shared/project/brought.md").write_text("Changed since.\n")
+    folders = (restored / ".promptuary", Path(os.environ["HOME"]))
+
+    def stored() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for folder in folders for path in folder.rglob("*") if path.is_file()}
+
+    before = stored()
+    with (
+        Promptuary.open(restored, exact=True) as p,
+        pytest.raises(UnknownFormatError, match=f"nothing was restored.*{says}"),
+    ):
+        p.restore(archive, force=True)
+    assert stored() == before
+
+
+def test_a_size_that_is_no_number_is_refused(workspace: Path, tmp_path: Path) -> None:
+    archive = backup_with({"person/config.toml": b""}, tmp_path / "forged.zip", bytes=float("inf"))
+    with Promptuary.open(workspace, exact=True) as p, pytest.raises(PromptuaryError, match="manifest cannot be read"):
+        p.restore(archive)
+
+
+def test_a_restore_that_is_killed_leaves_a_database_that_can_be_used(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_project(workspace)
+
+    def copied(source: Path, target: Path) -> None:
+        copy_database(source, target)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("promptuary.maintenance.backup.copy_database", copied)
+    with Promptuary.open(workspace, exact=True) as p, pytest.raises(KeyboardInterrupt):
+        p.restore(ARCHIVE)
+    with Promptuary.open(workspace, exact=True) as p:
+        assert p.threads.list()
+
+
+def test_a_number_that_no_database_can_hold_is_damage(database: Path) -> None:
+    sent = json.dumps([{"role": "user", "content": 10**30}]).encode()
+    with closing(sqlite3.connect(database)) as old:
+        old.execute("UPDATE turn SET checksum = NULL")
+        old.execute(
+            "UPDATE content SET sha256 = ?, packed = 0, body = ? WHERE id = (SELECT min(messages) FROM turn)",
+            (hashlib.sha256(sent).digest(), sent),
+        )
+        old.commit()
+    with pytest.raises(DatabaseDamagedError):
+        bring_up_to_date(database)
 
 
 def test_a_backup_of_an_even_older_version_is_refused(database: Path) -> None:

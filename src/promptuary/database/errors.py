@@ -99,5 +99,5 @@ def sound(name: str) -> Iterator[None]:
     """Report a row that cannot be converted to a value as damage: it differs from what was written."""
     try:
         yield
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise damaged(name, str(error)) from error

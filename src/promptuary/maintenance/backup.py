@@ -5,6 +5,7 @@ models. A restore checks everything before it writes anything, and binds a resto
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +13,7 @@ from msgspec import Struct, field
 
 from promptuary.config.settings import user_file
 from promptuary.core.clock import now
-from promptuary.core.errors import PromptuaryError, UnknownFormatError
+from promptuary.core.errors import DatabaseDamagedError, PromptuaryError, UnknownFormatError
 from promptuary.core.ledger import KeptFile, KeptReport
 from promptuary.core.text import one_line
 from promptuary.database.sqlite import copy_database, same_database
@@ -76,7 +77,7 @@ def restore(root: Path, source: Path, *, everywhere: bool, force: bool, config: 
     with scratch_folder() as folder:
         manifest = unpack(source, folder)
         for database in [path for _, path in files_below(folder) if path.name == STATE]:
-            bring_up_to_date(database)
+            _check_database(database)
         roots, notes = _targets(manifest.workspaces, root, everywhere=everywhere)
         steps = [step for number, one in roots for step in _workspace_steps(folder / f"workspaces/{number}", one)]
         steps += _person_steps(folder / _PERSON)
@@ -86,6 +87,8 @@ def restore(root: Path, source: Path, *, everywhere: bool, force: bool, config: 
         in_the_way = sum(one.action == "replaced" for one in kept)
         if dry_run or (in_the_way and not force):
             return KeptReport(kept, done=False, notes=notes)
+        for number, target in roots:
+            _bind(folder / f"workspaces/{number}" / STATE, target)
         for step, one in zip(steps, kept, strict=True):
             if one.action in {"new", "replaced"}:
                 step.write(step.source)
@@ -155,8 +158,8 @@ class _Gathering(Struct):
             try:
                 state = StateDatabase(target)
             except UnknownFormatError as error:  # which names the copy
-                copied, own = (f"{file.parent.name}/{file.name}" for file in (target, path))
-                raise UnknownFormatError(str(error).replace(copied, own)) from error
+                copied = f"{target.parent.name}/{target.name}"
+                raise UnknownFormatError(str(error).replace(copied, str(path))) from error
             bound = state.database.binding
             state.close()
             if bound != binding:
@@ -187,6 +190,22 @@ class _Step(Struct, frozen=True):
         return reaches or self.source.name == CONFIG or ".git" in map(str.lower, self.source.parts)
 
 
+def _check_database(path: Path) -> None:
+    """Bring a database of an unpacked archive up to date; raise an error if it is none of ours, or damaged."""
+    try:
+        bring_up_to_date(path)
+        StateDatabase(path).close()
+    except (UnknownFormatError, DatabaseDamagedError) as error:
+        raise type(error)(f"nothing was restored, since the backup cannot be used: {error}") from error
+
+
+def _bind(path: Path, root: Path) -> None:
+    """Bind a database of an unpacked archive, before it is copied: who is killed then has the old one or this one."""
+    if is_plain_file(path):
+        with closing(StateDatabase(path)) as state:
+            state.database.bind(proof(root))
+
+
 def _workspace_steps(folder: Path, root: Path) -> Iterator[_Step]:
     place = own_place(root).folder
 
@@ -197,11 +216,7 @@ def _workspace_steps(folder: Path, root: Path) -> Iterator[_Step]:
         put_file(private_folder(root), CONFIG, source)
 
     def put_state(source: Path) -> None:
-        target = private_folder(root) / STATE
-        copy_database(source, target)
-        state = StateDatabase(target)
-        state.database.bind(proof(root))
-        state.close()
+        copy_database(source, private_folder(root) / STATE)
 
     def put_folders(source: Path) -> None:
         list_of_folders = _folders_file(root)

@@ -27,6 +27,7 @@ from promptuary.core.search import (
     FolderStatus,
     Hit,
     IndexBusy,
+    IndexCounts,
     IndexRebuilt,
     IndexStatus,
     IndexUpdate,
@@ -285,12 +286,17 @@ class SearchService:
         backend = self._opened_if_used()
         if backend is None:
             return IndexStatus()
-        known, missing = dict(backend.index.folders()), self._folders.missing()
+        try:
+            known, counts = dict(backend.index.folders()), backend.index.counts()
+        except IndexDamagedError:
+            # It is rebuilt by whoever indexes or searches next, and these ask for the status first.
+            known, counts = {}, IndexCounts()
+        missing = self._folders.missing()
         folders = [
             FolderStatus(folder.path, folder.label, known.get(folder, 0), folder.path in missing)
             for folder in self._folders.all()
         ]
-        return IndexStatus(tuple(folders), backend.index.counts(), backend.embedder.id if backend.embedder else "")
+        return IndexStatus(tuple(folders), counts, backend.embedder.id if backend.embedder else "")
 
     def watch(self, on_update: Callable[[IndexUpdate], None] | None = None) -> None:
         """Keep the index up to date in the background until ``stop`` or ``close``; ``on_update`` gets every update.

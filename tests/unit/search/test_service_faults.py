@@ -2,13 +2,14 @@
 
 import sqlite3
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.search import Filters, FolderStatus, IndexRebuilt, SearchQuery
+from promptuary.core.search import Filters, FolderStatus, IndexRebuilt, IndexStatus, SearchQuery
+from promptuary.database.migrate import BEFORE
 from tests.conftest import Files
 from tests.embedders import HashedWords, search_with
 from tests.indexes import index_of
@@ -48,6 +49,16 @@ def test_a_search_makes_a_damaged_index_anew_and_says_so(indexed: Path) -> None:
 
         assert ([hit.path for hit in found.hits], found.notes) == (["a.md"], (IndexRebuilt(),))
         assert service.find(SearchQuery("alpha")).notes == ()
+
+
+def test_nothing_is_counted_in_an_index_of_an_earlier_version_which_the_next_search_rebuilds(indexed: Path) -> None:
+    (path,) = (indexed / ".promptuary/index").glob("*/catalog.db")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA application_id = {BEFORE}")
+    with search_with(indexed) as service:
+        assert service.status() == IndexStatus((FolderStatus(str(indexed), "", 0, missing=False),))
+        assert [hit.path for hit in service.find(SearchQuery("alpha")).hits] == ["a.md"]
+        assert service.status().counts.files == 2
 
 
 def test_a_folder_can_be_taken_out_of_a_damaged_index(indexed: Path, tmp_path: Path) -> None:

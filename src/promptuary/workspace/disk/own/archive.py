@@ -156,7 +156,7 @@ def _parsed(content: bytes) -> Manifest:
         if any(size < 0 for size, _ in files.values()):
             raise _refused("its manifest has a size below zero")
         return Manifest(str(found["made"]), workspaces, files)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise _refused("its manifest cannot be read") from error
 
 
