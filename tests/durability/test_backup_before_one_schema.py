@@ -152,7 +152,6 @@ def test_a_restore_that_is_killed_leaves_a_database_that_can_be_used(
 def test_a_number_that_no_database_can_hold_is_damage(database: Path) -> None:
     sent = json.dumps([{"role": "user", "content": 10**30}]).encode()
     with closing(sqlite3.connect(database)) as old:
-        old.execute("UPDATE turn SET checksum = NULL")
         old.execute(
             "UPDATE content SET sha256 = ?, packed = 0, body = ? WHERE id = (SELECT min(messages) FROM turn)",
             (hashlib.sha256(sent).digest(), sent),
@@ -166,6 +165,24 @@ def test_a_backup_of_an_even_older_version_is_refused(database: Path) -> None:
     with closing(sqlite3.connect(database)) as old:
         old.execute("PRAGMA user_version = 13")
     with pytest.raises(UnknownFormatError, match="make the backup with the last version before this one"):
+        bring_up_to_date(database)
+
+
+@pytest.mark.parametrize(
+    "older",
+    [
+        "UPDATE item SET checksum = NULL",
+        "UPDATE turn SET checksum = NULL",
+        "UPDATE turn SET indexed = 0",
+    ],
+)
+def test_a_backup_with_threads_that_an_even_older_version_began_says_how_to_bring_them(
+    database: Path, older: str
+) -> None:
+    with closing(sqlite3.connect(database)) as old:
+        old.execute(f"{older} WHERE thread = (SELECT id FROM thread WHERE name = 'review')")
+        old.commit()
+    with pytest.raises(UnknownFormatError, match=r"are not restored: review\. .*thread export.*thread import"):
         bring_up_to_date(database)
 
 

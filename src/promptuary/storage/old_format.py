@@ -19,6 +19,7 @@ from promptuary.core.json import receipt_from_json
 from promptuary.core.notes import NoteChange, NoteHeader, NoteStamp
 from promptuary.core.principals import Owner
 from promptuary.core.sessions import Session
+from promptuary.core.text import one_line
 from promptuary.database.columns import from_column, history_checksum, row_checksum
 from promptuary.database.errors import sound, translated
 from promptuary.database.migrate import BEFORE
@@ -42,6 +43,8 @@ _EXPERIENCES: Final = queries(__package__, "experiences.sql")
 _VERSION: Final = 14
 """The last version of that form; only its backups can be restored."""
 
+_MAX_NAMED: Final = 5
+
 
 def bring_up_to_date(path: Path) -> None:
     """Convert the database at ``path``, unless it is of another form than the one before this."""
@@ -62,10 +65,23 @@ def bring_up_to_date(path: Path) -> None:
         BoundDatabase(converted).close()
         with closing(sqlite3.connect(converted, factory=SqliteConnection, isolation_level=None)) as new, sound(name):
             new.execute("ATTACH DATABASE ? AS old", (str(path),))
+            _refuse_older(new, name)
             new.execute("BEGIN")
             _Copy(new).run()
             new.execute("COMMIT")
     converted.replace(path)
+
+
+def _refuse_older(new: SqliteConnection, name: str) -> None:
+    older = [one_line(from_column(thread)) for (thread,) in new.execute(_QUERIES["older_threads"])]
+    if older:
+        more = f" and {len(older) - _MAX_NAMED:,} more" if len(older) > _MAX_NAMED else ""
+        raise UnknownFormatError(
+            f"{name} in this backup has threads that an even earlier version began, which are not restored: "
+            f"{', '.join(older[:_MAX_NAMED])}{more}. With the version that made the backup, export them (`promptuary "
+            "thread export --thread NAME FILE`), remove them (`promptuary thread rm --thread NAME`) and make the "
+            "backup again; then import them here (`promptuary thread import FILE`)."
+        )
 
 
 class _Copy:
@@ -111,12 +127,11 @@ class _Copy:
                 unpack(row[name], row.pop(f"{name}_packed"), row.pop(f"{name}_body"))
                 for name in ("receipt", "messages")
             )
+            receipt_from_json(json.loads(receipt))  # what cannot be read is said now, not when somebody asks for it
             sent = [self._sent(message, key, is_redacted=is_redacted) for message in json.loads(messages)]
             fixed = (row["id"], row["thread"], row["number"], row["status"], row["user"])
             figures = (row["reply_tokens"], row["cost"])
             self._check_turn(row, fixed, figures, sent)
-            if row["tokens"] is None:
-                row["tokens"] = receipt_from_json(json.loads(receipt)).tokens
             row["messages"] = put_entries(sent, Contents(self._new, row["owner"]))
             row["checksum"] = turn_checksum(fixed, *figures, (row["text"], row["messages"], row["receipt"]))
             self._new.execute(_THREADS["add_turn"], self._tenant | row)
@@ -124,8 +139,7 @@ class _Copy:
     def _check_turn(self, row: Key, fixed: tuple[Any, ...], figures: tuple[Any, ...], sent: list[Sent]) -> None:
         digests = (row["text"], row["messages"], row["receipt"], *(entry.content for entry in sent))
         known = figures if figures != (0, None) else ()
-        if row["checksum"] is not None:
-            _check("a turn", row["checksum"], *fixed, *digests, *known)
+        _check("a turn", row["checksum"], *fixed, *digests, *known)
 
     def _sent(self, message: dict[str, Any], key: Key, *, is_redacted: bool) -> Sent:
         """Return a message as it is stored now; its text was named by a number."""

@@ -37,6 +37,13 @@ FROM (
 ) AS used
 JOIN old.content ON content.id = used.id;
 
+-- name: older_threads
+-- The threads with rows of even earlier versions: without checksums, or without a record of their sources.
+SELECT name FROM old.thread
+WHERE EXISTS (SELECT 1 FROM old.turn WHERE turn.thread = thread.id AND (checksum IS NULL OR indexed = 0))
+OR EXISTS (SELECT 1 FROM old.item WHERE item.thread = thread.id AND checksum IS NULL)
+ORDER BY used DESC;
+
 -- name: copy_threads
 -- The threads. The checksums of their histories follow.
 INSERT INTO thread (tenant, owner, thread, name, created, updated, used, history, removed)
