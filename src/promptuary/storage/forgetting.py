@@ -314,9 +314,12 @@ class _Words:
 
     def _sent(self, entry: Sent) -> Sent:
         entry = entry._replace(content=self._left_of(entry.content))
-        if entry.rest and self._holds(entry.rest):
-            return entry._replace(rest=self._text(entry.rest), is_redacted=True)
-        return entry
+        rest = self._rest(entry.rest) if entry.rest else ""
+        return entry if rest == entry.rest else entry._replace(rest=rest, is_redacted=True)
+
+    def _rest(self, rest: str) -> str:
+        """Return the JSON of a message, which has everything but its text, with what is left of it."""
+        return self._text(rest) if self._holds(rest) else rest
 
     def _store_turn(self, row: rows.Row, texts: tuple[bytes, bytes, bytes]) -> None:
         checksum = rows.turn_checksum((row[0], row[9], row[2], row[4], row[8]), row[10], row[11], texts)
@@ -365,7 +368,10 @@ class _Blocks(_Words):
         return self._text(text) != text
 
     def _text(self, text: str) -> str:
-        return without_images(without_blocks(text, self._address), self._address)
+        return without_blocks(text, self._address)
+
+    def _rest(self, rest: str) -> str:
+        return without_images(self._text(rest), self._address)
 
     def _item(self, item: Item) -> Item:
         return item_without_blocks(item, self._address)

@@ -202,16 +202,13 @@ def other_images(images: Sequence[WireImage], address: str) -> list[WireImage]:
     return [image for image in images if not _is_of(image["name"], address)]
 
 
-def without_images(messages: str, address: str) -> str:
-    """Return the stored messages of a prompt without the descriptions of images of a file."""
-    if not messages.startswith('[{"') or '"images"' not in messages or path_of(address) not in messages:
-        return messages
-    try:
-        stored = json.loads(messages)
-        left = [one | {"images": other_images(one["images"], address)} if "images" in one else one for one in stored]
-    except (ValueError, TypeError, KeyError, RecursionError):  # somebody's words that look like it
-        return messages
-    return messages if left == stored else to_text(left)
+def without_images(message: str, address: str) -> str:
+    """Return the JSON of a message of a prompt without the descriptions of images of a file."""
+    if '"images"' not in message:
+        return message
+    stored = json.loads(message)
+    left = other_images(stored.get("images", ()), address)
+    return message if left == list(stored.get("images", ())) else to_text(stored | {"images": left})
 
 
 def receipt_without(receipt: Receipt, address: str, texts: Sequence[str]) -> Receipt:
