@@ -80,18 +80,20 @@ def test_a_guarded_store_answers_a_thread_and_refuses_a_loop() -> None:
 
 def test_no_thread_is_read_or_written_on_the_loop_of_a_caller(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[bool] = []
+    """For each database, whether it is in a file; turns that are only rehearsed have one in memory."""
 
     def guarded(*arguments: Any, **options: Any) -> StateDatabase:
         with pytest.raises(RuntimeError, match="no running event loop"):
             asyncio.get_running_loop()
-        opened.append(True)
+        opened.append(bool(arguments))
         return off_loop(StateDatabase(*arguments, **options))
 
-    monkeypatch.setattr("promptuary.storage.workspace_state.StateDatabase", guarded)
+    for place in ("storage.workspace_state", "threads.options", "storage.state"):
+        monkeypatch.setattr(f"promptuary.{place}.StateDatabase", guarded)
     workspace = files({"a.md": "One.\n"})
 
     asyncio.run(everything_with_threads(workspace))
-    assert opened == [True, True]
+    assert [opened.count(True), opened.count(False)] == [2, 4]
 
 
 async def everything_with_threads(workspace: Path) -> None:
@@ -108,6 +110,8 @@ async def everything_with_threads(workspace: Path) -> None:
             ToolCall("2", "search_recall_memories", '{"query": "a"}'),
         ]
         await threads.preview("Look.")
+        await threads.preview("Look.", thread=None)
+        await threads.run("Look.", ScriptedStream([["Seen."]]), thread=None)
         await threads.run("Look.", ScriptedStream([calls, ["Seen."]]), await threads.tools())
         await threads.attach("a.md")
         await threads.attach("@folder:.")

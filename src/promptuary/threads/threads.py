@@ -96,7 +96,8 @@ class Threads:
         answering = await concurrency.run(lambda: run_model(self._app.settings, model))
         window = answering.window or self._options.room.window
         if thread is None:
-            return await Run(self._unrecorded(window), answering, options, lambda: None).answer(text, pasted)
+            unrecorded = await concurrency.run(lambda: self._unrecorded(window))
+            return await Run(unrecorded, answering, options, lambda: None).answer(text, pasted)
         one = await self._known(thread)
         if window != self._options.room.window:
             one = Thread(thread, sized(self._app, self._options, window))
@@ -108,13 +109,14 @@ class Threads:
         """Return the turn that ``prepare`` would assemble; nothing is recorded."""
         specs, window = [tool.spec for tool in tools], self._options.room.window
         if thread is None:
-            return await self._unrecorded(window).prepare(text, pasted, specs)
+            unrecorded = await concurrency.run(lambda: self._unrecorded(window))
+            return await unrecorded.prepare(text, pasted, specs)
         await self._known(thread)
-        scratch = self._rehearsal(window)
+        scratch = await concurrency.run(lambda: self._rehearsal(window))
         return await previewed(text, thread, self._options.store, scratch, pasted=pasted, tools=specs)
 
     def _unrecorded(self, window: int) -> Thread:
-        """Return a thread that is not stored and that belongs to no session."""
+        """Return a thread that is not stored and that belongs to no session. Blocks."""
         return Thread(UNRECORDED, replace(self._rehearsal(window), sight=lambda _: None))
 
     def pending(self, *, thread: str) -> Turn | None:
@@ -201,7 +203,7 @@ class Threads:
         if window is not None and window < _SMALLEST_WINDOW:
             raise PromptuaryError(f"a window has at least {_SMALLEST_WINDOW} tokens, not {window!r}")
         asked = None if model is None else chat_model(self._app.settings, model)
-        options = None if window is None else self._rehearsal(window)
+        options = None if window is None else await concurrency.run(lambda: self._rehearsal(window))
         replay = await concurrency.run(lambda: self.replay(thread=thread, number=number, fetch=False))
         return await rerun(replay, self._options.store, rehearsal=options, model=asked)
 
@@ -279,7 +281,7 @@ class Threads:
         await dispose(self._options.layers, HookLog())
 
     def _rehearsal(self, window: int) -> ThreadOptions:
-        """Return the options of threads with another window, with a new store in memory."""
+        """Return the options of threads with another window, with a new store in memory. Blocks."""
         return rehearsed(sized(self._app, self._options, window))
 
     def drop(self, name: str) -> None:
