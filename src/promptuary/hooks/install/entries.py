@@ -160,7 +160,7 @@ def _standing(
         return "foreign"
     moved = {**value, **{key: wanted[key] for key in ("command", "args") if key in wanted}}
     same = own_arguments(words(value)) == own_arguments(words(wanted)) is not None
-    by_hand = own_arguments(words(value)) == ["mcp"]  # as the documentation has it, without what install adds
+    by_hand = own_arguments(words(value)) == ["mcp"]  # as a person writes it
     if (same or by_hand) and moved == wanted:
         return "ours"
     return "changed" if words(value) == words(wanted) else "foreign"
