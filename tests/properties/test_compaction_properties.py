@@ -17,7 +17,6 @@ from promptuary.context.history import (
     cost,
     groups,
     kept,
-    newest_that_fit,
     older,
     spoken,
 )
@@ -96,7 +95,7 @@ def always(items: Sequence[Item]) -> list[Item]:
 @given(HISTORIES, BUDGETS)
 def test_a_view_is_something_that_a_provider_takes(items: list[Item], budget: int) -> None:
     waiting: set[str] = set()
-    for item in newest_that_fit(items, budget, COUNTER):
+    for item in PricedHistory.of(items, COUNTER).newest(budget):
         if item.role == "tool":
             assert item.tool_call_id in waiting
             waiting.remove(item.tool_call_id)
@@ -109,7 +108,7 @@ def test_a_view_is_something_that_a_provider_takes(items: list[Item], budget: in
 @given(HISTORIES, BUDGETS)
 def test_a_view_that_was_cut_begins_with_a_user_or_what_is_pinned(items: list[Item], budget: int) -> None:
     sendable = [item for group in groups(spoken(items)) for item in group.sendable]
-    view = newest_that_fit(items, budget, COUNTER)
+    view = PricedHistory.of(items, COUNTER).newest(budget)
     pinned = {item.id for group in groups(spoken(items)) if group.is_fixed for item in group.items}
 
     assert not view or view[0].role == "user" or view[0].id in pinned or len(view) == len(sendable)
@@ -117,7 +116,7 @@ def test_a_view_that_was_cut_begins_with_a_user_or_what_is_pinned(items: list[It
 
 @given(HISTORIES, BUDGETS)
 def test_a_view_keeps_the_order_and_the_bytes_and_what_must_stay(items: list[Item], budget: int) -> None:
-    view = newest_that_fit(items, budget, COUNTER)
+    view = PricedHistory.of(items, COUNTER).newest(budget)
     places = [items.index(item) for item in view]
     must_stay = [item for group in groups(spoken(items)) if group.is_fixed for item in group.sendable]
 
@@ -141,7 +140,7 @@ def test_a_past_costs_what_its_items_cost_and_all_of_it_is_shown_where_it_fits(i
 @given(HISTORIES, BUDGETS)
 def test_more_room_never_shows_less_of_a_history_without_summaries(items: list[Item], budget: int) -> None:
     plain = [item for item in items if item.kind == "message"]
-    small, large = (newest_that_fit(plain, room, COUNTER) for room in (budget, budget + 100))
+    small, large = (PricedHistory.of(plain, COUNTER).newest(room) for room in (budget, budget + 100))
 
     assert {item.id for item in small} <= {item.id for item in large}
 

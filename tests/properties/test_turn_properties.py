@@ -17,9 +17,9 @@ from promptuary.context.history import (
     CALL_OVERHEAD,
     MESSAGE_OVERHEAD,
     CompactionPolicy,
+    PricedHistory,
     cost,
     groups,
-    newest_that_fit,
     spoken,
 )
 from promptuary.core.blocks import Block
@@ -233,7 +233,7 @@ def test_the_history_has_everything_that_the_layers_leave(
 ) -> None:
     turn, after = prepared(layers, history, room, text)
     others = cost_of([*turn.prompt.stable, *turn.prompt.live, turn.prompt.message])
-    view = newest_that_fit(after, room.usable - others, COUNTER)
+    view = PricedHistory.of(after, COUNTER).newest(room.usable - others)
 
     assert turn.prompt.history == [as_message(item) for item in view]
 
@@ -244,7 +244,7 @@ def test_nothing_leaves_the_prompt_without_a_summary_and_a_warning(
 ) -> None:
     turn, after = prepared(layers, history, room, text)
     others = cost_of([*turn.prompt.stable, *turn.prompt.live, turn.prompt.message])
-    view = newest_that_fit(after, room.usable - others, COUNTER)
+    view = PricedHistory.of(after, COUNTER).newest(room.usable - others)
     shown = {one for item in view for one in (item.id, *item.stands_for)}
     gone = {item.id for group in groups(spoken(history)) for item in group.sendable} - {item.id for item in view}
 

@@ -53,7 +53,7 @@ def _everything(workspace: Path, *, confined: bool) -> str:
             repository.branches,
             repository.tags,
             repository.changed,
-            lambda: b"".join(repository.tracked_and_untracked()).decode(errors="replace"),
+            lambda: repository.names()[0],
         ]
         return "\n".join(str(_said(ask)) for ask in asked)
 

@@ -246,11 +246,6 @@ class PricedHistory(Struct, frozen=True):
         )
 
 
-def newest_that_fit(items: Sequence[Item], budget: int, counter: TokenCounter) -> tuple[Item, ...]:
-    """Return the newest of ``items`` that fit into ``budget``; see ``PricedHistory.newest``."""
-    return PricedHistory.of(items, counter).newest(budget)
-
-
 def _taken(priced: Sequence[tuple[Group, int]], budget: int) -> set[int]:
     """Return the starts of the groups that fit into ``budget``."""
     taken = {group.start for group, _ in priced if group.is_fixed}

@@ -15,7 +15,6 @@ from promptuary.context.history import (
     item_cost,
     kept,
     needs_compaction,
-    newest_that_fit,
     older,
     stats,
 )
@@ -105,7 +104,7 @@ def test_a_call_and_its_results_are_one_group() -> None:
 def test_a_call_without_all_of_its_results_is_not_sent_and_neither_are_the_results() -> None:
     history = [said("u"), call("a", "1", "2"), result("r1", "1"), said("v")]
 
-    assert ids(newest_that_fit(history, 1_000, COUNTER)) == ["u", "v"]
+    assert ids(PricedHistory.of(history, COUNTER).newest(1_000)) == ["u", "v"]
 
 
 @pytest.mark.parametrize(
@@ -118,58 +117,63 @@ def test_a_call_without_all_of_its_results_is_not_sent_and_neither_are_the_resul
     ids=["a result of nothing", "a result after somebody spoke", "a call nobody answered"],
 )
 def test_what_no_provider_takes_is_left_out_of_a_view(history: list[Item]) -> None:
-    assert ids(newest_that_fit(history, 1_000, COUNTER)) == ["u"]
+    assert ids(PricedHistory.of(history, COUNTER).newest(1_000)) == ["u"]
 
 
 def test_a_second_answer_to_one_call_is_left_out_and_the_first_is_sent() -> None:
     history = [call("a", "1"), result("r", "1"), result("again", "1"), result("other", "7")]
 
-    assert ids(newest_that_fit(history, 1_000, COUNTER)) == ["a", "r"]
+    assert ids(PricedHistory.of(history, COUNTER).newest(1_000)) == ["a", "r"]
 
 
 def test_the_newest_groups_are_kept_in_order_up_to_the_first_that_does_not_fit() -> None:
     history = [said("tiny", words=1), said("big", words=50), said("c"), said("d")]
 
-    assert ids(newest_that_fit(history, 30, COUNTER)) == ["c", "d"]
-    assert ids(newest_that_fit(history, 20, COUNTER)) == ["c", "d"]
-    assert ids(newest_that_fit(history, 19, COUNTER)) == ["d"]
+    assert ids(PricedHistory.of(history, COUNTER).newest(30)) == ["c", "d"]
+    assert ids(PricedHistory.of(history, COUNTER).newest(20)) == ["c", "d"]
+    assert ids(PricedHistory.of(history, COUNTER).newest(19)) == ["d"]
 
 
 def test_a_cut_history_begins_with_a_message_of_the_user() -> None:
     turns = [said("q1"), said("a1", "assistant"), said("q2"), said("a2", "assistant"), said("a3", "assistant")]
 
-    assert ids(newest_that_fit(turns, 50, COUNTER)) == ["q1", "a1", "q2", "a2", "a3"]
-    assert ids(newest_that_fit(turns, 40, COUNTER)) == ["q2", "a2", "a3"]
-    assert ids(newest_that_fit(turns, 30, COUNTER)) == ["q2", "a2", "a3"]
-    assert newest_that_fit(turns, 20, COUNTER) == ()
+    assert ids(PricedHistory.of(turns, COUNTER).newest(50)) == ["q1", "a1", "q2", "a2", "a3"]
+    assert ids(PricedHistory.of(turns, COUNTER).newest(40)) == ["q2", "a2", "a3"]
+    assert ids(PricedHistory.of(turns, COUNTER).newest(30)) == ["q2", "a2", "a3"]
+    assert PricedHistory.of(turns, COUNTER).newest(20) == ()
 
 
 def test_tool_calls_that_lost_their_question_are_cut_with_it_unless_a_summary_stands_for_it() -> None:
     steps = [call("a", "1"), result("r", "1", words=3), said("done", "assistant", words=1)]
     summary = Item("sum", "user", "word", kind="summary", stands_for=("x",))
 
-    assert newest_that_fit([said("q"), *steps], 35, COUNTER) == ()
-    assert ids(newest_that_fit([summary, said("q", words=40), *steps], 45, COUNTER)) == ["sum", "a", "r", "done"]
+    assert PricedHistory.of([said("q"), *steps], COUNTER).newest(35) == ()
+    assert ids(PricedHistory.of([summary, said("q", words=40), *steps], COUNTER).newest(45)) == [
+        "sum",
+        "a",
+        "r",
+        "done",
+    ]
 
 
 def test_pins_stay_even_above_the_budget() -> None:
     history = [said("s", pinned=True), said("a"), said("p", pinned=True), said("z")]
 
-    assert ids(newest_that_fit(history, 0, COUNTER)) == ["s", "p"]
+    assert ids(PricedHistory.of(history, COUNTER).newest(0)) == ["s", "p"]
 
 
 def test_a_pin_on_a_result_keeps_the_call_and_the_other_results() -> None:
     history = [call("a", "1", "2"), result("r", "1", pinned=True), result("s", "2"), said("z", words=90)]
 
-    assert ids(newest_that_fit(history, 70, COUNTER)) == ["a", "r", "s"]
+    assert ids(PricedHistory.of(history, COUNTER).newest(70)) == ["a", "r", "s"]
 
 
 def test_a_small_summary_outlives_the_messages_that_do_not_fit() -> None:
     summary = Item("sum", "user", "word " * 6, kind="summary", stands_for=("x",))
     history = [summary, said("a", words=40), said("b", words=20)]
 
-    assert ids(newest_that_fit(history, 60, COUNTER)) == ["sum", "b"]
-    assert ids(newest_that_fit(history, 30, COUNTER)) == ["b"]
+    assert ids(PricedHistory.of(history, COUNTER).newest(60)) == ["sum", "b"]
+    assert ids(PricedHistory.of(history, COUNTER).newest(30)) == ["b"]
 
 
 def test_only_what_is_whole_before_the_newest_items_may_be_compacted() -> None:

@@ -267,10 +267,6 @@ class Repository:
         """Yield the names of untracked files that are not ignored; a nested repository is one name with a slash."""
         return self._names("--others", "--exclude-standard")
 
-    def tracked_and_untracked(self) -> Iterator[bytes]:
-        """Yield the names of ``tracked`` and ``untracked``, including files that are tracked but deleted."""
-        return self._names("--cached", "--others", "--exclude-standard", "--deduplicate")
-
     def names(self, *paths: str) -> tuple[list[str], int]:
         """Return the tracked and untracked names, and how many folders git could not open.
 
