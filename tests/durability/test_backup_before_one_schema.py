@@ -186,6 +186,15 @@ def test_a_backup_with_threads_that_an_even_older_version_began_says_how_to_brin
         bring_up_to_date(database)
 
 
+def test_a_view_in_a_backup_is_not_asked(database: Path) -> None:
+    endless = "WITH RECURSIVE count (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM count) SELECT n AS path FROM count"
+    with closing(sqlite3.connect(database)) as old:
+        old.execute("DROP TABLE brought_note")
+        old.execute(f"CREATE VIEW brought_note AS {endless}")
+    with pytest.raises(DatabaseDamagedError, match="'brought_note' in it is not a table"):
+        bring_up_to_date(database)
+
+
 @pytest.mark.parametrize(
     "forged",
     [

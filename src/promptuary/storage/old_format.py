@@ -96,6 +96,8 @@ class _Copy:
 
     def run(self) -> None:
         """Copy everything."""
+        if foreign := self._new.execute(_QUERIES["foreign_names"]).fetchone():
+            raise ValueError(f"{foreign[0]!r} in it is not a table")
         self._copy("owners", "binding", "states")
         self._new.execute(_QUERIES["count_owners"])
         self._copy("contents", "threads", "items")

@@ -1,3 +1,7 @@
+-- name: foreign_names
+-- What no database of ours has in place of a table: a view is a query of whoever made it.
+SELECT name FROM old.sqlite_master WHERE type = 'view' OR sql LIKE 'CREATE VIRTUAL%';
+
 -- name: old_owners
 -- The owners; 0 was everybody.
 SELECT id, kind, name, agent FROM old.owner WHERE id > 0;
