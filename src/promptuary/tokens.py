@@ -33,8 +33,10 @@ TABLE: Final = Path(__file__).parent / "vocabularies" / f"{DEFAULT_VOCABULARY}.t
 
 _CACHE_LIMIT = 50_000
 _SMALL = 64
-_FEW: Final = 24_000
+_FEW: Final = 64_000
 """How many characters a process counts with a part of the vocabulary before it loads all of it."""
+_A_REBUILD: Final = 2_000
+"""How many characters are counted in the time in which that part is made anew, because a text has more tokens."""
 _USUAL: Final = "# Attached context\n\n# Message\n\n## Not attached\n- "
 """The text around most of what is counted: its tokens are loaded from the beginning."""
 
@@ -156,6 +158,7 @@ class _FewTokens:
             if new is None:
                 return None
             if new or self._encoder is None:
+                self._left -= _A_REBUILD
                 self._known.update(new)
                 self._encoder = self._made()
             return len(self._encoder.encode_flat(text)) // 4

@@ -1,5 +1,6 @@
 """Counts are exact, offline, and never surprised."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -138,9 +139,17 @@ def test_a_few_tokens_count_source_files_exactly() -> None:
 def test_a_long_text_or_many_texts_take_the_whole_vocabulary() -> None:
     part = few()
 
-    assert part.count("word " * 10_000) is None
+    assert part.count("word " * 20_000) is None
     assert few().count("word" * 200) is None
     assert part.count("word") is None
+
+
+def test_many_short_texts_with_tokens_of_their_own_take_the_whole_vocabulary() -> None:
+    part, words = few(), re.findall("[a-z]{5,}", (PROJECT / "README.md").read_text().lower())
+    counted = [part.count(word) for word in dict.fromkeys(words)]
+
+    assert None not in counted[:5]
+    assert counted.index(None) < 60
 
 
 @pytest.mark.parametrize("data", [b"", b"tokens1\n", b"tokens1\n\x01\0\0\0", bytes(100)])

@@ -1,5 +1,7 @@
 """The beginning and the end of what is too long, within a budget."""
 
+from itertools import accumulate
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,3 +55,27 @@ def test_an_excerpt_is_within_its_budget(text: str, budget: int) -> None:
 @given(st.integers(0, 40), st.integers(0, 40))
 def test_the_largest_number_that_fits_is_found(budget: int, most: int) -> None:
     assert largest(lambda kept: kept, lambda kept: kept, budget, most=most) == (min(budget, most) or None)
+
+
+@given(
+    costs=st.lists(st.integers(0, 5), max_size=40).map(lambda steps: [*accumulate(steps, initial=0)]),
+    budget=st.integers(1, 100),
+    near=st.integers(-5, 60),
+)
+def test_the_largest_number_is_the_same_wherever_one_begins(costs: list[int], budget: int, near: int) -> None:
+    most = len(costs) - 1
+    found = largest(lambda kept: kept, costs.__getitem__, budget, most=most, near=near)
+
+    assert found == max((kept for kept in range(1, most + 1) if costs[kept] <= budget), default=None)
+
+
+def test_few_are_tried_if_one_begins_beside_the_largest_number() -> None:
+    tried: list[int] = []
+
+    def make(kept: int) -> int:
+        tried.append(kept)
+        return kept
+
+    found = largest(make, int, 500, most=1_000, near=499)
+
+    assert (found, len(tried)) == (500, 4)

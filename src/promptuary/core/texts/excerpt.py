@@ -62,19 +62,29 @@ def ends(parts: Parts, kept: int) -> tuple[Parts, Parts]:
 
 
 def largest(
-    make: Callable[[int], Made], cost: Callable[[Made], int], budget: int, *, least: int = 1, most: int
+    make: Callable[[int], Made],
+    cost: Callable[[Made], int],
+    budget: int,
+    *,
+    least: int = 1,
+    most: int,
+    near: int | None = None,
 ) -> Made | None:
     """Return what ``make`` makes of the largest number from ``least`` to ``most`` whose cost is within ``budget``.
 
-    The number is how many lines or characters are kept; it is found by bisection. ``None`` if even ``least`` is too
-    much.
+    The number is how many lines or characters are kept; it is found by bisection, which begins beside the number
+    ``near`` if that is given. ``None`` if even ``least`` is too much.
     """
     best, low, high = None, least, min(most, budget * _MOST_CHARACTERS_A_TOKEN)
+    step, is_between = 1, near is None
+    middle = (low + high) // 2 if near is None else min(max(near, low), high)
     while low <= high:
-        middle = (low + high) // 2
         made = make(middle)
         if cost(made) <= budget:
-            best, low = made, middle + 1
+            best, low, beside = made, middle + 1, middle + step
         else:
-            high = middle - 1
+            high, beside = middle - 1, middle - step
+        # Away from ``near`` in steps that double, until the number is between two that were tried.
+        is_between = is_between or not low <= beside <= high
+        middle, step = (low + high) // 2 if is_between else beside, 2 * step
     return best

@@ -5,8 +5,9 @@ the most recently updated ones, in an order that an update does not change; a la
 inside a fence that no title can close, and text from elsewhere is inside a boundary that it cannot forge.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Final
 
 from msgspec import Struct
@@ -51,6 +52,17 @@ _Line = tuple[NoteHeader, str]
 """A note, and its line in the list."""
 
 
+class _NoCounter:
+    """Counts nothing: while it is tried how many notes fit, only the whole is counted."""
+
+    def count(self, text: str) -> int:
+        del text
+        return 0
+
+
+_NOT_COUNTED: Final = _NoCounter()
+
+
 class Remembered(Struct, frozen=True):
     """The input of a digest: notes, the most important first, how many there are in all, and people's own pages."""
 
@@ -75,17 +87,22 @@ def digest(known: Remembered, budget: int, counter: TokenCounter) -> Recall | No
     # Made once: what fits is found by trying.
     lines, pages = [(one, _line(one)) for one in known.headers[:MOST_NOTES]], recall.blocks
 
-    def listing(count: int) -> Recall:
+    def listing(count: int, counter: TokenCounter) -> Recall:
         unlisted = known.total - count
         blocks = [*pages, *_lists(lines[:count], unlisted, counter)]
         omitted = [Omitted(f"{unlisted:,} notes", "more than the digest lists")] if unlisted else []
         return replace(recall, blocks=blocks, omitted=omitted)
 
-    def cost(made: Recall) -> int:
-        return counter.count(made.text)
+    def cost(count: int) -> int:
+        return counter.count(listing(count, _NOT_COUNTED).text)
 
-    fitted = largest(listing, cost, budget, most=len(lines)) or _fitting(listing(0), budget, counter)
-    made = fitted or replace(recall, omitted=listing(0).omitted)
+    # About as many as their share of the tokens of all lines, by length, lets expect.
+    every = "\n".join(line for _, line in lines)
+    share = (budget - counter.count(recall.text)) / max(counter.count(every), 1)
+    near = bisect_right([*accumulate(len(line) + 1 for _, line in lines)], share * len(every))
+    count = largest(lambda count: count, cost, budget, most=len(lines), near=near)
+    fitted = _fitting(listing(0, counter), budget, counter) if count is None else listing(count, counter)
+    made = fitted or replace(recall, omitted=listing(0, counter).omitted)
     return made if made.blocks or made.omitted else None
 
 
