@@ -9,7 +9,7 @@ entries. ``scripts/pack_tokens.py`` writes the one in the package. Pure: this mo
 
 import re
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
@@ -79,20 +79,18 @@ class TokenTable:
             position = after + _RANK_BYTES
         return None
 
-    def tokens_in(self, text: str, known: Mapping[bytes, int | None]) -> dict[bytes, int | None] | None:
-        """Return the rank of every substring of ``text`` that a tokenizer may look up and that is not ``known``.
+    def tokens_in(self, pieces: Collection[bytes], known: Mapping[bytes, int | None]) -> dict[bytes, int | None] | None:
+        """Return the rank of every part of ``pieces`` that a tokenizer may look up and that is not ``known``.
 
-        The rank is ``None`` if it is not a token. Returns ``None`` if there are too many substrings, or if it is not
-        certain where tokenizers split the text.
+        The rank is ``None`` if it is not a token. Returns ``None`` if there are too many parts.
         """
-        pieces = _pieces(text)
-        if pieces is None or sum(len(one) * (len(one) + 1) // 2 for one in pieces) > MOST_LOOKUPS:
+        if sum(len(piece) * (len(piece) + 1) // 2 for piece in pieces) > MOST_LOOKUPS:
             return None
         rank = self.rank
         return {part: rank(part) for part in set(_parts(pieces)) if part not in known}
 
 
-def _pieces(text: str) -> set[bytes] | None:
+def pieces_of(text: str) -> set[bytes] | None:
     """Return parts of ``text`` such that a tokenizer never merges across them; ``None`` if that is not certain."""
     if _UNSURE.search(text):
         return None

@@ -1,10 +1,12 @@
 """The small model that runs here: what it gives for any text, and what it says when it is not there."""
 
+import gc
 import shutil
 import struct
 import subprocess
 import sys
 import threading
+import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +14,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from promptuary.config.settings import Settings
 from promptuary.core.errors import PromptuaryError, how_to_install
 from promptuary.models import minilm, onnx_cache
+from promptuary.models.embedders import embedder_for
 from promptuary.models.minilm import MiniLM, available
 
 if TYPE_CHECKING:
@@ -243,3 +247,15 @@ def test_where_no_copy_can_be_kept_all_goes_on(tmp_path: Path, model: MiniLM) ->
     (tmp_path / "file").write_text("in the way")
 
     assert MiniLM(cache=tmp_path / "file").embed(["one"], "passage") == model.embed(["one"], "passage")
+
+
+@needed
+def test_all_indexes_of_a_process_share_one_model_while_any_of_them_is_open() -> None:
+    first, second = embedder_for(Settings(embedder="minilm")), embedder_for(Settings())
+    left = weakref.ref(first) if first is not None else None
+
+    assert first is second is not None
+    del first, second
+    gc.collect()
+    assert left is not None
+    assert left() is None
