@@ -104,8 +104,7 @@ class ThreadOptions(Struct, frozen=True):
     expand: Expand
     resource: str
     transaction: Callable[[], AbstractContextManager[None]] = nullcontext
-    learners: Callable[[], Sequence[Learner]] = tuple
-    """What learns from finished turns; opened when the first one is finished."""
+    learners: Sequence[Learner] = ()
     sight: SightOf = lambda _: None
     images: ImagesAgain = lambda _items, _sight: {}
     rehearsed: bool = False
@@ -127,7 +126,7 @@ def thread_options(app: "App", state: StateDatabase, layers: Sequence[Layer]) ->
         expand=lambda request: app.messages.of_turn(request, window),
         resource=str(app.path),
         transaction=state.transaction,
-        learners=app.learners if state.persistent else tuple,
+        learners=app.learners() if state.persistent else (),
         sight=lambda thread: app.sight(thread, state),
         images=lambda items, sight: images_again(items, app.workspace.within(sight), settings.counted_model),
     )
@@ -150,7 +149,7 @@ def rehearsed(options: ThreadOptions) -> ThreadOptions:
         options,
         store=scratch.threads(options.principal),
         transaction=scratch.transaction,
-        learners=tuple,
+        learners=(),
         rehearsed=True,
     )
 

@@ -222,22 +222,17 @@ class Thread:
             items=[asked, *said.items],
             states=[*self._runner.changed(), *await self._no_longer_pending(turn)],
         )
-        every = await concurrency.run(self._common.learners)
-        # A session without memory teaches nothing.
-        learners = () if self._sight is not None and not self._sight.session.memory else every
-        receipt = await concurrency.run(lambda: self._store_finished(turn, change, recorded, learners))
-        for learner in every:
+        receipt = await concurrency.run(lambda: self._store_finished(turn, change, recorded))
+        for learner in self._common.learners:
             await learner.settle()
         return replace(receipt, earlier=turn.receipt.earlier)
 
-    def _store_finished(
-        self, turn: Turn, change: ThreadChange, recorded: TurnRecord, learners: Sequence[Learner]
-    ) -> Receipt:
+    def _store_finished(self, turn: Turn, change: ThreadChange, recorded: TurnRecord) -> Receipt:
         """Store a turn with what to learn from it, and return its receipt.
 
         A learner that fails does not lose the turn: everything is stored again without it.
         """
-        common, learners, receipt = self._common, list(learners), recorded.receipt
+        common, learners, receipt = self._common, list(self._learners()), recorded.receipt
         history = [*common.store.history(self.name), *change.items] if learners else []
         while True:
             finished = FinishedTurn(turn.id, self.name, history, receipt, noted=turn.noted)
@@ -252,6 +247,11 @@ class Thread:
                 change = replace(change, turn=replace(recorded, receipt=receipt))
             else:
                 return receipt
+
+    def _learners(self) -> Sequence[Learner]:
+        """Return what learns from a turn: nothing in a session without memory."""
+        without_memory = self._sight is not None and not self._sight.session.memory
+        return () if without_memory else self._common.learners
 
     async def abandon(self, turn: Turn, ending: Ending = "abandoned", *, unsaid: bool = False) -> None:
         """End a turn that got no reply: the layers are notified, and nothing enters the history.

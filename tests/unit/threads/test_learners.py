@@ -65,7 +65,7 @@ def finished(database: StateDatabase, *learners: Learner) -> Receipt:
         attach_nothing,
         "r",
         transaction=database.transaction,
-        learners=lambda: learners,
+        learners=learners,
     )
 
     async def one_turn() -> Receipt:
