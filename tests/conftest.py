@@ -55,10 +55,17 @@ them once more would take as long as the tests themselves."""
 _CLIENTS_OF_OTHERS: Final = (
     "tests/integrations/",
     "tests/interaction/test_gateway",
+    "tests/interaction/test_hook_command",
+    "tests/interaction/test_mcp",
+    "tests/conformance/test_streaming_model",
+    "tests/docs/test_gateways_page",
     "tests/durability/test_gateways",
     "tests/security/test_hostile_chats",
+    "tests/unit/models/test_pydantic_ai_chat",
 )
 """Tests with clients of other packages, some of which leave connections to the garbage collector."""
+_ran_clients_of_others: Final[list[str]] = []
+"""The modules of this process that have run with such clients."""
 _UNCLOSED: Final = ("ignore:unclosed <socket:ResourceWarning", "ignore:unclosed transport:ResourceWarning")
 
 
@@ -71,6 +78,15 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.enable()
         gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Blame no test for a connection that a client before it left: an event loop in a thread may end much later."""
+    if _ran_clients_of_others:
+        for pattern in _UNCLOSED:
+            item.add_marker(pytest.mark.filterwarnings(pattern))
+    return (yield)
 
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
@@ -122,6 +138,7 @@ def _connections_of_others(request: pytest.FixtureRequest) -> Iterator[None]:
     """Collect what clients of other packages left open before a test of ours could be blamed for it."""
     yield
     if request.node.nodeid.startswith(_CLIENTS_OF_OTHERS):
+        _ran_clients_of_others.append(request.node.nodeid)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ResourceWarning)
             gc.collect()
