@@ -93,6 +93,17 @@ Needed = tuple[tuple[str, ...], ...]
 _IN_OTHER_LETTERS: Final = ()
 """Of a pattern whose names have no letter of ASCII."""
 
+_PROGRAMS: Final = tuple(
+    ["mysql", "mariadb", "sshpass", "redis-cli", "login", "zip", "7z", "ldap", "sqlcmd", "mongo", "smbclient"]
+)
+_NAMED: Final = ("pass", "pwd", "kennwort", "secret", "credential", "auth", "cookie", "token", "key")
+_PLAIN: Final = (
+    *("pass", "pwd", "wort", "code", "contras", "clave", "parola", "senha", "wachtwoord", "haslo", "heslo"),
+    *("jelszo", "losenord", "adgangskode", "salasana", "sifre", "mat khau", "kata sandi"),
+)
+_SPOKEN: Final = (*_PLAIN, *_NAMED, "schl", "api", "secr", "segreta", "zugang")
+"""What each of the commands, of the field names, of the plain names and of all names has in it, in ASCII."""
+
 Counts = Callable[[str], bool]
 """Whether what stands in the place of a secret is one."""
 
@@ -163,12 +174,6 @@ def _assigned_value(value: str) -> bool:
 @cache
 def _patterns() -> tuple[tuple[str, Needed, Counts], ...]:
     """Return the patterns: group 1 is what precedes a value, group 2 the value; a match contains what is needed."""
-    named = ("pass", "pwd", "kennwort", "secret", "credential", "auth", "cookie", "token", "key")
-    plain = (
-        *("pass", "pwd", "wort", "code", "contras", "clave", "parola", "senha", "wachtwoord", "haslo", "heslo"),
-        *("jelszo", "losenord", "adgangskode", "salasana", "sifre", "mat khau", "kata sandi"),
-    )
-    spoken = (*plain, *named, "schl", "api", "secr", "segreta", "zugang")
     names = rf"(?<![\w-])(?:{_PLAIN_NAMES}|{_OTHER_NAMES})(?!\w){_WHICH}"
     password = rf"(?<![\w-])(?:{_PLAIN_NAMES})(?!\w)"
     is_ = r"(?:is|ist|est|es|è|é)"
@@ -192,57 +197,43 @@ def _patterns() -> tuple[tuple[str, Needed, Counts], ...]:
             (("-u",), (":",)),
             _any_value,
         ),
-        (rf"{_OPTION}=", _VALUE, (("-",), ("=",), named), _any_value),
-        (rf"{_OPTION}{_THEN}", _VALUE, (("-",), named), _telling_value),
+        (rf"{_OPTION}=", _VALUE, (("-",), ("=",), _NAMED), _any_value),
+        (rf"{_OPTION}{_THEN}", _VALUE, (("-",), _NAMED), _telling_value),
         (
             rf"(?<![\w-])(?:{'|'.join(_COMMANDS)})[\"']?",
             r"[^\s\"'-][^\s\"']{0,200}",
-            (
-                (
-                    "mysql",
-                    "mariadb",
-                    "sshpass",
-                    "redis-cli",
-                    "login",
-                    "zip",
-                    "7z",
-                    "ldap",
-                    "sqlcmd",
-                    "mongo",
-                    "smbclient",
-                ),
-            ),
+            (_PROGRAMS,),
             _any_value,
         ),
-        (rf"{_PREFIX}[A-Za-z0-9]{{0,30}}?(?:{FIELD_NAMES})=", _VALUE, (("=",), named), _some_value),
-        (rf"{_PREFIX}(?:{FIELD_NAMES})[\"']?{_SAY}(?:[=:]|:=|=>){_SAY}", _VALUE, (("=", ":"), named), _assigned_value),
+        (rf"{_PREFIX}[A-Za-z0-9]{{0,30}}?(?:{FIELD_NAMES})=", _VALUE, (("=",), _NAMED), _some_value),
+        (rf"{_PREFIX}(?:{FIELD_NAMES})[\"']?{_SAY}(?:[=:]|:=|=>){_SAY}", _VALUE, (("=", ":"), _NAMED), _assigned_value),
         (
             (
                 rf"(?m:^)[ \t]{{0,40}}(?:- )?[\"']?{_PREFIX}(?:pass(?:word|wd|phrase)|pwd|secret|api_?key)[\"']?"
                 rf"{_SAY}:{_THEN}"
             ),
             rf"{_VALUE}(?=[ \t,]{{0,3}}(?m:$))",
-            ((":",), named),
+            ((":",), _NAMED),
             _some_value,
         ),
-        (rf"{names}{_SAY}{_VERB}{_SAY}{_QUOTE}", f"{_TELLING}{_WORD}", (spoken,), _telling_value),
+        (rf"{names}{_SAY}{_VERB}{_SAY}{_QUOTE}", f"{_TELLING}{_WORD}", (_SPOKEN,), _telling_value),
         (
             rf"{password}{_WHICH}{_SAY}(?:lautet|reads){_SAY}:?{_SAY}{_QUOTE}",
             _WORD,
-            (("lautet", "reads"), plain),
+            (("lautet", "reads"), _PLAIN),
             _some_value,
         ),
-        (rf"{password}{_WHICH}{_SAY}{is_}{_THEN}[\"'`“„«‘]", rf"{_WORD}(?=[\"'`”“»’])", (plain,), _some_value),
+        (rf"{password}{_WHICH}{_SAY}{is_}{_THEN}[\"'`“„«‘]", rf"{_WORD}(?=[\"'`”“»’])", (_PLAIN,), _some_value),
         (
             rf"(?<![\w-])(?:with|using|mit|avec|con|com|met|login){_THEN}{_WORDS}{password}{_THEN}{_QUOTE}",
             f"{_TELLING}{_WORD}",
-            (plain,),
+            (_PLAIN,),
             _telling_value,
         ),
         (
             r"(?:^|(?<=[\s\"'`(]))",
             rf"[^\s\"'`(<>=:]{{4,80}}(?=[\"'`]?{_THEN}(?:{is_}|as|als){_THEN}{_WORDS}{password})",
-            (plain,),
+            (_PLAIN,),
             _telling_value,
         ),
         (rf"{_UNSPACED}{_SAY}{_QUOTE}", rf"{_TELLING}[!-~]{{4,200}}", (_IN_OTHER_LETTERS,), _telling_value),

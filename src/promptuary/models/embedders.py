@@ -4,7 +4,6 @@ One of many is chosen, so each is imported when it is.
 """
 
 import os
-import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -132,14 +131,9 @@ def _post_policy(settings: Settings, timeout: float = 60.0) -> "PostPolicy":
 def _local() -> Embedder:
     """Return the built-in model: files, notes and experiences of all principals share one, which is loaded once."""
     folder = _models_cache()
-    with _SHARING:
-        found = _SHARED.get(folder)
-        if found is None:
-            found = _SHARED[folder] = minilm.MiniLM(cache=folder)
-        return found
+    return _SHARED.get(folder) or _SHARED.setdefault(folder, minilm.MiniLM(cache=folder))
 
 
-_SHARING: Final = threading.Lock()
 _SHARED: Final[WeakValueDictionary[Path | None, minilm.MiniLM]] = WeakValueDictionary()
 os.register_at_fork(after_in_child=_SHARED.clear)  # its libraries do not survive a fork
 
