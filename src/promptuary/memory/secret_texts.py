@@ -93,8 +93,8 @@ Needed = tuple[tuple[str, ...], ...]
 _IN_OTHER_LETTERS: Final = ()
 """Of a pattern whose names have no letter of ASCII."""
 
-_PROGRAMS: Final = tuple(
-    ["mysql", "mariadb", "sshpass", "redis-cli", "login", "zip", "7z", "ldap", "sqlcmd", "mongo", "smbclient"]
+_PROGRAMS: Final = (
+    *("mysql", "mariadb", "sshpass", "redis-cli", "login", "zip", "7z", "ldap", "sqlcmd", "mongo", "smbclient"),
 )
 _NAMED: Final = ("pass", "pwd", "kennwort", "secret", "credential", "auth", "cookie", "token", "key")
 _PLAIN: Final = (
