@@ -50,14 +50,16 @@ class Generations:
 
     def begin(self) -> Path:
         """Create the folder of the next generation. Only the writer may call this."""
-        taken = [int(path.name) for path in self._numbered()]
-        path = self.folder / str(max(taken, default=0) + 1)
-        path.mkdir(mode=0o700)
+        with _explained(self.folder):
+            taken = [int(path.name) for path in self._numbered()]
+            path = self.folder / str(max(taken, default=0) + 1)
+            path.mkdir(mode=0o700)
         return path
 
     def publish(self, path: Path) -> None:
         """Make ``path`` the current generation."""
-        durable.replace(self.folder / _CURRENT, f"{path.name}\n".encode(), mode=0o600)
+        with _explained(self.folder):
+            durable.replace(self.folder / _CURRENT, f"{path.name}\n".encode(), mode=0o600)
 
     def sweep(self, *, whole: bool = False) -> None:
         """Remove all other generations. Readers that have one open can continue. Only the writer may call this.
@@ -65,8 +67,9 @@ class Generations:
         ``whole`` raises ``StorageError`` if anything of them is left; otherwise the next writer tries again.
         """
         current = self.current()
-        _remove([path for path in self._numbered() if path != current], whole=whole)
-        durable.remove_leftovers(self.folder)
+        with _explained(self.folder):
+            _remove([path for path in self._numbered() if path != current], whole=whole)
+            durable.remove_leftovers(self.folder)
 
     def _numbered(self) -> list[Path]:
         return [path for path in self.folder.iterdir() if _is_number(path.name)]
@@ -76,18 +79,14 @@ class Generations:
         """Try to become the writer; yield whether that worked. The lock is released when the process ends."""
         with ExitStack() as held:
             try:
-                # Somebody may have removed the whole index.
-                with suppress(FileExistsError):
-                    self.folder.mkdir(mode=0o700)
-                held.enter_context(durable.locked(self.folder / _LOCK, timeout=0))
+                with _explained(self.folder / _LOCK):
+                    # Somebody may have removed the whole index.
+                    with suppress(FileExistsError):
+                        self.folder.mkdir(mode=0o700)
+                    held.enter_context(durable.locked(self.folder / _LOCK, timeout=0))
             except LockTimeoutError:
                 yield False
                 return
-            except OSError as error:
-                raise StorageError(
-                    f"The index cannot be written: {self.folder / _LOCK} cannot be opened ({error.strerror}). "
-                    "If something else is in its place, remove it; if the folder was removed, start again."
-                ) from error
             yield True
 
 
@@ -97,6 +96,18 @@ def remove_indexes(folder: Path, prefix: str, *, but: str = "") -> None:
     Raises ``StorageError`` if anything of them is left.
     """
     _remove([path for path in folder.iterdir() if path.name.startswith(prefix) and path.name != but], whole=True)
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Raise ``StorageError`` for an ``OSError``: the index may be removed at any moment, by `git clean` perhaps."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(
+            f"The index cannot be written: {path} cannot be opened ({error.strerror}). "
+            "If something else is in its place, remove it; if the folder was removed, start again."
+        ) from error
 
 
 def _is_number(name: str) -> bool:

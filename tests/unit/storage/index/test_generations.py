@@ -3,10 +3,12 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from promptuary.core.errors import StorageError
 from promptuary.storage.index.generations import Generations
 
 
@@ -138,3 +140,13 @@ def test_one_writes_at_a_time_and_an_end_however_it_comes_lets_the_next_begin(tm
         raise RuntimeError
     with generations.lock() as mine:
         assert mine
+
+
+@pytest.mark.parametrize("step", [Generations.begin, Generations.sweep, lambda made: made.publish(made.folder / "1")])
+def test_a_folder_that_vanishes_between_two_steps_of_the_writer_is_reported_with_what_to_do(
+    tmp_path: Path, step: Callable[[Generations], object]
+) -> None:
+    made = Generations(tmp_path / "index")
+
+    with pytest.raises(StorageError, match="if the folder was removed, start again"):
+        step(made)
