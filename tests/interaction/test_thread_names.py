@@ -11,7 +11,6 @@ import pytest
 
 from promptuary import engine
 from promptuary.blocking import Promptuary
-from promptuary.commands.plain_text import plain_text
 from promptuary.commands.run import run_command
 from promptuary.config.gateways import NamedGateway
 from promptuary.core.errors import ConflictError, PromptuaryError
@@ -24,6 +23,7 @@ from promptuary.gateways.port import Inbound
 from promptuary.integrations.conversation import Conversation
 from promptuary.mcp.tools import CALLS, ToolRequest
 from promptuary.models.chat.scripted_replies import ScriptedReplies
+from promptuary.present.plain_text import plain_text
 from promptuary.storage.state import StateDatabase
 from tests.interaction.conftest import Run
 

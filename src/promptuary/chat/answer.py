@@ -9,21 +9,9 @@ from promptuary.core.errors import Status
 from promptuary.core.expansion import Expansion
 from promptuary.core.ports.chat import Retrying, TextPiece
 from promptuary.core.receipts import Receipt, ReceiptEntry
-from promptuary.core.runs import (
-    CallBegun,
-    CallEnded,
-    RunEnded,
-    RunEvent,
-    RunResult,
-    TurnExtended,
-    TurnPrepared,
-    call_line,
-    ending_line,
-    result_line,
-    retry_line,
-    took_line,
-)
+from promptuary.core.runs import CallBegun, CallEnded, RunEnded, RunEvent, RunResult, TurnExtended, TurnPrepared
 from promptuary.core.text import counted
+from promptuary.present.runs import call_line, ending_line, result_line, retry_line, took_line
 
 _TRACKED: Final = "file_reference"
 """The layer of the files in view."""

@@ -15,9 +15,7 @@ from promptuary.chat.prompt.any_prompt import AnyPrompt, PromptInterruptedError
 from promptuary.chat.prompt.pastes import Unfolded
 from promptuary.chat.resume import last_exchange
 from promptuary.chat.terminal import Terminal
-from promptuary.chat.why import show_receipt, show_why
 from promptuary.commands.parsing import Invocation, is_command, parse, unescaped
-from promptuary.commands.plain_text import plain_text
 from promptuary.commands.registry import EVERYTHING
 from promptuary.commands.results import (
     CommandRefused,
@@ -29,14 +27,16 @@ from promptuary.commands.results import (
     ThreadChosen,
 )
 from promptuary.commands.run import run_command
-from promptuary.commands.window_bar import bar_text
 from promptuary.config.named_models import how_to_configure
 from promptuary.config.settings import user_file
 from promptuary.core.errors import PromptuaryError, RunFailedError, SourceError
 from promptuary.core.messages import ToolCall
-from promptuary.core.runs import NOT_SENT, NOTHING_ARRIVED, asked_lines, too_long_to_ask, tool_text
 from promptuary.core.text import one_line
 from promptuary.core.threads import UndoneTurn
+from promptuary.present.plain_text import plain_text
+from promptuary.present.runs import NOT_SENT, NOTHING_ARRIVED, asked_lines, too_long_to_ask, tool_text
+from promptuary.present.why import show_receipt, show_why
+from promptuary.present.window_bar import bar_text
 
 if TYPE_CHECKING:
     from promptuary.engine import Promptuary

@@ -3,6 +3,8 @@
 import argparse
 import sys
 
+from msgspec import to_builtins
+
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import message, opened, print_json
 from promptuary.cli.terminal import headed_table
@@ -24,9 +26,7 @@ def main(options: argparse.Namespace) -> int:
         )
         why = "" if completion.items else _why_nothing(completion, promptuary)
     if options.json:
-        from promptuary.core.json import completion_json  # noqa: PLC0415  (imports every value that has a shape)
-
-        print_json(completion_json(completion))
+        print_json(to_builtins(completion))
     elif completion.items:
         if options.quiet:
             print("\n".join(one_line(one.insert) for one in completion.items))

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from promptuary.cli.common import opened, print_json
@@ -21,14 +22,21 @@ def main(options: argparse.Namespace) -> int:
     shown |= {f"models.{one.name}": (_model(one), settings.origin("models")) for one in settings.models}
     shown |= {f"layers.static.{one.name}": (one.file, _static_origin(one)) for one in settings.static_layers}
     if options.json:
-        from promptuary.core.json import settings_json  # noqa: PLC0415  (imports every value that has a shape)
-
         print_json(settings_json(workspace, shown, settings.notes))
     else:
         rows = [(name, one_line(_text(value)), origin) for name, (value, origin) in shown.items()]
         print(f"workspace: {one_line(workspace)}\n")
         print(headed(table((Column("setting"), Column("value"), Column("from")), rows), sys.stdout))
     return 0
+
+
+def settings_json(workspace: str, settings: Mapping[str, tuple[object, str]], notes: Sequence[str]) -> dict[str, Any]:
+    """Return what ``--json`` prints. ``settings`` has the value and the origin of each setting."""
+    return {
+        "workspace": workspace,
+        "settings": {name: {"value": value, "origin": origin} for name, (value, origin) in settings.items()},
+        "notes": list(notes),
+    }
 
 
 def _value(settings: Settings, name: str) -> Any:

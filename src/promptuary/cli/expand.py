@@ -19,7 +19,7 @@ def main(options: argparse.Namespace) -> int:
         done = options.copy and copied(promptuary, sent, options)
     failed = (options.copy and not done) or expansion.incomplete
     if options.json:
-        from promptuary.core.json import expansion_json  # noqa: PLC0415  (imports every value that has a shape)
+        from promptuary.present.expansions import expansion_json  # noqa: PLC0415  (text needs no JSON shapes)
 
         print_json(expansion_json(expansion))
     elif done:

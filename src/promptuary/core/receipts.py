@@ -1,9 +1,9 @@
 """The receipt of a turn: what went into its prompt, what did not, and why. The ledger stores it."""
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, convert, to_builtins
 from msgspec.structs import force_setattr
 
 from promptuary.core.blocks import Detail, Trust
@@ -148,3 +148,24 @@ def _row(entry: ReceiptEntry) -> tuple[str, ...]:
         "" if entry.score is None else f"{entry.score:g}",
         one_line(entry.reason),
     )
+
+
+def receipt_json(receipt: Receipt) -> dict[str, Any]:
+    """Return the JSON object of ``receipt``."""
+    return {
+        "turn": receipt.turn,
+        "thread": receipt.thread or None,
+        "window": receipt.window,
+        "reserve": receipt.reserve,
+        "tokens": receipt.tokens,
+        "entries": to_builtins(receipt.entries),
+        "hooks": to_builtins(receipt.hooks),
+        "failures": to_builtins(receipt.failures),
+        "warnings": list(receipt.warnings),
+        "blocked": receipt.blocked,
+    }
+
+
+def receipt_from_json(value: Mapping[str, Any]) -> Receipt:
+    """Return the receipt whose JSON object is ``value``."""
+    return convert({**value, "thread": value["thread"] or ""}, Receipt)

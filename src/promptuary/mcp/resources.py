@@ -9,12 +9,12 @@ from urllib.parse import quote, unquote
 
 from promptuary.core.blocks import Detail
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.json import session_report_json
 from promptuary.core.references import format_reference
 from promptuary.core.text import one_line
 from promptuary.engine import Promptuary
 from promptuary.mcp.client import Client
 from promptuary.mcp.workspaces import Workspaces
+from promptuary.present.sessions import session_report_json
 
 _LOCALHOST: Final = "localhost/"
 _LONGEST_URI: Final = 4_096

@@ -11,8 +11,6 @@ from typing import Any, Final, NamedTuple
 
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.expansion import Expansion
-from promptuary.core.json import attachments_json, experience_answer_json, experience_json
-from promptuary.core.json.index import passages_json
 from promptuary.core.notes import plain_arguments
 from promptuary.core.ports.json_answers import wrong_arguments
 from promptuary.core.search import Filters, SearchQuery, note_text
@@ -20,6 +18,9 @@ from promptuary.core.text import one_line
 from promptuary.engine import Promptuary
 from promptuary.mcp.description import TOOLS
 from promptuary.mcp.indexing import Report, indexed
+from promptuary.present.experiences import experience_answer_json, experience_json
+from promptuary.present.search import passages_json
+from promptuary.present.threads import attachments_json
 
 _LONGEST_TEXT: Final = 200_000
 _LONGEST_NAME: Final = 1_000

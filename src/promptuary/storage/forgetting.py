@@ -12,9 +12,9 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from promptuary.core.json import receipt_from_json
 from promptuary.core.messages import Item
 from promptuary.core.notes import Place
+from promptuary.core.receipts import receipt_from_json
 from promptuary.database.columns import from_column, history_checksum, to_column
 from promptuary.database.errors import sound
 from promptuary.database.port import Connection

@@ -15,9 +15,9 @@ import msgspec
 
 from promptuary.core.errors import UnknownFormatError
 from promptuary.core.experiences import Experience
-from promptuary.core.json import receipt_from_json
 from promptuary.core.notes import NoteChange, NoteHeader, NoteStamp
 from promptuary.core.principals import Owner
+from promptuary.core.receipts import receipt_from_json
 from promptuary.core.sessions import Session
 from promptuary.core.text import one_line
 from promptuary.database.columns import from_column, history_checksum, row_checksum

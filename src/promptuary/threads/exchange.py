@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from promptuary.core.blocks import Attachment, Detail
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ids import new_id
-from promptuary.core.json import receipt_json
 from promptuary.core.messages import IMPORTED, SPEAKERS, Item, ItemKind, Replacement, ToolCall, as_message
 from promptuary.core.ports.threads import ThreadChange, TurnRecord
+from promptuary.core.receipts import receipt_json
 from promptuary.core.text import one_line, visible
 
 FORMAT: Final = "promptuary-thread"

@@ -8,7 +8,7 @@ import pytest
 from promptuary.blocking import Promptuary
 from promptuary.chat.answer import ContextLines
 from promptuary.chat.terminal import Terminal
-from promptuary.chat.why import show_why
+from promptuary.present.why import show_why
 from promptuary.testing.scripted import ScriptedModel
 from tests.conftest import Files
 

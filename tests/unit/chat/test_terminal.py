@@ -6,7 +6,8 @@ import pytest
 
 from promptuary.chat.terminal import Terminal
 from promptuary.core.messages import ToolCall
-from promptuary.core.runs import CallEnded, asked_lines, call_line, result_line, too_long_to_ask
+from promptuary.core.runs import CallEnded
+from promptuary.present.runs import asked_lines, call_line, result_line, too_long_to_ask
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ from typing import Any, TypeVar, get_args
 import pytest
 
 from promptuary.commands import results
-from promptuary.commands.plain_text import plain_text
 from promptuary.commands.registry import COMMANDS, FROM_AFAR
 from promptuary.commands.results import CommandResult
 from promptuary.commands.run import run_command
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.threads import UndoneTurn
 from promptuary.engine import Promptuary
+from promptuary.present.plain_text import plain_text
 from tests.conftest import Files
 
 Result = TypeVar("Result")

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.commands.window_bar import bar_text, segments
 from promptuary.core.receipts import Receipt, ReceiptEntry
+from promptuary.present.window_bar import bar_text, segments
 
 
 def receipt(parts: dict[str, int], *, window: int = 1_000, reserve: int = 100) -> Receipt:

@@ -2,12 +2,15 @@
 
 import json
 
+from msgspec import to_builtins
+
+from promptuary.cli.config import settings_json
 from promptuary.core.blocks import Detail
 from promptuary.core.errors import Code
 from promptuary.core.expansion import Expansion, Outcome, Spend
-from promptuary.core.json import completion_json, expansion_json, receipt_from_json, receipt_json, settings_json
-from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry
+from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry, receipt_from_json, receipt_json
 from promptuary.core.references import Completion, MenuItem, Reference
+from promptuary.present.expansions import expansion_json
 
 RECEIPT = Receipt(
     turn="turn-1",
@@ -83,7 +86,7 @@ def test_an_expansion_has_the_promised_shape() -> None:
 def test_a_completion_has_the_promised_shape() -> None:
     completion = Completion(5, "@a", (MenuItem("@a.py", "a.py", "file", "12 B", (0,), "a.py"),), scanning=True)
 
-    assert json.loads(json.dumps(completion_json(completion))) == {
+    assert json.loads(json.dumps(to_builtins(completion))) == {
         "start": 5,
         "prefix": "@a",
         "items": [{"insert": "@a.py", "label": "a.py", "kind": "file", "hint": "12 B", "matches": [0], "path": "a.py"}],

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from promptuary.core.errors import Code, ConfigError
-from promptuary.core.json.index import note_json
 from promptuary.core.references import LineRange
 from promptuary.core.search import (
     FilesSkipped,
@@ -25,6 +24,7 @@ from promptuary.core.search import (
     Why,
     note_text,
 )
+from promptuary.present.search import note_json
 from promptuary.references.scan import scan
 from promptuary.references.selection import FilePart, Selection, interpretations
 

@@ -11,7 +11,6 @@ import pytest
 
 from promptuary import engine
 from promptuary.blocking import Promptuary
-from promptuary.commands.plain_text import plain_text
 from promptuary.context.history import groups
 from promptuary.core.errors import ConfigError, PromptuaryError, RunFailedError, ThreadBusyError
 from promptuary.core.messages import Message, ToolCall
@@ -28,8 +27,9 @@ from promptuary.core.runs import (
     Tool,
     TurnExtended,
     TurnPrepared,
-    took_line,
 )
+from promptuary.present.plain_text import plain_text
+from promptuary.present.runs import took_line
 from promptuary.testing.scripted import ScriptedModel, ScriptedStream, Spoken
 from tests.conftest import Files
 from tests.current_files import current_files

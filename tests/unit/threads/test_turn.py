@@ -17,11 +17,11 @@ from promptuary.context.history import CompactionPolicy
 from promptuary.core.blocks import Block, Trust
 from promptuary.core.errors import ConflictError, PromptuaryError
 from promptuary.core.expansion import Expansion, Spend
-from promptuary.core.json import receipt_from_json, receipt_json
 from promptuary.core.layers import Between, Changed, Ending, Incoming, Layer, LayerContext, Recall, RecallRequest, Reply
 from promptuary.core.messages import Item, Message, Replacement, Role
 from promptuary.core.ports.threads import ThreadChange
 from promptuary.core.principals import LOCAL
+from promptuary.core.receipts import receipt_from_json, receipt_json
 from promptuary.layers.static import StaticContent
 from promptuary.testing.scripted import ScriptedStream
 from promptuary.threads.options import ExpandRequest, ThreadOptions

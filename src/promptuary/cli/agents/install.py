@@ -13,7 +13,6 @@ from promptuary.cli.common import confirmed, print_json
 from promptuary.config.named_models import key_variables
 from promptuary.config.settings import load
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.json import install_json, undone_json
 from promptuary.core.text import one_line
 from promptuary.hooks.install.clients import SettingsFile, settings_files
 from promptuary.hooks.install.hook_commands import NAME
@@ -62,8 +61,9 @@ def _install(options: argparse.Namespace, files: Sequence[SettingsFile]) -> int:
     refused = "" if may or not changes or options.dry_run else "nothing was written; --yes writes it without asking"
     left = [f"{one_line(str(one.path))}: {one_line(why)}" for one in found for why in one.left]
     if options.json:
-        shown = [(str(one.path), one.diff()) for one in changes]
-        print_json(install_json(options.agent, shown, left, written=may, error=refused))
+        shown = [{"path": str(one.path), "diff": one.diff()} for one in changes]
+        error = {"error": refused} if refused else {}
+        print_json({"agent": options.agent, "written": may, "files": shown, "left": left, **error})
     else:
         for sentence in left:
             print(f"promptuary: {sentence}", file=sys.stderr)
@@ -124,10 +124,16 @@ def _undo(options: argparse.Namespace, files: Sequence[SettingsFile]) -> int:
         # A refused plan must not be reported as done.
         hows = ["left" if refused and one.change in changes else one.how for one in done]
         shown = [
-            (str(one.change.path), how, one.reason, one.change.diff(undoing=True))
+            {
+                "path": str(one.change.path),
+                "done": how,
+                "reason": one.reason,
+                "diff": one.change.diff(undoing=True),
+            }
             for one, how in zip(done, hows, strict=True)
         ]
-        print_json(undone_json(options.agent, shown, undone=may, error=refused))
+        error = {"error": refused} if refused else {}
+        print_json({"agent": options.agent, "undone": may, "files": shown, **error})
     else:
         _tell_undone(options, done, is_needed=bool(changes), is_undone=may)
     return max(_ended(refused), NOTHING if any(one.reasons for one in done) else DONE)

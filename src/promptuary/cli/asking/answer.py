@@ -5,21 +5,9 @@ from typing import assert_never
 
 from promptuary.cli.terminal import styled
 from promptuary.core.ports.chat import Retrying, TextPiece
-from promptuary.core.runs import (
-    CallBegun,
-    CallEnded,
-    RunEnded,
-    RunEvent,
-    RunResult,
-    TurnExtended,
-    TurnPrepared,
-    call_line,
-    ending_line,
-    result_line,
-    retry_line,
-    took_line,
-)
+from promptuary.core.runs import CallBegun, CallEnded, RunEnded, RunEvent, RunResult, TurnExtended, TurnPrepared
 from promptuary.core.text import VisibleStream, one_line
+from promptuary.present.runs import call_line, ending_line, result_line, retry_line, took_line
 
 
 class ShownAnswer:

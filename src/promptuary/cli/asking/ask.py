@@ -14,19 +14,20 @@ from promptuary.cli.memory.learning import learnt_aside
 from promptuary.config.named_models import NO_MODEL, how_to_configure
 from promptuary.config.settings import user_file
 from promptuary.core.errors import PromptuaryError, RunFailedError
-from promptuary.core.json import run_failure_json, run_json, unsent_json
 from promptuary.core.messages import ToolCall
-from promptuary.core.runs import (
+from promptuary.core.runs import RunResult, Tool
+from promptuary.core.text import one_line, visible
+from promptuary.present.runs import (
     NOT_SENT,
     NOTHING_ARRIVED,
-    RunResult,
-    Tool,
     asked_lines,
     ending_line,
+    run_failure_json,
+    run_json,
     too_long_to_ask,
     tool_text,
+    unsent_json,
 )
-from promptuary.core.text import one_line, visible
 
 DONE: Final = 0
 NOT_ALL: Final = 1

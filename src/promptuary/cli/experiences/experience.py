@@ -15,15 +15,10 @@ from promptuary.cli.terminal import cut
 from promptuary.core.clock import now
 from promptuary.core.errors import PromptuaryError, UnknownExperienceError
 from promptuary.core.experiences import LEAST_CONFIDENCE, PREFERENCE, Experience, ExperienceFields, ExperienceResult
-from promptuary.core.json import (
-    experience_json,
-    experience_list_json,
-    experience_search_json,
-    prune_json,
-)
 from promptuary.core.query import only_near
 from promptuary.core.search import note_text
 from promptuary.core.text import counted, one_line
+from promptuary.present.experiences import experience_json, experience_list_json, experience_search_json, prune_json
 
 _NONE_YET: Final = "no experiences yet: turns with tools record them, and promptuary experience add stores one"
 

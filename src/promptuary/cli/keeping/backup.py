@@ -6,8 +6,8 @@ from pathlib import Path
 
 from promptuary.cli.common import opened, print_json
 from promptuary.cli.keeping.printing import amount, notes
-from promptuary.core.json import kept_json
 from promptuary.core.text import counted, one_line
+from promptuary.present.maintenance import kept_json
 
 DONE = 0
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from promptuary.cli.common import opened, print_json
 from promptuary.cli.terminal import headed_table
-from promptuary.core.json import examination_json
 from promptuary.core.ledger import ThreadSize
 from promptuary.core.table import Column
 from promptuary.core.text import counted, one_line
+from promptuary.present.maintenance import examination_json
 
 _MOST_THREADS = 10
 WELL = 0

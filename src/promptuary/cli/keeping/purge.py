@@ -6,7 +6,7 @@ import sys
 from promptuary.cli.common import confirmed, opened, print_json
 from promptuary.cli.keeping.printing import amount, listed
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.json import kept_json
+from promptuary.present.maintenance import kept_json
 
 DONE, NOT_DONE = 0, 1
 

@@ -5,7 +5,7 @@ import sys
 
 from promptuary.cli.common import opened, print_json
 from promptuary.cli.keeping.printing import listed, notes
-from promptuary.core.json import kept_json
+from promptuary.present.maintenance import kept_json
 
 DONE, NOT_DONE = 0, 1
 

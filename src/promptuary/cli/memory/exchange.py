@@ -6,8 +6,8 @@ from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json
 from promptuary.cli.memory.printing import DONE, NOTHING, header_table, say
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.json import import_json, note_header_json
 from promptuary.core.text import counted
+from promptuary.present.notes import import_json, note_header_json
 
 _NAMES = {
     "promptuary": "Promptuary",

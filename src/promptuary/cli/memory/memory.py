@@ -10,7 +10,7 @@ from promptuary.cli.memory import exchange, forgetting, learning, proposals, rea
 from promptuary.cli.memory.printing import NOTHING, say, say_kept, whole
 from promptuary.cli.memory.words import opened_memory
 from promptuary.core.errors import NoteConflictError, PromptuaryError, UnknownNoteError
-from promptuary.core.json import note_conflict_json
+from promptuary.present.notes import note_conflict_json
 
 _ACTIONS: Final[Mapping[str, Callable[[Promptuary, argparse.Namespace], int]]] = {
     "write": writing.write,

@@ -11,10 +11,10 @@ from promptuary.cli.memory.words import each, names, one_name
 from promptuary.cli.memory.writing import edit as edit_note
 from promptuary.cli.memory.writing import is_terminal, print_written
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.json import proposal_json, proposals_json
 from promptuary.core.notes import is_by_agent
 from promptuary.core.text import counted, one_line
 from promptuary.core.writeback import Proposal, ProposalFields
+from promptuary.present.notes import proposal_json, proposals_json
 
 _NONE = "no pending proposals: they come from what you state in a turn that got its reply, and from writeback.model"
 _SHORTEST = 4

@@ -22,15 +22,11 @@ from promptuary.cli.search.explain import query_words, reasons
 from promptuary.cli.terminal import columns, cut
 from promptuary.core.clock import now_in_seconds
 from promptuary.core.errors import PromptuaryError, UnknownNoteError
-from promptuary.core.json import (
-    memory_list_json,
-    memory_note_json,
-    memory_search_json,
-)
 from promptuary.core.notes import STATUSES, MemoryResult, Note, NoteHit, they_wait
 from promptuary.core.query import only_near
 from promptuary.core.search import note_text
 from promptuary.core.text import one_line
+from promptuary.present.notes import memory_list_json, memory_note_json, memory_search_json
 
 _INDENT = "   "
 

@@ -10,9 +10,9 @@ from promptuary.cli.common import message, print_json
 from promptuary.cli.memory.printing import DONE, NOTHING, cut_table, say
 from promptuary.cli.memory.words import each, fields, names, one_name
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.json import memory_note_json, note_header_json
 from promptuary.core.notes import STATUSES, Note, NoteHeader, is_by_agent
 from promptuary.core.text import counted, one_line
+from promptuary.present.notes import memory_note_json, note_header_json
 
 _SHORTEST_REV = 8
 

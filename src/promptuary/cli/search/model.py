@@ -3,6 +3,9 @@
 import argparse
 import sys
 import threading
+from typing import Any
+
+from msgspec import to_builtins
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import opened, print_json
@@ -10,7 +13,6 @@ from promptuary.cli.interruptible import StoppedError, run_interruptibly
 from promptuary.cli.progress import ProgressLine
 from promptuary.cli.terminal import headed_table
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.json import model_json
 from promptuary.core.ports.models import FetchProgress, ModelInfo
 from promptuary.core.table import Column
 from promptuary.core.text import human_size, one_line
@@ -35,10 +37,15 @@ def main(options: argparse.Namespace) -> int:
         return _show(promptuary, options)
 
 
+def _model_json(model: ModelInfo) -> dict[str, Any]:
+    """Return the JSON object of a model, with its files if they were asked for."""
+    return {**to_builtins(model), "files": [file._asdict() for file in model.files]}
+
+
 def _list(promptuary: Promptuary, options: argparse.Namespace) -> int:
     models = promptuary.models.list()
     if options.json:
-        print_json({"models": [model_json(model) for model in models]})
+        print_json({"models": [_model_json(model) for model in models]})
         return DONE
     rows = [
         (
@@ -67,7 +74,7 @@ def _add(promptuary: Promptuary, options: argparse.Namespace) -> int:
                 print(f"stopped: promptuary model add {one_line(options.name)} continues from here", file=sys.stderr)
             raise
     if options.json:
-        print_json(model_json(model))
+        print_json(_model_json(model))
         return DONE
     print(f"{model.name}: {human_size(model.size)} from {model.repository} at {model.revision[:12]}")
     kinds = ("embedder", "reranker") if not model.kind else (model.kind,)
@@ -87,7 +94,7 @@ def _until(stop: threading.Event, line: ProgressLine) -> FetchProgress:
 def _remove(promptuary: Promptuary, options: argparse.Namespace) -> int:
     removed = promptuary.models.remove(options.name)
     if options.json:
-        print_json(model_json(promptuary.models.show(options.name)))
+        print_json(_model_json(promptuary.models.show(options.name)))
     elif removed:
         print(f"removed {one_line(options.name)}; its revision stays pinned for the next promptuary model add")
     if not removed:
@@ -99,7 +106,7 @@ def _show(promptuary: Promptuary, options: argparse.Namespace) -> int:
     model = promptuary.models.show(options.name)
     whole = all(file.state == "whole" for file in model.files)
     if options.json:
-        print_json(model_json(model))
+        print_json(_model_json(model))
     else:
         print("\n".join(_described(model)))
         if model.files:

@@ -40,7 +40,7 @@ def _answer(query: SearchQuery, options: argparse.Namespace) -> int:
         result = promptuary.search.find(query)
         summary = "" if options.quiet else _summary(result, promptuary, query)
     if options.json:
-        from promptuary.core.json.index import search_json  # noqa: PLC0415  (text output needs no JSON shapes)
+        from promptuary.present.search import search_json  # noqa: PLC0415  (text output needs no JSON shapes)
 
         print_json(search_json(query.text, result, explain=options.explain))
     elif result.hits and (options.files or options.lines):

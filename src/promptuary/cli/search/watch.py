@@ -11,7 +11,6 @@ from promptuary.cli.common import opened, print_json_line
 from promptuary.cli.progress import duration
 from promptuary.cli.search.indexing import IndexJob, embed, is_wide, print_embedded, print_synced, sync
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.json.index import sync_json, update_json
 from promptuary.core.search import (
     ChunksEmbedded,
     FilesSynced,
@@ -22,6 +21,7 @@ from promptuary.core.search import (
     note_text,
 )
 from promptuary.core.text import counted, one_line
+from promptuary.present.search import sync_json, update_json
 
 _GATHER: Final = 2.0
 """Seconds for which embedded chunks are counted before a line reports them, because a batch takes less."""

@@ -11,10 +11,10 @@ from promptuary.cli.terminal import headed_table
 from promptuary.cli.threads import replaying
 from promptuary.cli.threads.replaying import again
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.json import audit_json
 from promptuary.core.ledger import AuditRow
 from promptuary.core.table import Column
 from promptuary.core.text import one_line
+from promptuary.present.threads import audit_json
 
 DONE: Final = 0
 NOTHING: Final = 1

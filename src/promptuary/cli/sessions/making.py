@@ -9,8 +9,8 @@ from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json
 from promptuary.cli.memory.printing import DONE, say
 from promptuary.cli.sessions.reading import changes, described
-from promptuary.core.json import session_json, session_report_json
 from promptuary.core.sessions import Session
+from promptuary.present.sessions import session_json, session_report_json
 
 
 def create(promptuary: Promptuary, options: argparse.Namespace) -> int:

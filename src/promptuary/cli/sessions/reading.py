@@ -12,11 +12,11 @@ from promptuary.cli.memory.printing import DONE, NOTHING, say
 from promptuary.cli.sessions.pictures import sparkline, window_picture
 from promptuary.cli.terminal import columns, has_colour, headed_table
 from promptuary.core.errors import SourceError
-from promptuary.core.json import session_report_json, session_window_json, sessions_json
 from promptuary.core.ports.threads import Totals, TurnRecord
 from promptuary.core.sessions import Choice, Difference, Session, SessionReport, named
 from promptuary.core.table import Column, table
 from promptuary.core.text import counted, one_line
+from promptuary.present.sessions import session_report_json, session_window_json, sessions_json
 
 _SECONDS: Final = len("2026-01-31T12:00")
 _LEAST_PICTURE: Final = 8

@@ -9,9 +9,10 @@ from promptuary.cli.common import confirmed, print_json
 from promptuary.cli.memory.printing import say
 from promptuary.cli.threads.waiting import unknown
 from promptuary.core.errors import PromptuaryError
-from promptuary.core.json import audit_json, pruned_json, session_json
 from promptuary.core.ledger import Pruned
 from promptuary.core.text import counted, one_line
+from promptuary.present.sessions import session_json
+from promptuary.present.threads import audit_json, pruned_json
 
 DONE: Final = 0
 NOTHING: Final = 1

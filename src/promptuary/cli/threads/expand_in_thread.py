@@ -5,8 +5,8 @@ import sys
 
 from promptuary.cli.common import copied, message, opened, print_json, print_new_notes, print_rendered
 from promptuary.cli.threads.waiting import named
-from promptuary.core.json import turn_json
 from promptuary.core.text import visible
+from promptuary.present.expansions import turn_json
 
 DONE, NOT_ALL = 0, 1
 

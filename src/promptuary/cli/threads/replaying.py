@@ -8,12 +8,12 @@ from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json
 from promptuary.cli.terminal import headed_table
 from promptuary.config.values import converted
-from promptuary.core.json import replay_json, rerun_json
 from promptuary.core.messages import Message
 from promptuary.core.receipts import ReceiptEntry
 from promptuary.core.table import Column
 from promptuary.core.text import one_line, visible
 from promptuary.core.threads import DriftKind, Replay, Rerun
+from promptuary.present.threads import replay_json, rerun_json
 
 DONE: Final = 0
 

@@ -12,9 +12,9 @@ from promptuary.cli.memory.learning import learnt_aside
 from promptuary.cli.threads.waiting import DONE, NOTHING, named, waiting
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.experiences import Experience
-from promptuary.core.json import reply_json
 from promptuary.core.text import one_line
 from promptuary.core.writeback import Proposal
+from promptuary.present.threads import reply_json
 
 _MOST_EXPERIENCES: Final = 50
 _NOT_JSON: Final = "--response needs the JSON response of the provider's API"

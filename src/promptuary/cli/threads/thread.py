@@ -11,9 +11,9 @@ from promptuary.cli.threads.exchanging import export, import_
 from promptuary.cli.threads.replaying import Again, again, print_drift, replay
 from promptuary.cli.threads.waiting import unknown
 from promptuary.core.errors import ConflictError, PromptuaryError, SourceError
-from promptuary.core.json import history_json, pruned_json, replay_json
 from promptuary.core.table import Column, table
 from promptuary.core.text import counted, one_line, visible
+from promptuary.present.threads import history_json, pruned_json, replay_json
 
 DONE, NOTHING = 0, 1
 _WITHOUT_WORDS: Final = frozenset({"list", "history", "rm"})

@@ -10,7 +10,6 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from promptuary.commands.plain_text import help_rows, plain_text
 from promptuary.commands.results import (
     CommandResult,
     ContextShown,
@@ -37,6 +36,7 @@ from promptuary.core.notes import NoteList
 from promptuary.core.search import IndexBusy, SearchNote
 from promptuary.core.text import one_line
 from promptuary.gateways.texts.markdown import code, escaped, fenced
+from promptuary.present.plain_text import help_rows, plain_text
 
 logger = logging.getLogger(__name__)
 

@@ -10,10 +10,9 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from promptuary.core.blocks import Attachment, Detail
-from promptuary.core.json import receipt_from_json, receipt_json
 from promptuary.core.messages import Item, ToolCall
 from promptuary.core.ports.threads import LayerState, StateKey, ThreadInfo, TurnRecord
-from promptuary.core.receipts import Receipt
+from promptuary.core.receipts import Receipt, receipt_from_json, receipt_json
 from promptuary.database.columns import from_column, row_checksum, to_column
 from promptuary.storage.contents import Contents, pack, unpack
 from promptuary.storage.redaction import marked

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from promptuary.core.json import receipt_from_json
 from promptuary.core.ledger import Pruned, SourceUse, ThreadSize
 from promptuary.core.messages import Item
 from promptuary.core.ports.threads import (
@@ -26,6 +25,7 @@ from promptuary.core.ports.threads import (
     TurnRecord,
 )
 from promptuary.core.principals import Principal
+from promptuary.core.receipts import receipt_from_json
 from promptuary.database.columns import from_column, history_checksum, to_column
 from promptuary.database.errors import sound
 from promptuary.database.port import Connection, Database, Result, Work

@@ -10,7 +10,6 @@ from promptuary.commands import results
 from promptuary.commands.parsing import MARK
 from promptuary.commands.registry import SlashCommand
 from promptuary.commands.results import CommandResult
-from promptuary.commands.window_bar import bar_text
 from promptuary.core.messages import Message
 from promptuary.core.notes import ForgetReport, Note, NoteHeader, NoteList
 from promptuary.core.query import only_near
@@ -19,10 +18,11 @@ from promptuary.core.table import Column, table
 from promptuary.core.text import counted, one_line, visible
 from promptuary.core.threads import CompactedThread, DriftKind, Replay, TrackedFile, UndoneTurn, turn_numbers
 from promptuary.core.writeback import Proposal
+from promptuary.present.window_bar import bar_text
 
 _DAY: Final = len("2026-01-31")
-_EXCERPT: Final = 300
-_TITLE: Final = 100
+_MAX_EXCERPT: Final = 300
+_MAX_TITLE: Final = 100
 _SINCE: Final[dict[DriftKind, str]] = {
     "forgotten": "was forgotten",
     "not fetched again": "was not fetched again",
@@ -85,7 +85,7 @@ def _undone(undone: UndoneTurn) -> Iterator[str]:
     numbers = undone.requests or (undone.number,)
     verb = "is" if len(numbers) == 1 else "are"
     became = f"{verb} taken back" if undone.answered else f"had no answer yet, and {verb} given up"
-    yield f"{turn_numbers(numbers)} {became}: {one_line(undone.text)[:_TITLE]}"
+    yield f"{turn_numbers(numbers)} {became}: {one_line(undone.text)[:_MAX_TITLE]}"
     yield from (f"{one_line(one)} goes with the next message again" for one in undone.queued)
     yield from (f"{one_line(one)} is no longer in view" for one in undone.untracked)
 
@@ -147,12 +147,12 @@ def _title(header: NoteHeader) -> str:
     marks = ["(pinned)"] if header.pinned else []
     marks += [f"({header.status})"] if header.status != "active" else []
     marks += ["(from elsewhere)"] if header.external else []
-    return " ".join([*marks, one_line(header.title)[:_TITLE]])
+    return " ".join([*marks, one_line(header.title)[:_MAX_TITLE]])
 
 
 def _found_notes(found: results.NotesMatched) -> Iterator[str]:
     if not found.result.hits:
-        yield f"no note answers {one_line(found.query)[:_TITLE]}"
+        yield f"no note answers {one_line(found.query)[:_MAX_TITLE]}"
     for hit in found.result.hits:
         yield f"{hit.header.id}  {_title(hit.header)}"
         yield f"   {_excerpt(hit.text)}"
@@ -163,7 +163,7 @@ def _found_notes(found: results.NotesMatched) -> Iterator[str]:
 
 def _excerpt(text: str) -> str:
     flat = one_line(" ".join(text.split()))
-    return flat if len(flat) <= _EXCERPT else f"{flat[:_EXCERPT].rstrip()}…"
+    return flat if len(flat) <= _MAX_EXCERPT else f"{flat[:_MAX_EXCERPT].rstrip()}…"
 
 
 def _note(note: Note) -> str:
@@ -182,7 +182,7 @@ def _history(shown: results.NoteHistory) -> Iterator[str]:
     if not shown.changes:
         yield f"nothing is known about {one_line(shown.key)}"
     for one in shown.changes:
-        why = f": {one_line(one.reason)[:_TITLE]}" if one.reason else ""
+        why = f": {one_line(one.reason)[:_MAX_TITLE]}" if one.reason else ""
         yield f"{one.number}. {one.at[:19]} {one.kind} by {one_line(one.actor)}{why}"
 
 
@@ -217,7 +217,7 @@ def _proposals(proposals: Sequence[Proposal], unadopted: Sequence[NoteHeader], m
 
 def _passages(found: results.PassagesFound) -> Iterator[str]:
     if not found.result.hits:
-        yield f"nothing found for {one_line(found.query)[:_TITLE]}"
+        yield f"nothing found for {one_line(found.query)[:_MAX_TITLE]}"
     for number, hit in enumerate(found.result.hits, 1):
         yield from _passage(number, hit)
     yield from (f"note: {one_line(note_text(one))}" for one in found.result.notes)
@@ -234,7 +234,7 @@ def _passage(number: int, hit: Hit) -> Iterator[str]:
 def explained(replay: Replay) -> Iterator[str]:
     """Yield the lines of ``/why``: the turn, its receipt as a table, the bar, and what has changed since."""
     turn = replay.turn
-    yield f"{replay.heading()}: {one_line(turn.text)[:_TITLE]}"
+    yield f"{replay.heading()}: {one_line(turn.text)[:_MAX_TITLE]}"
     yield turn.receipt.explain()
     yield bar_text(turn.receipt)
     yield from since(replay)

@@ -8,26 +8,26 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from promptuary.commands.plain_text import since
-from promptuary.commands.window_bar import FREE, REPLY, Segment, segments
 from promptuary.core.receipts import Receipt, ReceiptEntry
 from promptuary.core.text import one_line
 from promptuary.core.threads import Replay
+from promptuary.present.plain_text import since
+from promptuary.present.window_bar import FREE, REPLY, Segment, segments
 
 _COLOURS: Final = ("cyan", "green", "magenta", "blue", "yellow", "bright_cyan", "bright_green", "bright_magenta")
 _STATUS: Final = {"in": "green", "degraded": "yellow", "out": "red"}
-_WIDEST: Final = 76
+_MAX_BAR: Final = 76
 _TITLES: Final = ("layer", "what", "status", "tokens", "window", "why")
 _GAP: Final = 2
-_WORD: Final = 24
+_MAX_WORD: Final = 24
 """The longest word of a reason, in characters, that is not broken."""
-_ROOMY: Final = 100
+_MIN_ROOMY: Final = 100
 """The fewest columns that leave room for a state on one line."""
-_NAME: Final = 14
+_MIN_NAME: Final = 14
 """The fewest columns of a name."""
 _NARROW: Final = 72
 """Columns below which the table omits what the lines below it or the bar show."""
-_FEW: Final = 4
+_NARROW_COLUMNS: Final = 4
 """How many columns such a table has."""
 
 
@@ -47,7 +47,7 @@ def show_receipt(title: str, receipt: Receipt, remarks: Sequence[str] = ()) -> N
         for entry in receipt.rows:
             if entry.reason and entry.status != "in":
                 console.print(Text(f"{one_line(entry.label)}: {one_line(entry.reason)}", style="dim"))
-    console.print(_bar(receipt, min(_WIDEST, max(console.width - 2, 20)), coloured=not console.no_color))
+    console.print(_bar(receipt, min(_MAX_BAR, max(console.width - 2, 20)), coloured=not console.no_color))
     for line in (*_remarks(receipt), *remarks):
         console.print(Text(line, style="yellow"))
 
@@ -55,8 +55,8 @@ def show_receipt(title: str, receipt: Receipt, remarks: Sequence[str] = ()) -> N
 def _table(receipt: Receipt, width: int | None) -> Table:
     """Return the table for a terminal of this width; if it is ``None``, for a narrow terminal."""
     table = Table(box=None, pad_edge=False, header_style="dim")
-    colours = _colours(segments(receipt, _WIDEST))
-    shown = _FEW if width is None else len(_TITLES)
+    colours = _colours(segments(receipt, _MAX_BAR))
+    shown = _NARROW_COLUMNS if width is None else len(_TITLES)
     rows = [_row(entry, colours.get(entry.layer, ""))[:shown] for entry in receipt.rows]
     widest = _widest(rows, width) if width is not None else {}
     for title in _TITLES[:shown]:
@@ -73,9 +73,9 @@ def _widest(rows: Sequence[tuple[Text, ...]], width: int) -> dict[str, int]:
     cells = {title: [title, *(row[place].plain for row in rows)] for place, title in enumerate(_TITLES)}
     word = {title: max(len(one) for cell in column for one in cell.split()) for title, column in cells.items()}
     wide = {title: max(map(len, column)) for title, column in cells.items()}
-    state = wide["status"] if width >= _ROOMY else word["status"]
+    state = wide["status"] if width >= _MIN_ROOMY else word["status"]
     taken = wide["layer"] + state + wide["tokens"] + wide["window"] + _GAP * (len(_TITLES) - 1)
-    return {"status": state, "what": max(width - taken - min(word["why"], _WORD), _NAME)}
+    return {"status": state, "what": max(width - taken - min(word["why"], _MAX_WORD), _MIN_NAME)}
 
 
 def _row(entry: ReceiptEntry, colour: str) -> tuple[Text, ...]:

@@ -1,0 +1,45 @@
+"""The JSON of messages with their references."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import to_builtins
+
+from promptuary.core.expansion import Expansion, Outcome
+from promptuary.core.messages import Message, as_recorded
+from promptuary.core.receipts import Receipt, receipt_json
+
+
+def expansion_json(expansion: Expansion) -> dict[str, Any]:
+    """Return what ``expand --json`` prints."""
+    return {
+        "text": expansion.text,
+        "messages": list(map(as_recorded, expansion.messages)),
+        "references": [_outcome(one) for one in expansion.outcomes],
+        "slips": to_builtins(expansion.slips),
+        "tokens": to_builtins(expansion.spend),
+        "warnings": list(expansion.warnings),
+        "blocked": expansion.blocked,
+    }
+
+
+def turn_json(expansion: Expansion, messages: Sequence[Message], receipt: Receipt) -> dict[str, Any]:
+    """Return what ``expand --thread --json`` prints: an expansion with the messages of the whole prompt."""
+    return expansion_json(expansion) | {"messages": list(map(as_recorded, messages)), "receipt": receipt_json(receipt)}
+
+
+def _outcome(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "raw": outcome.reference.raw,
+        "kind": outcome.reference.kind,
+        "target": outcome.target,
+        "start": outcome.reference.start,
+        "end": outcome.reference.end,
+        "lines": list(outcome.lines) if outcome.lines else None,
+        "status": outcome.status,
+        "code": outcome.code,
+        "reason": outcome.reason,
+        "detail": outcome.detail,
+        "tokens": outcome.tokens,
+        "sha256": outcome.sha256,
+    }

@@ -1,0 +1,23 @@
+"""The JSON of backups, purges and examinations."""
+
+from typing import Any
+
+from msgspec import to_builtins
+
+from promptuary.core.ledger import KeptReport
+from promptuary.core.notes import Examination
+
+
+def kept_json(report: KeptReport) -> dict[str, Any]:
+    """Return what ``backup --json``, ``restore --json`` and ``purge --json`` print."""
+    return {"files": to_builtins(report.files), "bytes": report.bytes, "done": report.done, "notes": list(report.notes)}
+
+
+def examination_json(examination: Examination) -> dict[str, Any]:
+    """Return what ``doctor --json`` prints."""
+    return {
+        "counts": dict(examination.counts),
+        "findings": to_builtins(examination.findings),
+        "threads": to_builtins(examination.threads),
+        "well": examination.is_well,
+    }

@@ -1,0 +1,91 @@
+"""The JSON of threads, their turns and what is attached to them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import to_builtins
+
+from promptuary.core.expansion import Measured
+from promptuary.core.experiences import Experience
+from promptuary.core.ledger import Audit, Pruned
+from promptuary.core.messages import Item, as_message
+from promptuary.core.receipts import Receipt, receipt_json
+from promptuary.core.threads import AttachmentList, HistoryStats, Replay, Rerun
+from promptuary.core.writeback import Proposal
+from promptuary.present.experiences import experience_json
+from promptuary.present.notes import proposal_json
+
+
+def history_json(items: Sequence[Item]) -> list[dict[str, Any]]:
+    """Return the JSON array of a history."""
+    return [{"id": item.id, "kind": item.kind, "pinned": item.pinned, **as_message(item)} for item in items]
+
+
+def reply_json(
+    number: int, receipt: Receipt, proposed: Sequence[Proposal], learnt: Sequence[Experience]
+) -> dict[str, Any]:
+    """Return what ``reply --json`` prints: the finished turn, its receipt, and what was learnt from it."""
+    return {
+        "thread": receipt.thread,
+        "turn": number,
+        "status": "finished",
+        "receipt": receipt_json(receipt),
+        "proposals": [proposal_json(one) for one in proposed],
+        "experiences": [experience_json(one, one.last_used_at) for one in learnt],
+    }
+
+
+def replay_json(replay: Replay, *, prompt: bool) -> dict[str, Any]:
+    """Return the JSON object of a past turn, with its ``prompt`` or else with its receipt."""
+    turn = replay.turn
+    shown = {"messages": list(turn.messages)} if prompt else {"receipt": receipt_json(turn.receipt)}
+    return {
+        "turn": turn.number,
+        "status": turn.status,
+        "created": turn.created,
+        "user": turn.user,
+        "text": turn.text,
+        **shown,
+        "drift": to_builtins(replay.drift),
+        "forgotten": list(replay.forgotten),
+    }
+
+
+def rerun_json(rerun: Rerun) -> dict[str, Any]:
+    """Return the JSON object of a past turn that was run again."""
+    return {
+        "turn": rerun.turn.number,
+        "messages": list(rerun.messages),
+        "receipt": receipt_json(rerun.receipt) if rerun.receipt else None,
+        "differences": to_builtins(rerun.differences),
+        "answer": rerun.answer,
+        "drift": to_builtins(rerun.drift),
+        "forgotten": list(rerun.turn.forgotten),
+    }
+
+
+def attachments_json(
+    thread: str, attached: AttachmentList, stats: HistoryStats, waiting: Measured | None = None
+) -> dict[str, Any]:
+    """Return the JSON object of what is attached to ``thread``, with its history in figures.
+
+    ``waiting`` has the cost of each attachment that is sent with the next message.
+    """
+    counted = {} if waiting is None else {"waiting": dict(waiting.waiting)}
+    return {
+        "thread": thread,
+        "tracked": to_builtins(attached.tracked),
+        "queued": list(attached.queued),
+        **counted,
+        "history": to_builtins(stats),
+    }
+
+
+def audit_json(audit: Audit) -> dict[str, Any]:
+    """Return the JSON object of the turns that a source influenced."""
+    return {"sources": list(audit.sources), "turns": to_builtins(audit.rows), "more": audit.more}
+
+
+def pruned_json(pruned: Pruned, *, dry_run: bool) -> dict[str, Any]:
+    """Return the JSON object of what was removed, or would be."""
+    return {**to_builtins(pruned), "done": not dry_run}
