@@ -48,6 +48,7 @@ IMPORTED_BY = {
     "mcp/": "mcp mcp_types pydantic uvicorn",
     "models/": "numpy pydantic_ai tokenizers",
     "outline/": "tree_sitter",
+    "present/why.py": "rich",
     "storage/": "numpy tantivy",
     "tokens": "splintr",
     "workspace/": "charset_normalizer frizbee html_to_markdown httpcore2 pypdfium2 selectolax watchfiles",
