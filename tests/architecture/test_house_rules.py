@@ -213,7 +213,7 @@ def test_what_touches_is_seen_by_its_name(source: str) -> None:
 
 def test_every_direct_dependency_is_explained() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    explained = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    explained = (ROOT / "docs" / "decisions" / "dependencies.md").read_text(encoding="utf-8")
     names = [*project["dependencies"], *project["optional-dependencies"]["languages"][:1]]
     names += project["optional-dependencies"]["embeddings"]
 
