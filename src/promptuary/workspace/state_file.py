@@ -4,16 +4,10 @@ A database holds conversations, and its content reaches the model as the person'
 one. So a database carries a binding, made from a key in the person's own state folder and the path of the workspace:
 nobody else can make it, and it is worthless elsewhere. A database that git tracks may be changed by a pull, binding or
 not, so it is never used before the person adopts it. Does not know the content of the database.
-
-That git does not track it is cached in the person's own state folder until git's index changes: starting git would take
-longer than most uses of a database.
 """
 
-import json
 import os
 import stat
-import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -26,17 +20,12 @@ from promptuary.workspace.disk.own.moved import proof
 from promptuary.workspace.disk.own.own_place import STATE, own_place
 from promptuary.workspace.disk.own.private_folder import private_folder
 from promptuary.workspace.disk.ownership import is_own
-from promptuary.workspace.git.locate import locate
-from promptuary.workspace.git.tracked import IndexStamp, index_stamp
-from promptuary.workspace.user_folders import made, state_folder, workspace_file
+from promptuary.workspace.user_folders import state_folder, workspace_file
 from promptuary.workspace.workspace import Workspace
 
 _PLACE: Final = f"{FOLDER}/{STATE}"
 _FILES: Final = frozenset({FOLDER, *(f"{_PLACE}{suffix}" for suffix in ("", "-wal", "-shm", "-journal"))})
 """Files that SQLite reads together with a database: a forged journal would be written back into it."""
-_SETTLED_NANOSECONDS: Final = 2_000_000_000
-"""An index that is younger may be written again in the same tick of the clock, and have the same stamp."""
-_LONGEST_NOTE: Final = 1 << 14
 
 
 class StateFile(Struct, frozen=True):
@@ -96,41 +85,14 @@ def _is_tracked(workspace: Workspace) -> bool:
     if not own_place(workspace.root.path).inside:
         return False
     try:
-        stamp = index_stamp(locate(workspace.root.path).own)
-        if stamp is not None and stamp == _untracked_at(workspace):
-            return False
-        with workspace.repository() as repository:
-            # The folder itself is an entry if it is a submodule.
-            found = any(name in _FILES for name in repository.tracked_below(FOLDER))
+        # The folder itself is an entry if it is a submodule.
+        return any(name in _FILES for name in workspace.tracked_names(FOLDER))
     except SourceError as error:
         if error.code is Code.NOT_A_REPOSITORY:
             return False
         raise ForeignStateError(
             f"{_PLACE} is not used: git could not tell whether it tracks it ({error.reason})"
         ) from error
-    if not found and stamp is not None and time.time_ns() - stamp.changed > _SETTLED_NANOSECONDS:
-        _note_untracked(workspace, stamp)
-    return found
-
-
-def _untracked_at(workspace: Workspace) -> IndexStamp | None:
-    """Return the stamp of the index in which git did not track the database; ``None`` if unknown."""
-    try:
-        with _untracked(workspace).open("rb") as file:
-            return IndexStamp(*json.loads(file.read(_LONGEST_NOTE)))
-    except (OSError, ValueError, TypeError):
-        return None
-
-
-def _note_untracked(workspace: Workspace, stamp: IndexStamp) -> None:
-    path = _untracked(workspace)
-    with suppress(OSError):  # otherwise git is called again next time
-        made(path.parent)
-        durable.replace(path, json.dumps(stamp).encode(), mode=0o600, sync=False)
-
-
-def _untracked(workspace: Workspace) -> Path:
-    return workspace_file(state_folder() / "untracked", workspace.root.path)
 
 
 def _adopted(workspace: Workspace) -> Path:

@@ -342,7 +342,7 @@ class Workspace:
     def tracked_by_git(self, folder: str) -> "TrackedPaths | None":
         """Return which paths below ``folder`` git tracks, relative to it: none outside a repository.
 
-        ``None`` if git fails: then any of them may be tracked. Git is called once, until its index changes.
+        ``None`` if git fails: then any of them may be tracked. Looked up once, until git's index changes.
         """
         from promptuary.workspace.git.locate import locate  # noqa: PLC0415  (reading a file needs no git)
         from promptuary.workspace.git.tracked import TrackedPaths, index_stamp  # noqa: PLC0415
@@ -352,13 +352,27 @@ class Workspace:
             known = self._known_tracked.get(folder)
             if known is not None and known[0] == stamp:
                 return known[1]
-            with self.repository() as repository:
-                found = TrackedPaths.below(folder, repository.tracked_below(folder))
+            found = TrackedPaths.below(folder, self.tracked_names(folder))
         except SourceError as error:
             return TrackedPaths() if error.code is Code.NOT_A_REPOSITORY else None
         if stamp is not None:
             self._known_tracked[folder] = stamp, found
         return found
+
+    def tracked_names(self, path: str) -> list[str]:
+        """Return the tracked names at and below ``path``, and the submodule that contains it, if one does.
+
+        Reads git's index, and starts git only if its form is unusual. Raises ``SourceError``.
+        """
+        from promptuary.workspace.git.locate import locate  # noqa: PLC0415  (reading a file needs no git)
+        from promptuary.workspace.git.tracked import tracked_in_index  # noqa: PLC0415
+
+        folder = Path(os.path.realpath(self.root.path))
+        found = tracked_in_index(locate(folder), folder, path)
+        if found is not None:
+            return found
+        with self.repository() as repository:
+            return repository.tracked_below(path)
 
     def is_persons(self, path: str) -> bool:
         """Return whether only the person can have written a file: it is theirs, and git does not track it.

@@ -79,6 +79,57 @@ def test_where_git_fails_nothing_is_known(repository: Path, files: Files, opened
     assert opened(repository).tracked_by_git(FOLDER) is None
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [("update-index", "--index-version", "2"), ("update-index", "--index-version", "4")],
+)
+def test_the_index_is_read_as_git_reads_it(
+    repository: Path, files: Files, opened: Opened, calls: list[str], settings: tuple[str, ...]
+) -> None:
+    names = [f"{FOLDER}/{'deep/' * depth}{name}.md" for depth in range(4) for name in ("a", "abc" * 60, "ü b")]
+    files(dict.fromkeys([*names, "other/x.md", "z.md", *(f"many/{number}/name" for number in range(300))], ""))
+    git(repository, "add", "-A")
+    git(repository, "add", "--intent-to-add", ".")  # flags of two bytes more
+    git(repository, *settings)
+    workspace = opened(repository)
+
+    with workspace.repository() as asked:
+        expected = asked.tracked_below(FOLDER)
+    calls.clear()
+    assert sorted(workspace.tracked_names(FOLDER)) == sorted(expected) == sorted(names)
+    assert calls == []
+
+
+def test_flags_beyond_the_usual_ones_are_skipped(repository: Path, files: Files, opened: Opened) -> None:
+    files({f"{FOLDER}/{NOTE}": "", "a.md": "", "z.md": ""})
+    git(repository, "add", "--intent-to-add", f"{FOLDER}/{NOTE}")
+    git(repository, "add", "a.md", "z.md")
+    git(repository, "update-index", "--skip-worktree", "a.md")
+
+    assert opened(repository).tracked_names(FOLDER) == [f"{FOLDER}/{NOTE}"]
+
+
+@pytest.mark.parametrize("form", ["split", "sparse", "without a checksum"])
+def test_an_index_of_another_form_is_left_to_git(
+    repository: Path, files: Files, opened: Opened, calls: list[str], form: str
+) -> None:
+    files({f"{FOLDER}/{NOTE}": "", "a.md": ""})
+    git(repository, "add", "-A")
+    git(repository, "commit", "-q", "-m", "begin")
+    if form == "split":
+        git(repository, "update-index", "--split-index")
+    elif form == "sparse":
+        git(repository, "sparse-checkout", "set", "--sparse-index", "elsewhere")
+    else:
+        index = repository / ".git/index"
+        index.write_bytes(index.read_bytes()[:-20] + bytes(20))
+    tracked = opened(repository).tracked_by_git(FOLDER)
+
+    assert tracked is not None
+    assert NOTE in tracked
+    assert calls
+
+
 def test_a_clone_cannot_hide_that_a_note_is_tracked_behind_its_spelling(
     repository: Path, files: Files, opened: Opened
 ) -> None:
