@@ -13,7 +13,7 @@ import pytest
 
 from promptuary.gateways.answering import GREETING, MODEL_BROKE_OFF, MODEL_FAILED, NO_MODEL, PICTURE, RESTARTED, SLOW
 from promptuary.gateways.delivery import FILE_NAME
-from promptuary.gateways.gateway import EDITED_LATE
+from promptuary.gateways.gateway import EDITED_LATE, TOO_LONG
 from promptuary.gateways.texts.wording import UNUSABLE
 from promptuary.testing.chat_server import BreaksOff, ChatServer, Refuses, Reply, Says
 from promptuary.testing.loopback import Loopback, answer
@@ -442,6 +442,21 @@ def test_too_many_messages_are_refused_in_a_sentence(platform: str, model: Scrip
 
     asyncio.run(run())
     assert len(server.asked) == 3
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_message_that_is_too_long_is_refused_in_a_sentence(platform: str, model: Script) -> None:
+    server = model(lambda _: Says("Ok."))
+
+    async def run() -> None:
+        async with rigged(platform) as rig:
+            rig.say(42, "x" * 100_001)
+            assert (await rig.answers(42, 1))[0] == TOO_LONG
+            rig.say(42, "x" * 1_000)
+            assert (await rig.answers(42, 2))[1] == "Ok."
+
+    asyncio.run(run())
+    assert len(server.asked) == 1
 
 
 def test_a_number_is_a_choice_only_right_after_the_list(model: Script, project: Path) -> None:

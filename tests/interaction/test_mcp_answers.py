@@ -218,6 +218,18 @@ def test_a_bad_reference_in_the_focus_is_not_blamed_on_the_base(project: Path) -
     assert "nope.md" in text
 
 
+def test_a_name_that_is_too_long_is_refused_and_a_text_may_be_long(project: Path) -> None:
+    def called(tool: str, **arguments: str) -> tuple[bool, str]:
+        result = asked(project, lambda client: client.call_tool(tool, arguments))
+        return bool(result.is_error), text_of(result)
+
+    assert called("expand_references", text="x" * 10_000)[0] is False
+    assert called("expand_references", text="Hello", thread="x" * 1_001) == (
+        True,
+        "thread is too long: at most 1,000 characters are allowed",
+    )
+
+
 def test_without_changes_nobody_is_asked_for_a_review(project: Path) -> None:
     since, committed = prompt_of(project, base="HEAD"), prompt_of(project)
     (project / "a.md").write_text("Changed.\n")

@@ -14,11 +14,14 @@ Each test gets new, empty ones. What is specific to a disk or a database is for 
 """
 
 import hashlib
+import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
+import pytest
 from msgspec.structs import replace
 
 from promptuary import concurrency
@@ -103,6 +106,30 @@ class NoteFilesConformance:
         assert files.leftovers() == 0
         files.protect()
         assert list(files.exposed()) == []
+
+    def test_a_file_that_others_may_write_is_not_the_persons_own(self, files: NoteFiles, tmp_path: Path) -> None:
+        files.create(ONE, b"text")
+        (path,) = tmp_path.rglob(ONE.rpartition("/")[2])
+        path.chmod(0o646)
+        assert not files.is_own(ONE)
+        path.chmod(0o644)
+        assert files.is_own(ONE)
+        path.with_suffix(".copy").hardlink_to(path)
+        assert not files.is_own(ONE)
+
+    def test_a_removal_is_on_the_disk_when_it_returns(self, files: NoteFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+        files.create(ONE, b"text")
+        seen, real_unlink = list[str](), os.unlink
+
+        def unlink(name: str, **options: Any) -> None:
+            seen.append("unlink")
+            real_unlink(name, **options)
+
+        monkeypatch.setattr(os, "unlink", unlink)
+        monkeypatch.setattr(os, "fsync", lambda _: seen.append("fsync"))
+
+        assert files.remove(ONE)
+        assert seen == ["unlink", "fsync"]
 
     def test_a_file_may_be_empty(self, files: NoteFiles) -> None:
         assert files.create(ONE, b"")

@@ -146,6 +146,19 @@ def test_the_file_is_synced_before_it_gets_its_name_and_the_folder_after(tmp_pat
     assert "fsync" not in steps_of(lambda: durable.replace(tmp_path / "note.md", NEW, sync=False))
 
 
+def test_a_file_that_is_written_in_a_block_is_synced_before_it_gets_its_name_and_the_folder_after(
+    tmp_path: Path,
+) -> None:
+    def write() -> None:
+        with durable.written(tmp_path / "backup") as file:
+            file.write(NEW)
+
+    seen = steps_of(write)
+
+    assert [step for step in seen if step in {"fsync", "rename"}] == ["fsync", "rename", "fsync"]
+    assert (tmp_path / "backup").read_bytes() == NEW
+
+
 def test_a_write_that_the_system_does_in_parts_is_still_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, content: real(descriptor, bytes(content[:999])))

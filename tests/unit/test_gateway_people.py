@@ -1,6 +1,39 @@
-"""Who was told something in a chat, and is not told it again for a while."""
+"""Who acts in a chat, what it may refer to, and who was told something and is not told it again for a while."""
 
-from promptuary.gateways.people import SaidLately
+import pytest
+
+from promptuary.config.gateways import ChatRules, NamedGateway
+from promptuary.core.principals import Principal
+from promptuary.core.sessions import OPEN_KINDS, REMOTE_KINDS
+from promptuary.gateways.people import SaidLately, principal_of, reach_of
+from promptuary.gateways.port import Inbound
+
+GATEWAY = NamedGateway("bot", "telegram", people={"7": "ada"})
+
+
+@pytest.mark.parametrize(
+    ("message", "principal"),
+    [
+        (Inbound("42", "1", "42", "hi", direct=True), Principal(user="telegram:42")),
+        (Inbound("-5", "1", "42", "hi", direct=False), Principal(user="telegram:42", group="telegram:-5")),
+        (Inbound("7", "1", "7", "hi", direct=True), Principal(user="ada")),
+        (Inbound("-5", "1", "7", "hi", direct=False), Principal(user="ada", group="telegram:-5")),
+    ],
+)
+def test_a_direct_chat_is_the_persons_own_and_a_group_is_a_group(message: Inbound, principal: Principal) -> None:
+    assert principal_of(GATEWAY, message) == principal
+
+
+def test_a_chat_without_a_workspace_refers_to_no_file_whatever_its_rules_name() -> None:
+    assert reach_of(ChatRules()).kinds == OPEN_KINDS
+    assert reach_of(ChatRules(kinds=("url", "file", "search"))).kinds == {"url"}
+    assert "file" not in OPEN_KINDS
+
+
+def test_a_chat_with_a_workspace_refers_to_what_its_rules_name_or_to_all_that_chats_may() -> None:
+    assert reach_of(ChatRules(workspace="/w")).kinds == REMOTE_KINDS
+    assert reach_of(ChatRules(workspace="/w", kinds=("file",), folders=("docs",))).kinds == {"file"}
+    assert reach_of(ChatRules(workspace="/w", kinds=("file",), folders=("docs",))).folders == ("docs",)
 
 
 def test_something_is_said_once_in_a_while_to_each_person() -> None:

@@ -1,12 +1,16 @@
-"""Colour: on a terminal, unless somebody says otherwise."""
+"""Colour: on a terminal, unless somebody says otherwise; and how wide a terminal is."""
 
 import io
+import os
+import pty
+import termios
+from pathlib import Path
 
 import pytest
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.main import main
-from promptuary.cli.terminal import styled
+from promptuary.cli.terminal import WITHOUT_TERMINAL, columns, styled
 from tests.conftest import Files
 
 
@@ -35,6 +39,21 @@ def test_colour_is_shown_where_it_is_wanted(
         monkeypatch.setenv(name, value)
 
     assert styled("bad", "red", stream) == ("\x1b[31mbad\x1b[0m" if coloured else "bad")
+
+
+@pytest.mark.parametrize(("given", "width"), [(57, 57), (200, 200), (5, 20), (0, WITHOUT_TERMINAL)])
+def test_the_width_is_that_of_the_terminal_within_reason(given: int, width: int) -> None:
+    main_end, terminal = pty.openpty()
+    termios.tcsetwinsize(terminal, (24, given))
+    with open(terminal, "w", encoding="utf-8") as stream:  # noqa: PTH123
+        assert columns(stream) == width
+    os.close(main_end)
+
+
+def test_what_is_no_terminal_has_a_width_as_well(tmp_path: Path) -> None:
+    assert columns(io.StringIO()) == WITHOUT_TERMINAL
+    with (tmp_path / "out").open("w") as file:
+        assert columns(file) == WITHOUT_TERMINAL
 
 
 @pytest.mark.parametrize(("forced", "start"), [("1", "\x1b[1msetting"), ("", "setting")])

@@ -15,6 +15,7 @@ from promptuary.commands.run import run_command
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.threads import UndoneTurn
 from promptuary.engine import Promptuary
+from promptuary.memory.writeback import runner
 from promptuary.present.plain_text import plain_text
 from tests.conftest import Files
 
@@ -151,6 +152,22 @@ def test_what_was_learnt_is_accepted_or_rejected(project: Path) -> None:
     assert "nothing" in accepted.splitlines()[1]
     assert rejected == "1 proposal rejected"
     assert "nothing" in missing
+
+
+def test_the_beginning_of_two_ids_names_neither_proposal(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = iter(["aaaabbbb1111", "aaaabbbb2222"])
+    monkeypatch.setattr(runner, "new_note_id", lambda: next(ids))
+
+    async def work(p: Promptuary) -> list[str]:
+        await exchange(p, "Always use tabs here.", "All right.")
+        await exchange(p, "Never use wildcard imports.", "All right.")
+        said_of = [await said(p, f"/memory {action} aaaabbbb") for action in ("accept", "reject")]
+        return [*said_of, *[one.id for one in await p.memory.proposals()]]
+
+    accepted, rejected, *waiting = within(project, work)
+
+    assert accepted == rejected == "there is no proposal 'aaaabbbb'; /memory proposals lists them"
+    assert sorted(waiting) == ["aaaabbbb1111", "aaaabbbb2222"]
 
 
 def test_the_last_turn_explains_itself_with_a_bar_of_the_window(project: Path) -> None:

@@ -27,6 +27,14 @@ def test_nobody_may_write_unless_they_are_named_or_everybody_is() -> None:
     assert not closed.allows("1", "1")
 
 
+def test_the_list_of_a_chat_narrows_that_of_the_bot() -> None:
+    tables = {"telegram": {"allow": ["1", "2"], "chats": {"-5": {"allow": ["2"]}}}}
+    (gateway,) = named_gateways(tables, "gateways")
+
+    assert [gateway.allows("-5", user) for user in ("1", "2", "3")] == [False, True, False]
+    assert [gateway.allows("-6", user) for user in ("1", "2", "3")] == [True, True, False]
+
+
 @pytest.mark.parametrize(
     ("tables", "message"),
     [

@@ -198,6 +198,9 @@ def test_compaction_is_due_by_tokens_however_few_messages_there_are() -> None:
 
     assert needs_compaction(ten, 142, COUNTER)
     assert not needs_compaction(ten, 143, COUNTER)
+    half = CompactionPolicy(threshold=0.5)
+    assert not needs_compaction(ten, 200, COUNTER, half)  # they cost exactly half of it
+    assert needs_compaction(ten, 199, COUNTER, half)
     assert needs_compaction([said("a", words=900), said("b", "assistant", words=400)], 1_000, COUNTER)
     assert needs_compaction([said("a", words=900)], 1_000, COUNTER)
     assert not needs_compaction([said(str(n), pinned=True) for n in range(10)], 10, COUNTER)

@@ -48,6 +48,23 @@ def test_the_lock_of_a_killed_process_is_free_at_once(tmp_path: Path) -> None:
         assert token == 2
 
 
+def test_nothing_that_was_deleted_is_left_in_the_file_after_a_purge(tmp_path: Path) -> None:
+    path, secret = tmp_path / "state.db", b"the anchor is brass"
+    with closing(sqlite.SqliteDatabase(path, ["CREATE TABLE said (text BLOB NOT NULL);"])) as database:
+        database.write(lambda connection: connection.execute("INSERT INTO said VALUES (?)", [secret * 1_000]))
+        with closing(sqlite3.connect(path)) as raw:
+            # Whether SQLite overwrites what it deletes is chosen where it is built.
+            raw.execute("PRAGMA secure_delete = OFF")
+            raw.execute("DELETE FROM said")
+            raw.commit()
+            raw.execute("PRAGMA wal_checkpoint (TRUNCATE)")
+        assert secret in path.read_bytes()
+
+        database.purge()
+
+        assert [one.name for one in tmp_path.iterdir() if one.is_file() and secret in one.read_bytes()] == []
+
+
 def test_what_an_overtaken_holder_writes_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     with closing(StateDatabase(path)) as state:

@@ -73,6 +73,14 @@ def test_a_secret_is_taken_out_of_a_value(value: Any) -> None:
     assert HIDDEN not in json.dumps(scrubbed_value(value))
 
 
+@pytest.mark.parametrize("number", [4711_0815, 0.4711, -4711])
+def test_a_number_in_a_secret_field_is_hidden_as_well(number: float) -> None:
+    found = scrubbed_value({"password": number, "auth": {"codes": [number, {"n": number}]}})
+
+    assert "4711" not in json.dumps(found)
+    assert scrubbed_value({"port": number}) == {"port": number}
+
+
 def test_what_a_field_says_and_is_no_secret_stays() -> None:
     value = {"max_tokens": 100, "author": "Ada", "password": None, "secret": False, "token": "$TOKEN", "n": [1.5]}
 

@@ -17,6 +17,7 @@ from promptuary.core.errors import PromptuaryError
 from promptuary.core.layers import LayerContext, Recall, RecallRequest
 from promptuary.core.messages import Item
 from promptuary.core.search import Hit, SearchQuery, SearchResult, Why
+from promptuary.core.sessions import Pins, Session, Sight
 from promptuary.layers.recall import HEADING, SemanticRecall, asked, fitted, in_view, lines_in_view
 from promptuary.references.kinds.search_hits import recallable, relevant
 from promptuary.threads.prepared import Turn
@@ -63,6 +64,16 @@ def test_what_a_search_has_to_tell_is_told_to_the_person_and_not_to_the_model(fi
     assert "were kept" in warning
     assert "Mira is on call." in str(turn.messages)
     assert "were kept" not in str(turn.messages)
+
+
+def test_a_layer_that_cannot_search_within_limits_recalls_nothing_in_a_session() -> None:
+    session = Session("s1", "s", "t", "2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z")
+    context = LayerContext("t", "", None, COUNTER, 8_000, sight=Sight(session, Pins()))
+    layer = SemanticRecall(lambda _: SearchResult([hit()], "hybrid"), lambda: True, HOME)
+
+    assert asyncio.run(layer.recall(RecallRequest("alpha?", 500), context)) is None
+    context.sight = None
+    assert asyncio.run(layer.recall(RecallRequest("alpha?", 500), context)) is not None
 
 
 def test_a_block_says_where_it_stands_and_why_it_is_there() -> None:

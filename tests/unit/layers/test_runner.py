@@ -284,14 +284,17 @@ def test_all_states_are_asked_for_at_once_and_only_those_that_last() -> None:
     assert asked == [[StateKey("counting", "thread", "t1"), StateKey("r", "thread", "t1")]] * 2
 
 
-def test_state_of_another_version_is_refused_and_left_alone() -> None:
+@pytest.mark.parametrize("version", [1, 9])
+def test_state_of_another_version_is_refused_and_left_alone(version: int) -> None:
     async def load(_: Sequence[StateKey]) -> list[LayerState]:
-        return [thread_state("counting", "t1", 9, {"new": 1})]
+        return [thread_state("counting", "t1", version, {"other": 1})]
 
-    made, account = started(Counting(), load=load)
+    layer = Counting()
+    layer.state_version = 2
+    made, account = started(layer, load=load)
 
     assert made.active == []
-    assert [(one.code, "version 9" in one.reason) for one in account.failures] == [("BAD_STATE", True)]
+    assert [(one.code, f"version {version}" in one.reason) for one in account.failures] == [("BAD_STATE", True)]
     assert made.changed() == []
 
 

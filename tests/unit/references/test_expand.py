@@ -4,6 +4,20 @@ from promptuary.blocking import Promptuary
 from tests.conftest import Files
 
 
+def test_a_pattern_that_matches_thousands_does_not_push_out_what_was_named(files: Files) -> None:
+    many = {f"many/a_rather_long_name_of_a_file_{number}.md": "Some words.\n" * 20 for number in range(300)}
+    workspace = files({"named.md": "A line of what was named.\n" * 1_000, **many})
+    with Promptuary.open(workspace, exact=True, budget=2_000) as promptuary:
+        expansion = promptuary.expand("Compare @file:named.md with @glob:many/*.md")
+
+    named, matched = expansion.outcomes
+    assert named.tokens is not None
+    assert matched.tokens is not None
+    assert named.tokens > 700
+    assert matched.tokens > 700
+    assert expansion.spend.injected <= 2_000
+
+
 def test_a_model_is_told_the_size_of_a_binary_that_it_does_not_get(files: Files) -> None:
     folder = files({"a.zip": b"PK\x03\x04" + bytes(2_996), "b.md": b"\x89PNG\r\n\x1a\n\x00"})
     with Promptuary.open(folder, exact=True) as opened:

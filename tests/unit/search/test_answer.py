@@ -360,6 +360,19 @@ def test_what_a_question_says_about_time_decides_among_what_answers(files: Files
     assert paths(found)[0] == first
 
 
+@pytest.mark.parametrize(("relation", "first"), [("after", "2024-06-20.md"), ("before", "2024-01-10.md")])
+def test_the_day_of_an_event_is_neither_before_nor_after_it(files: Files, relation: str, first: str) -> None:
+    workspace = files({**DIARY, "2024-05-01 evening.md": "# Diary\n\nThe budget meeting, the budget meeting.\n"})
+    (workspace / "2024-03-05.md").unlink()
+    with search_with(workspace) as opened:
+        opened.index([workspace])
+        found = opened.find(SearchQuery(f"the budget meeting {relation} the move to the harbour"))
+        plain = opened.find(SearchQuery("the budget meeting"))
+
+    assert paths(plain)[0] == "2024-05-01 evening.md"
+    assert paths(found)[0] == first
+
+
 # Chats
 
 

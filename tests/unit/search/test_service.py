@@ -4,16 +4,19 @@ import os
 import shutil
 import threading
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import Code, ConfigError, PromptuaryError
-from promptuary.core.search import Filters, FolderHeld, IndexBusy, SearchQuery, SyncReport, Words
+from promptuary.core.errors import Code, ConfigError, PromptuaryError, SourceError
+from promptuary.core.search import Filters, FolderHeld, IndexBusy, SearchQuery, SearchResult, SyncReport, Words
 from promptuary.search.service import SearchService
 from promptuary.storage.index.fulltext.index import TantivyIndex
 from promptuary.workspace.changes import mounts
+from promptuary.workspace.workspace import Workspace
 from tests.conftest import Files
 from tests.indexes import index_of, places, search_of
 
@@ -27,6 +30,17 @@ NOTES = {
 def found(workspace: Path, words: str, **filters: tuple[str, ...]) -> list[str]:
     with search_of(workspace) as service:
         return [hit.path for hit in service.find(SearchQuery(words, filters=Filters(**filters))).hits]  # type: ignore[arg-type]
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    until = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def held_by(report: SyncReport | IndexBusy) -> Sequence[FolderHeld]:
+    return report.held if isinstance(report, SyncReport) else ()
 
 
 @pytest.fixture
@@ -70,14 +84,44 @@ def test_with_a_watcher_a_search_does_not_wait_until_events_have_been_gathered(i
         assert watcher.wait(1, 30)  # begun, and looked at the folder: from now on only events tell of a change
         service.refresh()
         (indexed / "notes/lunch.md").write_text("# Lunch\n\nThe kitchen is new.\n")
-        began = time.monotonic()
-        # The system tells of it within a moment: long before events would have been gathered.
-        while not (after := service.find(SearchQuery("kitchen"))).hits:
-            assert time.monotonic() - began < 30
-            time.sleep(0.05)
+        after = list[SearchResult]()
 
-    assert after.auto_synced
-    assert [hit.path for hit in after.hits] == ["notes/lunch.md"]
+        def is_found() -> bool:
+            after.append(service.find(SearchQuery("kitchen")))
+            return bool(after[-1].hits)
+
+        # The system tells of it within a moment: long before events would have been gathered.
+        wait_until(is_found)
+
+    assert after[-1].auto_synced
+    assert [hit.path for hit in after[-1].hits] == ["notes/lunch.md"]
+
+
+def test_with_a_watcher_files_that_are_ignored_from_now_on_are_no_longer_found(indexed: Path) -> None:
+    with search_of(indexed, watch_debounce=0.01) as service:
+        assert service.watcher().wait(1, 30)
+        service.refresh()
+        (indexed / ".gitignore").write_text("lunch.md\n")
+
+        wait_until(lambda: not service.find(SearchQuery("canteen")).hits)
+
+
+def test_with_a_watcher_what_could_not_be_examined_is_examined_again_without_an_event(
+    indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shut(*_: object) -> NoReturn:
+        raise SourceError(Code.READ_FAILED, "it cannot be listed")
+
+    with search_of(indexed, watch_debounce=0.01) as service:
+        assert service.watcher().wait(1, 30)
+        service.refresh()
+        with monkeypatch.context() as broken:
+            broken.setattr(Workspace, "folder", shut)
+            (indexed / "notes/lunch.md").unlink()
+            wait_until(lambda: [one.reason for one in held_by(service.refresh())] == ["unreadable"])
+            assert service.find(SearchQuery("canteen")).hits
+
+        assert service.find(SearchQuery("canteen")).hits == []
 
 
 def test_where_changes_are_not_told_of_a_search_looks_whatever_is_watched(

@@ -207,6 +207,16 @@ def test_without_memory_nothing_is_recalled_or_written(p: Promptuary) -> None:
     assert (p.memory.list().total, list(p.memory.proposals())) == (1, [])
 
 
+@pytest.mark.parametrize(("memory", "learnt"), [(True, ["Always use tide tables here."]), (False, [])])
+def test_nothing_is_learnt_from_what_is_said_in_a_session_without_memory(
+    p: Promptuary, memory: bool, learnt: list[str]
+) -> None:
+    p.sessions.create("s", memory=memory)
+    p.threads.finish(p.threads.prepare("Always use tide tables here.", thread="s"), "All right.")
+
+    assert [one.draft.content for one in p.memory.proposals()] == learnt
+
+
 def test_with_no_notes_something_may_still_be_remembered(p: Promptuary) -> None:
     noted(p, "The tide is low.")
     p.sessions.create("s", notes="none")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.blocking import Promptuary
 from promptuary.context.assemble import Room
 from promptuary.context.history import CompactionPolicy
 from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange
@@ -17,7 +18,23 @@ from promptuary.storage.threads.store import ThreadStore
 from promptuary.threads.options import Learner, ThreadOptions
 from promptuary.threads.turn import Thread
 from promptuary.tokens import Counter
+from tests.conftest import Files
 from tests.unit.threads.test_turn import attach_nothing
+
+
+@pytest.mark.parametrize(
+    ("message", "learnt"),
+    [
+        ("Always use tabs here.", 1),
+        ("Always use tabs here. See @file:a.py, #a.py and @file:gone.py", 1),
+        ('Always use tabs here. @remember:"we use tabs"', 0),
+    ],
+)
+def test_only_a_turn_that_wrote_a_note_itself_is_not_learnt_from(files: Files, message: str, learnt: int) -> None:
+    with Promptuary.open(files({"a.py": "a = 1\n"}), exact=True, embedder="none") as promptuary:
+        promptuary.threads.finish(promptuary.threads.prepare(message), "All right.")
+
+        assert len(promptuary.memory.proposals()) == learnt
 
 
 @dataclass

@@ -54,6 +54,16 @@ def assert_pairs(messages: Sequence[Mapping[str, Any]]) -> None:
     assert calls == results
 
 
+def test_a_turn_of_a_session_that_was_archived_meanwhile_does_not_go_on(project: Path) -> None:
+    with opened(project) as promptuary:
+        promptuary.sessions.create("s")
+        second = promptuary.threads.extend(promptuary.threads.prepare("Mend #a.py", thread="s"), step(1))
+        promptuary.sessions.archive("s")
+
+        with pytest.raises(ConflictError, match="archived"):
+            promptuary.threads.extend(second, step(2))
+
+
 def test_a_turn_goes_on_with_the_calls_and_their_results_and_keeps_them_in_the_history(project: Path) -> None:
     with opened(project) as promptuary:
         first = promptuary.threads.prepare("Mend #a.py")

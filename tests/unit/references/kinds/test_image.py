@@ -12,7 +12,7 @@ from pydantic_ai.models.function import FunctionModel
 
 from promptuary.blocking import Promptuary
 from promptuary.context.history import message_cost
-from promptuary.core.blocks import LARGEST_IMAGE, MOST_IMAGES, Detail
+from promptuary.core.blocks import LARGEST_IMAGE, MOST_IMAGE_BYTES, MOST_IMAGES, Detail
 from promptuary.core.errors import Code
 from promptuary.models.chat.anthropic_chat import AnthropicChatModel
 from promptuary.models.chat.openai_chat import EndpointChatModel
@@ -166,6 +166,18 @@ def test_of_many_earlier_images_the_last_are_shown(files: Files) -> None:
 
     shown = [image["name"] for message in later.messages for image in message.get("images", ())]
     assert shown == names[-MOST_IMAGES:]
+
+
+def test_images_beyond_what_a_request_may_hold_in_bytes_are_errors_and_the_others_are_sent(files: Files) -> None:
+    size = LARGEST_IMAGE - 1_000
+    fitting = MOST_IMAGE_BYTES // size
+    images = {f"{number}.png": png(8, 8) + bytes([number]) * size for number in range(fitting + 1)}
+    with opened(files({**images, "small.png": png(8, 8)})) as promptuary:
+        expansion = promptuary.expand(" ".join(f"@file:{name}" for name in (*images, "small.png")))
+
+    assert [one.code for one in expansion.outcomes] == [*[None] * fitting, Code.FILE_TOO_LARGE, None]
+    assert len(expansion.messages[0]["images"]) == fitting + 1
+    assert f"{MOST_IMAGE_BYTES:,} bytes together" in str(expansion.outcomes[fitting].reason)
 
 
 def test_a_session_sends_no_image_that_it_does_not_see(files: Files) -> None:

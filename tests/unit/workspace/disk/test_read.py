@@ -132,6 +132,31 @@ def test_a_harmless_link_to_a_secret_is_refused_when_links_are_followed(files: F
             assert caught.value.code is code
 
 
+@pytest.mark.parametrize(("rewrites", "outcome"), [(1, "b" * 9_000), (100, Code.READ_FAILED)])
+def test_a_file_that_is_rewritten_during_the_read_is_read_anew_though_its_size_is_the_same(
+    files: Files, monkeypatch: pytest.MonkeyPatch, rewrites: int, outcome: object
+) -> None:
+    path = files({"a.md": "a" * 9_000}) / "a.md"
+    os.utime(path, ns=(1, 1))
+    inode, real, left = path.stat().st_ino, os.read, [rewrites]
+
+    def rewritten(fd: int, size: int) -> bytes:
+        data = real(fd, size)
+        if left[0] and os.fstat(fd).st_ino == inode:
+            left[0] -= 1
+            path.write_text("b" * 9_000)
+            os.utime(path, ns=(1, 10 + left[0]))
+        return data
+
+    monkeypatch.setattr(os, "read", rewritten)
+    try:
+        found: object = read(path.parent, "a.md").text
+    except SourceError as error:
+        found = error.code
+
+    assert found == outcome
+
+
 def test_a_file_that_does_not_stand_still_is_not_passed_off_as_whole(files: Files) -> None:
     # Of eight bytes, so that none crosses a page: such a write is two for whoever reads between them.
     line = "a line.\n"

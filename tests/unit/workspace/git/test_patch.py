@@ -122,6 +122,16 @@ def test_names_are_quoted_as_git_quotes_them(name: str, written: bytes) -> None:
     assert quoted(name.encode()) == written
 
 
+def test_a_file_is_binary_where_git_says_so_and_a_change_of_its_mode_says_nothing() -> None:
+    names = META + b"M\0b.png\0" + META + b"M\0run.sh\0"
+    text = (
+        b"diff --git a/b.png b/b.png\nindex 1..2 100644\nBinary files a/b.png and b/b.png differ\n"
+        b"diff --git a/run.sh b/run.sh\nold mode 100644\nnew mode 100755\n"
+    )
+
+    assert shown(names, text).files == (FileChange("b.png", 0, 0, binary=True), FileChange("run.sh", 0, 0))
+
+
 def test_the_total_counts_what_is_known() -> None:
     patch = Patch(
         "",

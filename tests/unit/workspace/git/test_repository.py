@@ -1,6 +1,7 @@
 """The git door answers with what a person would see, within bounds, and never with a refused file."""
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -70,6 +71,24 @@ class TestFinding:
         monkeypatch.setenv("PATH", "/nonexistent")
         with pytest.raises(SourceError, match="GIT_FAILED: git is not installed"):
             open_at(repository)
+
+    @pytest.mark.parametrize("entry", ["", ".", "tools", "./tools", "{workspace}/tools", "{workspace}"])
+    @pytest.mark.parametrize("inside", [True, False])
+    def test_a_git_that_the_workspace_brings_along_is_never_started(
+        self, entry: str, inside: bool, files: Files, repository: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        trap = "#!/bin/sh\ntouch started\nexit 1\n"
+        folder = files({"git": trap, "tools/git": trap})
+        for name in ("git", "tools/git"):
+            (folder / name).chmod(0o755)
+        # A relative name that is found from here would be started from the workspace.
+        shutil.copytree(folder, outside := repository.parent / "outside")
+        monkeypatch.chdir(repository if inside else outside)
+        monkeypatch.setenv("PATH", f"{entry.format(workspace=repository)}:/nonexistent")
+
+        with pytest.raises(SourceError, match="GIT_FAILED: git is not installed"):
+            open_at(repository)
+        assert not (repository / "started").exists()
 
     def test_reftable_is_named_as_the_reason(self, repository: Path) -> None:
         git(repository, "config", "extensions.refStorage", "reftable")
