@@ -59,10 +59,7 @@ def measure(folder: Path, intents: Sequence[str], asked: Sequence[str], before: 
             Row(f"{size}: added in one transaction", _seconds(lambda: fill(p, intents)), "s"),
             Row(f"{size}: indexed, once", _seconds(own.settle), "s"),
         ]
-        find, index = p.experiences.find_similar, own._search.index_for(0)[0]
-        if index is None:
-            raise RuntimeError("there is no index")
-        files = index.backend.index
+        find, files = p.experiences.find_similar, own._search.backend.index
         sides: dict[str, Callable[[str], object]] = {
             "bare tantivy": _bare_tantivy(folder / "tantivy"),
             "the same work, bare tantivy and SQLite": _same_work(folder),

@@ -13,7 +13,8 @@ from promptuary.core.errors import PromptuaryError
 from promptuary.core.ports.models import Embedder, Purpose, Scale
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.folders import IndexedFolders
-from promptuary.search.service import SearchBackend, SearchService
+from promptuary.search.kind_index import SearchBackend
+from promptuary.search.service import SearchService
 from promptuary.storage.index.index import DiskIndex
 from promptuary.storage.vectors import Vectors
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter

@@ -10,8 +10,7 @@ from promptuary.core.ports.models import Embedder
 from promptuary.core.principals import LOCAL, Principal
 from promptuary.experiences.experiences import Experiences
 from promptuary.experiences.index import RECIPE, ExperienceIndex
-from promptuary.experiences.search import ExperienceSearch
-from promptuary.search.service import SearchBackend
+from promptuary.search.kind_index import SearchBackend
 from promptuary.storage.index.index import DiskIndex
 from promptuary.storage.state import StateDatabase
 from promptuary.tokens import Counter
@@ -50,21 +49,21 @@ class Laboratory:
         return self.opened[principal]
 
     def _open(self, principal: Principal) -> Experiences:
-        search: ExperienceSearch
+        search: ExperienceIndex
 
         def changed(ids: Collection[str]) -> None:
             search.changed(ids)
 
         store = self.state.experiences(principal, changed)
 
-        def index() -> ExperienceIndex:
+        def open_backend() -> SearchBackend:
             vectors = InMemoryVectorStore() if self.embedder else None
             folder = self.folder / f"index-{principal.owner.kind}-{principal.owner.name}-{principal.owner.agent}"
             folder.mkdir(exist_ok=True)
             disk = DiskIndex(folder, RECIPE, store=vectors, embedder=self.embedder)
-            return ExperienceIndex(SearchBackend(disk, vectors, self.embedder), store, self.clock)
+            return SearchBackend(disk, vectors, self.embedder)
 
-        search = ExperienceSearch(store, index)
+        search = ExperienceIndex(open_backend, store, self.clock)
         return Experiences(store, search, self.state.forgetting(principal), clock=self.clock, counter=Counter())
 
     def close(self) -> None:

@@ -29,7 +29,7 @@ def search_of(workspace: Path, **options: Unpack[SettingsOptions]) -> Iterator[S
 
 def index_of(service: SearchService) -> DiskIndex:
     """Return the index that a search reads and writes."""
-    index = service._opened().index
+    index = service.backend.index
     assert isinstance(index, DiskIndex)
     return index
 

@@ -13,7 +13,7 @@ from promptuary.core.ports.models import Embedder
 from promptuary.memory.recall.index import RECIPE, NoteIndex
 from promptuary.memory.recall.visible import NoteKey, VisibleNotes
 from promptuary.search.chunks.sizes import Sizes
-from promptuary.search.service import SearchBackend
+from promptuary.search.kind_index import SearchBackend
 from promptuary.storage.index.index import DiskIndex
 from promptuary.tokens import Counter
 from tests.in_memory_index import InMemoryVectorStore
@@ -42,11 +42,17 @@ def note(name: str, body: str, **fields: Any) -> Note:
 
 def index_at(folder: Path, shelf: "Shelf", embedder: Embedder | None = None) -> NoteIndex:
     """Return the index in ``folder`` of the notes on ``shelf``, by words only unless there is an embedder."""
-    folder.mkdir(exist_ok=True)
-    store = InMemoryVectorStore() if embedder else None
-    disk = DiskIndex(folder, RECIPE, store=store, embedder=embedder)
-    index = NoteIndex(SearchBackend(disk, store, embedder), shelf.visible(), COUNTER, Sizes())
-    weakref.finalize(index, disk.close)  # few tests close it
+
+    def open_backend() -> SearchBackend:
+        folder.mkdir(exist_ok=True)
+        store = InMemoryVectorStore() if embedder else None
+        disk = DiskIndex(folder, RECIPE, store=store, embedder=embedder)
+        if (index := opened()) is not None:
+            weakref.finalize(index, disk.close)  # few tests close it
+        return SearchBackend(disk, store, embedder)
+
+    index = NoteIndex(open_backend, shelf.visible(), COUNTER, Sizes())
+    opened = weakref.ref(index)
     return index
 
 

@@ -79,6 +79,6 @@ def vectors(promptuary: Promptuary, chunks: Sequence[tuple[str, Chunk]]) -> Rank
 def chunks_of(promptuary: Promptuary, corpus: Corpus) -> list[tuple[str, Chunk]]:
     """Return every chunk of the corpus with the path of its file."""
     folder = promptuary.search.status().folders[0]
-    index = promptuary._app.search._opened().index
+    index = promptuary._app.search.backend.index
     known = next(one for one, _ in index.folders() if one.path == folder.path)
     return [(path, chunk) for path in corpus.files for chunk in index.content(known, path)[1]]

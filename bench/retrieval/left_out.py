@@ -73,7 +73,7 @@ def collected(corpus: Corpus, cache: Path) -> list[Question]:
     with Promptuary.open(folder, exact=True) as promptuary:
         promptuary.search.index([folder])
         promptuary.search.embed()
-        backend = promptuary._app.search._opened()
+        backend = promptuary._app.search.backend
         scale = scale_of(backend.store, backend.embedder)
         searching = Searching(backend.index, backend.embedder, None, str(folder), scale)
         found = []

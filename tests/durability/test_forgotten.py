@@ -15,10 +15,9 @@ from promptuary.layers.memory_recall import MemoryRecall
 from promptuary.memory.recall.digest import remembered
 from promptuary.memory.recall.index import RECIPE, NoteIndex
 from promptuary.memory.recall.select import RecallPolicy, Selector
-from promptuary.memory.recall.service import NoteSearch
 from promptuary.memory.recall.visible import NoteKey
 from promptuary.search.chunks.sizes import Sizes
-from promptuary.search.service import SearchBackend
+from promptuary.search.kind_index import SearchBackend
 from promptuary.storage.contents import unpack
 from promptuary.storage.index.index import DiskIndex
 from promptuary.storage.state import StateDatabase
@@ -95,7 +94,7 @@ def test_a_step_that_was_not_done_can_be_done_again(tmp_path: Path, step: int) -
     assert found_in(tmp_path) == []
 
 
-def forget(folder: Path, search: NoteSearch, steps: int = 5) -> None:
+def forget(folder: Path, search: NoteIndex, steps: int = 5) -> None:
     """Forget the note as far as ``steps`` say."""
     key, texts = NoteKey("project", "spare-key"), (KEY.header.title, KEY.header.summary, KEY.body)
     with closing(StateDatabase(state_of(folder))) as state, closing(Vectors(state_of(folder))) as vectors:
@@ -119,12 +118,12 @@ def recorded(folder: Path, one: Note) -> None:
 
 
 @contextmanager
-def opened(folder: Path, shelf: Shelf, principal: Principal) -> Iterator[tuple[Promptuary, NoteSearch]]:
+def opened(folder: Path, shelf: Shelf, principal: Principal) -> Iterator[tuple[Promptuary, NoteIndex]]:
     """Open a workspace with the layers of memory, their index and vectors below ``.promptuary``."""
     visible = shelf.visible()
     with Promptuary.open(folder, exact=True, principal=principal) as first:
         first.threads.prepare("Hello.", thread="first")  # which makes the database
-    search = NoteSearch(visible, lambda: index_at(folder, shelf, principal))
+    search = index_at(folder, shelf, principal)
     selector = Selector(lambda query: search.find(query, timeout=30.0), visible, RecallPolicy(), None)
     layers = [MemoryDigest(lambda: remembered(visible)), MemoryRecall(selector, visible)]
     try:
@@ -135,11 +134,13 @@ def opened(folder: Path, shelf: Shelf, principal: Principal) -> Iterator[tuple[P
 
 
 def index_at(folder: Path, shelf: Shelf, principal: Principal) -> NoteIndex:
-    where = folder / ".promptuary" / f"notes-of-{principal.user}"
-    where.mkdir(exist_ok=True)
-    vectors, embedder = Vectors(state_of(folder)), WordEmbedder()
-    backend = SearchBackend(DiskIndex(where, RECIPE, store=vectors, embedder=embedder), vectors, embedder)
-    return NoteIndex(backend, shelf.visible(), COUNTER, Sizes())
+    def open_backend() -> SearchBackend:
+        where = folder / ".promptuary" / f"notes-of-{principal.user}"
+        where.mkdir(exist_ok=True)
+        vectors, embedder = Vectors(state_of(folder)), WordEmbedder()
+        return SearchBackend(DiskIndex(where, RECIPE, store=vectors, embedder=embedder), vectors, embedder)
+
+    return NoteIndex(open_backend, shelf.visible(), COUNTER, Sizes())
 
 
 def state_of(folder: Path) -> Path:

@@ -97,8 +97,8 @@ def page_problems(memory: Memory, workspace: Path) -> Iterator[str]:
 
 
 def index_problems(memory: Memory) -> Iterator[str]:
-    index = memory.search._opened()
-    if index is None:
+    index = memory.search
+    if index.backend_if_used is None:
         return
     found = searched(index)
     memory.search.rebuild()
@@ -111,12 +111,10 @@ def index_problems(memory: Memory) -> Iterator[str]:
 
 def searched(index: NoteIndex) -> tuple[list[tuple[str, str]], list[set[tuple[str, str]]]]:
     """Return which notes are indexed in which revision, and what is found by words."""
-    from promptuary.memory.recall.search import search_notes
-
     with index.backend.index.writing() as writer:
         assert writer is not None
         catalogue = [(path, file.sha256) for folder in folders() for path, file in writer.files(folder).items()]
-    hits = [search_notes(NoteQuery(word, 1000), index).hits for word in WORDS]
+    hits = [index.search(NoteQuery(word, 1000)).hits for word in WORDS]
     return sorted(catalogue), [{(hit.header.id, hit.header.rev) for hit in each} for each in hits]
 
 

@@ -50,7 +50,7 @@ def service(request: pytest.FixtureRequest, workspace: Path) -> Iterator[SearchS
 def found(service: SearchService, text: str, limit: int, filters: Filters | None = None) -> list[Hit]:
     """Search without looking at the files, which do not change here."""
     query = SearchQuery(text, limit, filters or Filters())
-    return list(answer(query, index_of(service), service._opened().embedder).hits)
+    return list(answer(query, index_of(service), service.backend.embedder).hits)
 
 
 @given(text=TEXTS)

@@ -6,7 +6,6 @@ Values are validated and scrubbed before they reach the store. Every method may 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from hashlib import sha256
 from typing import TYPE_CHECKING, Final, Unpack
 
 from msgspec.structs import replace
@@ -33,7 +32,6 @@ from promptuary.core.experiences import (
 from promptuary.core.fading import HALF_LIFE, PRUNE_BELOW
 from promptuary.core.layers import Json
 from promptuary.core.notes import NoteTrust
-from promptuary.core.principals import Owner
 from promptuary.core.query import unquoted
 from promptuary.experiences.drafting import (
     checked_days,
@@ -46,11 +44,10 @@ from promptuary.experiences.drafting import (
     preference,
 )
 from promptuary.experiences.experience_blocks import experience_block
-from promptuary.experiences.index import RECIPE, ExperienceIndex
-from promptuary.experiences.search import ExperienceQuery, ExperienceSearch
+from promptuary.experiences.index import ExperienceIndex
+from promptuary.experiences.search import ExperienceQuery
 from promptuary.experiences.selection import MOST_FOUND, selected
-from promptuary.records.service import LONG_PATIENCE
-from promptuary.search.indexes import records_backend
+from promptuary.search.records import LONG_PATIENCE
 from promptuary.storage.experiences import Change, ExperienceStore
 from promptuary.storage.forgetting import Forgetting
 from promptuary.storage.state import StateDatabase
@@ -74,7 +71,7 @@ class Experiences:
     def __init__(
         self,
         store: ExperienceStore,
-        search: ExperienceSearch,
+        search: ExperienceIndex,
         ledger: Forgetting,
         *,
         clock: Callable[[], str],
@@ -86,19 +83,13 @@ class Experiences:
     @classmethod
     def open(cls, app: "App", state: StateDatabase) -> "Experiences":
         """Return the experiences of the principal in ``state``. The index is not created before there is one."""
-        search: ExperienceSearch
+        search: ExperienceIndex
 
         def changed(ids: Collection[str]) -> None:
             search.changed(ids)
 
         store = state.experiences(app.principal, changed)
-
-        def index() -> ExperienceIndex:
-            owner = app.principal.owner
-            backend = records_backend(app.workspace, app.settings, owner, _index_name(owner), RECIPE)
-            return ExperienceIndex(backend, store, now)
-
-        search = ExperienceSearch(store, index)
+        search = ExperienceIndex.open(app, store)
         return cls(store, search, state.forgetting(app.principal), clock=now, counter=app.counter)
 
     def add(
@@ -294,10 +285,3 @@ class Experiences:
         if self.strength(known) < PRUNE_BELOW:
             self._search.changed([known.id])  # it may be strong enough to be found again
         return changed[0] if changed else known
-
-
-def _index_name(owner: Owner) -> str:
-    """Return the name of the index of an owner: each has a separate one."""
-    # Names are printable, so none contains a NUL.
-    named = sha256(f"{owner.kind}\0{owner.name}\0{owner.agent}".encode()).hexdigest()
-    return f"experiences-{named[:16]}"

@@ -5,18 +5,28 @@ The intent is searched; tags and the problem are indexed as names, which are fou
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
-from typing import Final
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
-from promptuary.core.experiences import Experience, strength
+from msgspec.structs import replace
+
+from promptuary.core.clock import now
+from promptuary.core.experiences import Experience, ExperienceFilter, ExperienceResult, strength
 from promptuary.core.fading import PRUNE_BELOW
-from promptuary.core.search import Chunk, Folder, IndexedFile, Stamp
-from promptuary.records.index import Listed, RecordEntry, RecordIndex
-from promptuary.search.service import SearchBackend
+from promptuary.core.search import Chunk, Folder, IndexedFile, SearchQuery, Stamp
+from promptuary.experiences.search import ExperienceQuery, rank
+from promptuary.search.indexes import open_records
+from promptuary.search.kind_index import OpenBackend
+from promptuary.search.records import PATIENCE, Listed, RecordEntry, RecordIndex
 from promptuary.storage.experiences import ExperienceStore
+
+if TYPE_CHECKING:
+    from promptuary.app import App
 
 RECIPE: Final = "experiences 1"
 """The version of how experiences are indexed: an index with another version is rebuilt."""
 
+_EVERY: Final = ExperienceFilter()
 _FOLDER: Final = Folder("/experiences")
 _LONGEST_PROBLEM: Final = 300
 
@@ -24,9 +34,32 @@ _LONGEST_PROBLEM: Final = 300
 class ExperienceIndex(RecordIndex[str]):
     """The index of the experiences in ``store``. ``clock`` returns the time, ISO 8601 in UTC."""
 
-    def __init__(self, backend: SearchBackend, store: ExperienceStore, clock: Callable[[], str]) -> None:
-        super().__init__(backend)
+    what = "experiences"
+
+    def __init__(self, open_backend: OpenBackend, store: ExperienceStore, clock: Callable[[], str]) -> None:
+        super().__init__(open_backend)
         self.store, self.clock = store, clock
+
+    @classmethod
+    def open(cls, app: "App", store: ExperienceStore) -> "ExperienceIndex":
+        """Return the index of the experiences of the principal."""
+        return cls(partial(open_records, app, "experiences", RECIPE), store, now)
+
+    def find(self, query: ExperienceQuery, *, timeout: float = PATIENCE) -> ExperienceResult:
+        """Return the experiences that match; waits up to ``timeout`` seconds for those being indexed."""
+        has_experiences, missing = self.wait(timeout)
+        found = self.search(query) if has_experiences else ExperienceResult()
+        return replace(found, notes=(*found.notes, *missing))
+
+    def search(self, query: ExperienceQuery) -> ExperienceResult:
+        """Return the same, as far as they are indexed."""
+        limit = max(query.limit, query.depth) if query.limit > 0 else 0
+        found = self.ask(SearchQuery(query.text, limit, lexical_only=query.lexical_only))
+        return rank(query, found, self.store.some([hit.path for hit in found.hits]), self.clock())
+
+    def is_used(self) -> bool:
+        """Return whether there is an experience."""
+        return self.store.count(_EVERY) > 0
 
     def folders(self) -> Sequence[Folder]:
         """Return the folder of the index: there is one."""

@@ -1,29 +1,24 @@
-"""Searches experiences: by relevance, then by strength, success and shared tags.
+"""Ranks the experiences that the index finds: by relevance, then by strength, success and shared tags.
 
 Relevance is computed as in the ranking of files. The rest is bounded: experiences whose scores differ by more than a
 part of the best keep their order. The order of the first hits does not depend on the limit.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from promptuary.core.experiences import (
     Experience,
-    ExperienceFilter,
     ExperienceHit,
     ExperienceOutcome,
     ExperienceResult,
     strength,
 )
 from promptuary.core.fading import PRUNE_BELOW
-from promptuary.core.search import Hit, SearchQuery
-from promptuary.experiences.index import ExperienceIndex
-from promptuary.records.answer import answered
-from promptuary.records.service import PATIENCE, RecordSearch
-from promptuary.storage.experiences import ExperienceStore
+from promptuary.core.search import Hit
+from promptuary.search.answer import Answer
 
 MOST: Final = 20
 """How many hits are ranked with what is known about them. Further hits keep the order of the search."""
@@ -34,8 +29,6 @@ STRENGTH: Final = 0.05
 SUCCESS: Final = 0.05
 TAGS: Final = 0.15
 """The most that strength, success and shared tags can add, each as a share of the best score."""
-
-_EVERY: Final = ExperienceFilter()
 
 
 class ExperienceQuery(Struct, frozen=True):
@@ -63,34 +56,18 @@ class ExperienceQuery(Struct, frozen=True):
         )
 
 
-class ExperienceSearch(RecordSearch[str, ExperienceIndex]):
-    """The search of the experiences in ``store``. ``open_index`` is not called before there is one."""
-
-    def __init__(self, store: ExperienceStore, open_index: Callable[[], ExperienceIndex]) -> None:
-        super().__init__(lambda: store.count(_EVERY), open_index, "experiences")
-
-    def find(self, query: ExperienceQuery, *, timeout: float = PATIENCE) -> ExperienceResult:
-        """Return the experiences that match; waits up to ``timeout`` seconds for those being indexed."""
-        index, notes = self.index_for(timeout)
-        found = ExperienceResult() if index is None else search_experiences(query, index)
-        return replace(found, notes=(*found.notes, *notes))
-
-
-def search_experiences(query: ExperienceQuery, index: ExperienceIndex) -> ExperienceResult:
-    """Return the experiences that match, as far as they are indexed. A damaged index is rebuilt."""
-    limit = max(query.limit, query.depth) if query.limit > 0 else 0
-    answer = answered(SearchQuery(query.text, limit, lexical_only=query.lexical_only), index, "experiences")
-    now, found = index.clock(), index.store.some([hit.path for hit in answer.found.hits])
-    best = max((hit.score for hit in answer.found.hits), default=0.0)
+def rank(query: ExperienceQuery, answer: Answer, experiences: Mapping[str, Experience], now: str) -> ExperienceResult:
+    """Return the ``experiences`` of an answer, by id, that match best."""
+    best = max((hit.score for hit in answer.hits), default=0.0)
 
     def judged(hits: Sequence[Hit]) -> list[ExperienceHit]:
-        each = ((found[hit.path], hit) for hit in hits if hit.path in found)
+        each = ((experiences[hit.path], hit) for hit in hits if hit.path in experiences)
         rated = (_rated(one, hit, query, now, best) for one, hit in each if query.wants(one))
         return [one for one in rated if one.strength >= PRUNE_BELOW]
 
-    first = sorted(judged(answer.found.hits[: query.depth]), key=lambda hit: -hit.score)
-    hits = [*first, *judged(answer.found.hits[query.depth :])]
-    return ExperienceResult(hits[: max(0, query.limit)], answer.mode, answer.confidence, answer.remarks)
+    first = sorted(judged(answer.hits[: query.depth]), key=lambda hit: -hit.score)
+    hits = [*first, *judged(answer.hits[query.depth :])]
+    return ExperienceResult(hits[: max(0, query.limit)], answer.mode, answer.confidence, answer.notes)
 
 
 def _rated(one: Experience, hit: Hit, query: ExperienceQuery, now: str, best: float) -> ExperienceHit:

@@ -10,7 +10,7 @@ from promptuary.core.errors import NoteFileError, PromptuaryError
 from promptuary.core.notes import Place
 from promptuary.memory.forget import finish
 from promptuary.memory.memory import Memory
-from promptuary.memory.places import MemoryPlace, index_name
+from promptuary.memory.places import MemoryPlace
 from promptuary.references.input_history import drop_lines, lines
 from promptuary.search.indexes import drop_note_indexes
 from promptuary.storage.redaction import holds, passages
@@ -35,11 +35,11 @@ class CopyEraser:
 
     def drop_other_indexes(self) -> None:
         """Remove the indexes of notes of other principals: each is rebuilt when it is next used."""
-        drop_note_indexes(self._app.workspace, but=index_name(self._place))
+        drop_note_indexes(self._app, keep=self._place.space)
 
     def drop_indexes(self) -> None:
         """Remove the indexes of notes of all principals."""
-        drop_note_indexes(self._app.workspace)
+        drop_note_indexes(self._app)
 
     @contextmanager
     def alone(self, patience: float) -> Iterator[None]:

@@ -46,12 +46,12 @@ from promptuary.memory.notebook.pages import MemoryPages
 from promptuary.memory.notebook.past import found_at, moment, notes_at, text_before
 from promptuary.memory.places import MemoryPlace
 from promptuary.memory.recall.digest import is_external
+from promptuary.memory.recall.index import NoteIndex
 from promptuary.memory.recall.search import NoteQuery
-from promptuary.memory.recall.service import open_search
 from promptuary.memory.recall.visible import MemoryPage, NoteKey, VisibleNotes
 from promptuary.memory.roots import Roots
 from promptuary.memory.writeback.wording import are_about_the_same
-from promptuary.records.service import LONG_PATIENCE
+from promptuary.search.records import LONG_PATIENCE
 
 if TYPE_CHECKING:
     from promptuary.app import App
@@ -91,7 +91,7 @@ class Memory:
         self.visible = VisibleNotes(
             self._roots.views(), self._read, self._page_texts, now_in_seconds, self._count_waiting
         )
-        self.search = open_search(app, place, self.visible)
+        self.search = NoteIndex.open(app, place, self.visible)
         self._lock = threading.Lock()
         self._upkeep: concurrency.Task[None] | None = None
         self._stale: set[NoteScope] = set()

@@ -15,8 +15,8 @@ from promptuary.memory.memory import ADDRESS, Memory
 from promptuary.memory.notebook.notebook import Written
 from promptuary.memory.pinned_notes import PinnedNotes
 from promptuary.memory.places import MemoryPlace
+from promptuary.memory.recall.index import NoteIndex
 from promptuary.memory.recall.search import NoteQuery
-from promptuary.memory.recall.service import open_search
 from promptuary.memory.recall.visible import MemoryPage, NoteKey, VisibleNotes
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class PinnedMemory:
         self._store = app.state().sessions(app.principal)
         self._views = _PinnedViews(base.visible.views, _notes(sight))
         self.visible = VisibleNotes(self._views, self._read, self._pages, base.visible.clock)
-        self.search = open_search(app, place, self.visible, session=sight.session.id)
+        self.search = NoteIndex.open(app, place, self.visible, sight.session.id)
 
     def see(self, sight: Sight) -> None:
         """Reload the pins of the session, and update the index."""

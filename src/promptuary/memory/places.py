@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from hashlib import sha256
 from typing import Final
 
 from msgspec import Struct
@@ -49,10 +48,3 @@ def has_notes(workspace: Workspace, place: MemoryPlace) -> bool:
     """Return whether there is a folder of notes at a place, of the project or of the person."""
     in_project = own_place(workspace.root.path).has(f"{MEMORY}/{place.space}")
     return in_project or (place.principal.group is None and (notes_folder() / place.space).exists())
-
-
-def index_name(place: MemoryPlace, session: str = "") -> str:
-    """Return the name of the index of what a principal sees at a place: each principal and session has its own."""
-    owner = place.principal.owner
-    named = f"{owner.kind}\0{owner.name}\0{place.space}" + (f"\0{session}" if session else "")
-    return sha256(named.encode()).hexdigest()[:16]

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from msgspec.structs import replace
 
@@ -16,7 +16,7 @@ from promptuary import concurrency
 from promptuary.core import query as language
 from promptuary.core.ports.index import ChunkTraits, IndexedChunk, SearchIndex, Similarity
 from promptuary.core.ports.models import Embedder, Scale
-from promptuary.core.search import Hit, SearchQuery, Words, note_name
+from promptuary.core.search import Hit, SearchNote, SearchQuery, Words, note_name
 from promptuary.outline.named import defining, is_alone, names_in, phrases_for
 from promptuary.search.filters import passing_files
 from promptuary.search.ranking import (
@@ -47,11 +47,20 @@ _QUESTION: Final = 3
 
 
 class Answer(NamedTuple):
-    """The hits, the best first; ``hybrid``: meaning was also compared. See ``SearchResult`` for ``confidence``."""
+    """The hits, the best first; ``hybrid``: meaning was also compared. See ``SearchResult`` for ``confidence``.
+
+    ``notes`` are for the person.
+    """
 
     hits: Sequence[Hit] = ()
     hybrid: bool = False
     confidence: float = 0.0
+    notes: tuple[SearchNote, ...] = ()
+
+    @property
+    def mode(self) -> Literal["lexical", "hybrid"]:
+        """What was compared."""
+        return "hybrid" if self.hybrid else "lexical"
 
 
 def answer(

@@ -1,8 +1,13 @@
-"""The indexes of a workspace, opened by its settings: of files, of notes, of experiences."""
+"""The indexes of a workspace, opened by its settings: of its files, and of each owner's notes and experiences.
 
+Each has a folder, whose name is made from the owner here and nowhere else: nobody can name another owner's.
+"""
+
+from functools import partial
+from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from promptuary.config.settings import Settings
 from promptuary.core.errors import ConfigError, how_to_install
@@ -10,8 +15,9 @@ from promptuary.core.principals import Owner
 from promptuary.models.embedders import embedder_for, reranker_for
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.folders import IndexedFolders
+from promptuary.search.kind_index import SearchBackend
 from promptuary.search.rerank import Reranking
-from promptuary.search.service import SearchBackend, SearchService
+from promptuary.search.service import SearchService
 from promptuary.search.vectors.stored import StoredVectors
 from promptuary.storage.index.generations import remove_indexes
 from promptuary.storage.index.index import DiskIndex
@@ -24,8 +30,12 @@ from promptuary.workspace.user_folders import made
 from promptuary.workspace.web.converter import converter_version
 from promptuary.workspace.workspace import Workspace, open_door
 
+if TYPE_CHECKING:
+    from promptuary.app import App
+
+RecordKind = Literal["notes", "experiences"]
+
 _INDEX: Final = "index"
-_NOTES: Final = "notes-"
 _VECTOR_PACKAGES: Final = ("numpy", "turbovec")
 
 
@@ -38,7 +48,7 @@ def open_search(workspace: Workspace, settings: Settings) -> SearchService:
 
     return SearchService(
         IndexedFolders(IndexedFoldersFile(root), lambda path: open_door(path, settings), hidden=settings.index_hidden),
-        lambda: _backend(workspace, settings, private_folder(root, _INDEX), recipe),
+        partial(_open, workspace, settings, recipe),
         # Always the same vocabulary: the index must not depend on the model that is used.
         Counter(DEFAULT_VOCABULARY),
         sizes,
@@ -48,26 +58,33 @@ def open_search(workspace: Workspace, settings: Settings) -> SearchService:
     )
 
 
-def notes_backend(workspace: Workspace, settings: Settings, owner: Owner, name: str, recipe: str) -> SearchBackend:
-    """Return the index of the notes of a principal."""
-    return records_backend(workspace, settings, owner, f"{_NOTES}{name}", recipe)
+def open_records(app: "App", kind: RecordKind, recipe: str, place: str = "", session: str = "") -> SearchBackend:
+    """Return the index of the records of the principal that ``app`` acts as: at a place, and seen by a session."""
+    owner = app.principal.owner
+    return _open(app.workspace, app.settings, recipe, owner, _folder_name(kind, owner, place, session))
 
 
-def records_backend(workspace: Workspace, settings: Settings, owner: Owner, name: str, recipe: str) -> SearchBackend:
-    """Return an index for records of a principal: in a separate folder, beside the index of files."""
-    folder = made(private_folder(workspace.root.path, _INDEX) / name)
-    return _backend(workspace, settings, folder, recipe, owner)
+def drop_note_indexes(app: "App", *, keep: str = "") -> None:
+    """Remove the indexes of everybody's notes, which are rebuilt when they are next used.
+
+    ``keep`` is the place of the principal's own notes whose index stays.
+    """
+    if own_place(app.path, disposable=True).has(_INDEX):
+        kept = _folder_name("notes", app.principal.owner, keep, "") if keep else ""
+        remove_indexes(private_folder(app.path, _INDEX), "notes-", but=kept)
 
 
-def drop_note_indexes(workspace: Workspace, *, but: str = "") -> None:
-    """Remove the indexes of notes, except ``but``: each principal has one, which is rebuilt when it is next used."""
-    if own_place(workspace.root.path, disposable=True).has(_INDEX):
-        remove_indexes(private_folder(workspace.root.path, _INDEX), _NOTES, but=f"{_NOTES}{but}")
+def _folder_name(kind: RecordKind, owner: Owner, place: str, session: str) -> str:
+    """Return the folder of an index: no other owner, kind, place or session has the same."""
+    # Names are printable, so none contains a NUL.
+    named = f"{owner.kind}\0{owner.name}\0{owner.agent}\0{place}\0{session}"
+    return f"{kind}-{sha256(named.encode()).hexdigest()[:16]}"
 
 
-def _backend(
-    workspace: Workspace, settings: Settings, folder: Path, recipe: str, owner: Owner | None = None
+def _open(
+    workspace: Workspace, settings: Settings, recipe: str, owner: Owner | None = None, name: str = ""
 ) -> SearchBackend:
+    """Return the index in the folder ``name``, whose vectors are those of ``owner`` or, without one, of everybody."""
     embedder = embedder_for(settings)
     if embedder is not None and not all(map(find_spec, _VECTOR_PACKAGES)):
         # An endpoint or a plug-in needs no model here, but the vectors still have to be stored and compared.
@@ -75,12 +92,9 @@ def _backend(
             f"search by meaning needs {' and '.join(_VECTOR_PACKAGES)}, with an endpoint or a plug-in too: "
             f'{how_to_install("embeddings", only=_VECTOR_PACKAGES)}, or set embedder = "none"'
         )
+    folder = private_folder(workspace.root.path, _INDEX)
     store = StoredVectors(workspace, owner) if embedder else None
     made_here = proof(Path("/"), _INDEX)[:16]  # the same wherever this person moves the folder
-    index = DiskIndex(folder, recipe, store=store, embedder=embedder, maker=made_here)
-    return SearchBackend(index, store, embedder, _reranking(settings))
-
-
-def _reranking(settings: Settings) -> Reranking | None:
+    index = DiskIndex(made(folder / name) if name else folder, recipe, store=store, embedder=embedder, maker=made_here)
     reranker = reranker_for(settings)
-    return Reranking(reranker, settings.rerank_timeout) if reranker else None
+    return SearchBackend(index, store, embedder, Reranking(reranker, settings.rerank_timeout) if reranker else None)

@@ -8,18 +8,16 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from promptuary import concurrency
 from promptuary.core.budget import TokenCounter
 from promptuary.core.errors import IndexDamagedError, NothingIndexedError, PromptuaryError
-from promptuary.core.ports.index import SearchIndex, VectorStore
 from promptuary.core.ports.models import Embedder, vector_space_id
 from promptuary.core.query import parse
 from promptuary.core.search import (
@@ -31,7 +29,6 @@ from promptuary.core.search import (
     IndexRebuilt,
     IndexStatus,
     IndexUpdate,
-    SearchedByWordsOnly,
     SearchNote,
     SearchQuery,
     SearchResult,
@@ -42,9 +39,9 @@ from promptuary.search.answer import Answer, Distinct, answer, distinct, needed
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.filters import from_workspace
 from promptuary.search.folders import IndexedFolders
+from promptuary.search.kind_index import KindIndex, OpenBackend, SearchBackend
 from promptuary.search.reconcile import Reconciler
-from promptuary.search.rerank import Reranking
-from promptuary.search.vectors.embed import embed_missing, restore
+from promptuary.search.vectors.embed import restore
 from promptuary.search.vectors.scale import measured, scale_hashes
 from promptuary.workspace.changes.snapshot import is_ignore_file
 
@@ -63,20 +60,8 @@ _FOUND_FILES: Final = 64
 """How many of the files that were found last are embedded before all others."""
 
 
-class SearchBackend(Struct, frozen=True):
-    """The index, the store of vectors, what embeds, and what puts the best hits in order.
-
-    Without a store or an embedder there are no vectors.
-    """
-
-    index: SearchIndex
-    store: VectorStore | None = None
-    embedder: Embedder | None = None
-    reranking: Reranking | None = None
-
-
-class SearchService:
-    """The search of one workspace. ``backend`` is called at the first use of the index, not before.
+class SearchService(KindIndex):
+    """The search of the files of one workspace.
 
     ``workspace`` is the root that the places of hits are relative to, ``here`` the person's current folder.
     ``debounce`` is how many seconds a watched folder must be quiet before it is synced.
@@ -85,7 +70,7 @@ class SearchService:
     def __init__(
         self,
         folders: IndexedFolders,
-        backend: Callable[[], SearchBackend],
+        open_backend: OpenBackend,
         counter: TokenCounter,
         sizes: Sizes,
         *,
@@ -93,16 +78,15 @@ class SearchService:
         here: Path | None = None,
         debounce: float = 0.2,
     ) -> None:
+        super().__init__(open_backend)
         self._folders = folders
-        self._open_backend = backend
         self._counter, self._sizes = counter, sizes
         self._workspace, self._here = workspace, here
         self._debounce = debounce
-        self._backend: SearchBackend | None = None
         self._updater: IndexUpdater | None = None
         self._watcher: Watcher | None = None
         self._preparing: threading.Thread | None = None
-        self._opening = threading.Lock()
+        self._starting = threading.Lock()
         self._syncing = threading.Lock()
         self._seen = -1  # the last generation of the watcher that was synced
         self._rebuilt = False
@@ -129,7 +113,7 @@ class SearchService:
         added = [self._absolute(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
         if not added and not self._folders.all():
             raise PromptuaryError("no folder is indexed; name one, such as . for this folder")
-        backend = self._opened()
+        backend = self.backend
         with self._syncing:
             for path in added:
                 self._folders.add(path, label)
@@ -152,7 +136,7 @@ class SearchService:
 
     def remove(self, path: str | Path) -> bool:
         """Remove a folder from the index; return whether it was indexed."""
-        backend = self._opened_if_used()
+        backend = self.backend_if_used
         with self._syncing:
             known = self._folders.remove(str(self._absolute(path)))
             # If another process is writing, the next check finds what is left to do.
@@ -177,7 +161,7 @@ class SearchService:
         query = replace(query, filters=from_workspace(query.filters, self._workspace))
         if not self._folders.all():
             raise NothingIndexedError("nothing is indexed yet; run `promptuary index` in a folder of notes or code")
-        backend = self._opened()
+        backend = self.backend
         if not query.lexical_only and parse(query.text):
             self._prepare(backend)
             if backend.store is not None and backend.embedder is not None:
@@ -186,45 +170,33 @@ class SearchService:
         if (watcher := self._watcher) is not None:
             watcher.flush()
         report = self.refresh(timeout=_FIND_TIMEOUT)
-        if isinstance(report, IndexBusy):
-            return self._answered(query, backend, (report,), synced=False)
-        if report.has_changes and not query.lexical_only:
+        notes: Sequence[SearchNote] = (report,) if isinstance(report, IndexBusy) else report.notes(recurring=False)
+        synced = not isinstance(report, IndexBusy) and report.has_changes
+        if synced and not query.lexical_only:
             _restore(backend)
-        return self._answered(query, backend, report.notes(recurring=False), synced=report.has_changes)
-
-    def _answered(
-        self, query: SearchQuery, backend: SearchBackend, notes: Sequence[SearchNote], *, synced: bool
-    ) -> SearchResult:
-        index = backend.index
-        embedder = None if query.lexical_only or not index.has_vectors() else backend.embedder
-        reranking = None if query.lexical_only else backend.reranking
-        asked, query = query, reranking.widened(query) if reranking else query
-        try:
-            found = self._answer(query, backend, embedder)
-        except IndexDamagedError:
-            with self._syncing:
-                if isinstance(self._reconciler(backend).sync(rebuild=True), IndexBusy):
-                    raise PromptuaryError("another process is rebuilding the index; try again soon") from None
-            notes, synced = (*notes, IndexRebuilt()), True
-            found = self._answer(query, backend, None)
-        except PromptuaryError as error:
-            if embedder is None:
-                raise
-            notes = (*notes, SearchedByWordsOnly(str(error)))
-            found = self._answer(query, backend, None)
-        hits, problems = reranking.reranked(asked, found.hits) if reranking else (found.hits, ())
+        found = self.ask(query)
         # The best last: it stays longest.
-        self._found.extend(dict.fromkeys(hit.path for hit in reversed(hits)))
+        self._found.extend(dict.fromkeys(hit.path for hit in reversed(found.hits)))
         return SearchResult(
-            hits,
-            "hybrid" if found.hybrid else "lexical",
-            synced,
-            partially_embedded=backend.embedder is not None and index.lacks_vectors(),
+            found.hits,
+            found.mode,
+            synced or IndexRebuilt() in found.notes,
+            partially_embedded=backend.embedder is not None and backend.index.lacks_vectors(),
             confidence=found.confidence,
-            notes=(*notes, *problems),
+            notes=(*notes, *found.notes),
         )
 
-    def _answer(self, query: SearchQuery, backend: SearchBackend, embedder: Embedder | None) -> Answer:
+    def is_used(self) -> bool:
+        """Return whether any folder is indexed."""
+        return bool(self._folders.all())
+
+    def rebuild_damaged(self) -> bool:
+        """Rebuild the index from the files."""
+        with self._syncing:
+            return not isinstance(self._reconciler(self.backend).sync(rebuild=True), IndexBusy)
+
+    def read(self, query: SearchQuery, backend: SearchBackend, embedder: Embedder | None) -> Answer:
+        """Return the best hits that the read policy allows, copies merged."""
         scale = measured(backend.store, embedder)
         wanted = needed(query.limit) if query.limit > 0 else query.limit
         while True:
@@ -248,7 +220,7 @@ class SearchService:
         ``everything`` checks every file, whatever the watcher says. ``timeout`` is how many seconds to wait for another
         thread that is syncing; without one, as long as it takes.
         """
-        backend = self._opened_if_used()
+        backend = self.backend_if_used
         if backend is None:
             return SyncReport()
         if not self._syncing.acquire(timeout=-1 if timeout is None else timeout):
@@ -263,17 +235,15 @@ class SearchService:
         finally:
             self._syncing.release()
 
-    def embed(self, progress: EmbedProgress | None = None) -> int:
+    def embed(self, progress: EmbedProgress | None = None, *, first: Collection[str] = ()) -> int:
         """Embed every chunk that lacks a vector, until ``progress`` returns false; return how many were done.
 
         Files that were found lately come first, then the files that changed last.
         """
-        backend = self._opened_if_used()
+        done = super().embed(progress, first=(*first, *self._found))
+        backend = self.backend_if_used
         if backend is None or backend.store is None or backend.embedder is None:
             return 0
-        done = embed_missing(
-            backend.index, backend.store, backend.embedder, first=tuple(self._found), progress=progress
-        )
         if self._rebuilt and not backend.index.lacks_vectors():
             # A rebuild also deletes the vectors of texts that are gone.
             kept = [*backend.index.hashes(), *scale_hashes()]
@@ -283,7 +253,7 @@ class SearchService:
 
     def status(self) -> IndexStatus:
         """Return what is indexed."""
-        backend = self._opened_if_used()
+        backend = self.backend_if_used
         if backend is None:
             return IndexStatus()
         try:
@@ -305,7 +275,7 @@ class SearchService:
         """
         from promptuary.search.updater import IndexUpdater  # noqa: PLC0415  (a single search does not need it)
 
-        with self._opening:
+        with self._starting:
             if self._updater is None:
                 self._updater = IndexUpdater(
                     self.watcher,
@@ -318,7 +288,7 @@ class SearchService:
 
     def stop(self) -> None:
         """Stop watching. Does nothing if it is not watching."""
-        with self._opening:
+        with self._starting:
             updater, self._updater = self._updater, None
         if updater is not None:
             updater.close()
@@ -347,21 +317,8 @@ class SearchService:
         if self._preparing is not None:
             # A library that is being loaded while the program ends can crash it.
             self._preparing.join()
-        if (backend := self._backend) is not None:
-            backend.index.close()
-            if backend.store is not None:
-                backend.store.close()
+        super().close()
         self._folders.close()
-
-    def _opened(self) -> SearchBackend:
-        with self._opening:
-            if self._backend is None:
-                self._backend = self._open_backend()
-            return self._backend
-
-    def _opened_if_used(self) -> SearchBackend | None:
-        """Return the backend; ``None`` if nothing was ever indexed: then nothing is created on disk."""
-        return self._backend or (self._opened() if self._folders.all() else None)
 
     def _reconciler(self, backend: SearchBackend) -> Reconciler:
         return Reconciler(backend.index, self._folders, self._sizes, self._counter)

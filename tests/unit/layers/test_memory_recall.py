@@ -20,7 +20,6 @@ from promptuary.layers.memory_digest import MemoryDigest
 from promptuary.layers.memory_recall import HEADING, MemoryRecall, WantedNote, fitted
 from promptuary.memory.recall.digest import remembered
 from promptuary.memory.recall.select import RecallPolicy, Selector
-from promptuary.memory.recall.service import NoteSearch
 from promptuary.memory.recall.shown import ShownNote
 from promptuary.testing.scripted import ScriptedModel
 from promptuary.threads.prepared import Turn
@@ -42,7 +41,7 @@ def opened(
     workspace = folder / "workspace"
     workspace.mkdir(exist_ok=True)
     visible = shelf.visible()
-    search = NoteSearch(visible, lambda: index_at(folder / "index", shelf))
+    search = index_at(folder / "index", shelf)
     selector = Selector(lambda query: search.find(query, timeout=30.0), visible, policy or RecallPolicy(), model)
     layers = [MemoryDigest(lambda: remembered(visible)), MemoryRecall(selector, visible)]
     try:

@@ -12,9 +12,7 @@ from promptuary.cli.main import main
 from promptuary.memory import memory
 from promptuary.memory.notebook.notebook import Notebook
 from promptuary.memory.recall.index import NoteIndex
-from promptuary.memory.recall.service import NoteSearch
-from promptuary.records.index import RecordIndex
-from promptuary.records.service import PATIENCE
+from promptuary.search.records import PATIENCE, RecordIndex
 from promptuary.threads.prepared import Turn
 
 MISSING = "not everything was searched: it is still being indexed; try again soon"
@@ -91,7 +89,7 @@ def test_a_command_says_that_not_everything_was_searched(
 ) -> None:
     slow_index(1.0)
     monkeypatch.setattr(memory, "LONG_PATIENCE", 0.1)
-    monkeypatch.setattr(NoteSearch, "embed_few", lambda _: None)
+    monkeypatch.setattr(NoteIndex, "embed_few", lambda _: None)
 
     assert main(["memory", "search", "zebra", "--workspace", str(folder)]) == 1
     assert MISSING in capsys.readouterr().err

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ports.models import Reranker
 from promptuary.core.search import Hit, NotReranked, SearchQuery, Why, note_text
+from promptuary.search.kind_index import SearchBackend
 from promptuary.search.rerank import TOP, Reranking, reordered
-from promptuary.search.service import SearchBackend, SearchService
+from promptuary.search.service import SearchService
 from promptuary.testing.scripted import ScriptedReranker
 from tests.conftest import Files
 from tests.embedders import search_with
@@ -28,7 +29,7 @@ def hit(place: int) -> Hit:
 def searched(workspace: Path, reranker: Reranker, *, timeout: float = 30.0) -> Iterator[SearchService]:
     """Open a search by words whose hits are reranked."""
     with search_with(workspace) as service:
-        opened = service._opened()
+        opened = service.backend
         service._backend = SearchBackend(opened.index, reranking=Reranking(reranker, timeout))
         service.index([workspace])
         yield service

@@ -11,7 +11,8 @@ from promptuary.core.errors import IndexDamagedError, PromptuaryError
 from promptuary.core.search import Filters, FolderHeld, IndexBusy, IndexRebuilt, SearchQuery, Words
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.folders import IndexedFolders
-from promptuary.search.service import SearchBackend, SearchService
+from promptuary.search.kind_index import SearchBackend
+from promptuary.search.service import SearchService
 from promptuary.testing.word_embedder import WordEmbedder
 from promptuary.tokens import DEFAULT_VOCABULARY, Counter
 from promptuary.workspace.indexed_folders import IndexedFoldersFile

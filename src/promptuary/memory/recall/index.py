@@ -1,23 +1,41 @@
-"""The index of notes: a separate search index of what one principal may see, in both roots.
+"""The index of the notes that one principal may see, in both roots.
 
 Each scope, audience and kind is a folder of the index and each note is a file, so the folder filter of any index can
 restrict a search to them.
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import partial
 from itertools import product
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
 from promptuary.core.budget import TokenCounter
-from promptuary.core.notes import AUDIENCES, KINDS, SCOPES, Audience, Note, NoteHeader, NoteKind, NoteScope
-from promptuary.core.search import Chunk, Folder, IndexedFile, Stamp
+from promptuary.core.notes import (
+    AUDIENCES,
+    KINDS,
+    SCOPES,
+    Audience,
+    MemoryResult,
+    Note,
+    NoteHeader,
+    NoteKind,
+    NoteScope,
+)
+from promptuary.core.search import Chunk, Filters, Folder, IndexedFile, SearchQuery, Stamp
+from promptuary.memory.places import MemoryPlace
 from promptuary.memory.recall.freshness import changed_at
+from promptuary.memory.recall.search import MOST, NoteQuery, rank
 from promptuary.memory.recall.visible import NoteKey, VisibleNotes, key_of
-from promptuary.records.index import Listed, RecordEntry, RecordIndex
 from promptuary.search.chunks.sizes import Sizes
-from promptuary.search.service import SearchBackend
+from promptuary.search.indexes import open_records
+from promptuary.search.kind_index import OpenBackend
+from promptuary.search.records import PATIENCE, Listed, RecordEntry, RecordIndex
+from promptuary.tokens import DEFAULT_VOCABULARY, Counter
+
+if TYPE_CHECKING:
+    from promptuary.app import App
 
 RECIPE: Final = "notes 1"
 """The version of how notes are split, beside the sizes of chunks: an index with another version is rebuilt."""
@@ -38,6 +56,12 @@ def folders(
     return [folder_of(*one) for one in every]
 
 
+def _filters(query: NoteQuery) -> Filters:
+    if not (query.scopes or query.audiences or query.kinds):
+        return Filters()
+    return Filters(folders=tuple(folder.path for folder in folders(query.scopes, query.audiences, query.kinds)))
+
+
 def key_at(folder: str, path: str) -> NoteKey:
     """Return which note a file of the index is."""
     return NoteKey("user" if folder.startswith("/user/") else "project", path)
@@ -46,10 +70,35 @@ def key_at(folder: str, path: str) -> NoteKey:
 class NoteIndex(RecordIndex[NoteKey]):
     """The index of the notes that one principal may see."""
 
-    def __init__(self, backend: SearchBackend, notes: VisibleNotes, counter: TokenCounter, sizes: Sizes) -> None:
-        super().__init__(backend)
+    what = "notes"
+
+    def __init__(self, open_backend: OpenBackend, notes: VisibleNotes, counter: TokenCounter, sizes: Sizes) -> None:
+        super().__init__(open_backend)
         self.notes = notes
         self._counter, self._sizes = counter, sizes
+
+    @classmethod
+    def open(cls, app: "App", place: MemoryPlace, visible: VisibleNotes, session: str = "") -> "NoteIndex":
+        """Return the index of the notes that a principal sees at a place, or that one of its sessions sees."""
+        sizes = Sizes(app.settings.chunk_tokens, app.settings.chunk_overlap)
+        open_backend = partial(open_records, app, "notes", f"{RECIPE} {sizes.recipe}", place.space, session)
+        return cls(open_backend, visible, Counter(DEFAULT_VOCABULARY), sizes)
+
+    def find(self, query: NoteQuery, *, timeout: float = PATIENCE) -> MemoryResult:
+        """Return the best matching notes; ``timeout`` is how many seconds to wait for notes that are being indexed."""
+        has_notes, missing = self.wait(timeout)
+        found = self.search(query) if has_notes else MemoryResult()
+        return replace(found, notes=(*found.notes, *missing))
+
+    def search(self, query: NoteQuery) -> MemoryResult:
+        """Return the same, as far as the notes are indexed."""
+        limit = max(query.limit, MOST) if query.limit > 0 else 0
+        found = self.ask(SearchQuery(query.text, limit, _filters(query), query.lexical_only))
+        return rank(query, [(key_at(hit.folder, hit.path), hit) for hit in found.hits], found, self.notes)
+
+    def is_used(self) -> bool:
+        """Return whether there is a note."""
+        return self.notes.count() > 0
 
     def folders(self) -> Sequence[Folder]:
         return folders()

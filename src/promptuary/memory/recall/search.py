@@ -1,4 +1,4 @@
-"""Searches the index of notes, with the ranking and the threshold for "no match" that files have.
+"""Ranks what the index of notes finds, with the ranking and the threshold for "no match" that files have.
 
 A note is found once, by its best chunk. Being pinned or recent adds a little: notes whose scores differ by more than a
 twentieth of the best keep their order, so neither can lift a note that does not match above one that does.
@@ -15,11 +15,11 @@ from msgspec.structs import replace
 
 from promptuary.core import query as language
 from promptuary.core.notes import Audience, MemoryResult, NoteHeader, NoteHit, NoteKind, NoteScope
-from promptuary.core.search import Filters, Hit, SearchQuery, Words
+from promptuary.core.search import Hit, Words
 from promptuary.memory.recall.freshness import age_in_days
-from promptuary.memory.recall.index import NoteIndex, folders, key_at
+from promptuary.memory.recall.visible import NoteKey, VisibleNotes
 from promptuary.memory.secret_texts import without_secrets
-from promptuary.records.answer import answered
+from promptuary.search.answer import Answer
 
 MOST: Final = 60
 """How many hits are ranked with what is known about their notes. Further hits keep the order of the search."""
@@ -55,21 +55,11 @@ class NoteQuery(Struct, frozen=True):
             and (not self.kinds or header.kind in self.kinds)
         )
 
-    @property
-    def filters(self) -> Filters:
-        """The same query for the index."""
-        if not (self.scopes or self.audiences or self.kinds):
-            return Filters()
-        return Filters(folders=tuple(one.path for one in folders(self.scopes, self.audiences, self.kinds)))
 
-
-def search_notes(query: NoteQuery, index: NoteIndex) -> MemoryResult:
-    """Return the notes that match ``query`` best, as far as they are indexed. A damaged index is rebuilt first."""
-    limit = max(query.limit, MOST) if query.limit > 0 else 0
-    answer = answered(SearchQuery(query.text, limit, query.filters, query.lexical_only), index, "notes")
-    hits = _one_a_note(answer.found.hits, query, index)
-    notes = with_priors(with_names(hits, query.text), index.notes.clock())
-    return MemoryResult(notes[: max(0, query.limit)], answer.mode, answer.confidence, answer.remarks)
+def rank(query: NoteQuery, hits: Sequence[tuple[NoteKey, Hit]], found: Answer, notes: VisibleNotes) -> MemoryResult:
+    """Return the notes that match ``query`` best; ``hits`` are those of the answer that was found."""
+    best = with_priors(with_names(_one_a_note(hits, query, notes), query.text), notes.clock())
+    return MemoryResult(best[: max(0, query.limit)], found.mode, found.confidence, found.notes)
 
 
 def answering(found: MemoryResult, most: int) -> list[NoteHit]:
@@ -88,10 +78,10 @@ def asked_for(found: MemoryResult, most: int) -> list[NoteHit]:
     return [hit for hit in found.hits if 2 * hit.score >= best and hit.why.share >= _ASKED][:most]
 
 
-def _one_a_note(hits: Sequence[Hit], query: NoteQuery, index: NoteIndex) -> list[NoteHit]:
+def _one_a_note(hits: Sequence[tuple[NoteKey, Hit]], query: NoteQuery, notes: VisibleNotes) -> list[NoteHit]:
     """Return each note once, with its best hit. A note that changed since is filtered as it is now."""
-    best = {key_at(hit.folder, hit.path): hit for hit in reversed(hits)}
-    found = ((index.notes.header(key), hit) for key, hit in reversed(best.items()))
+    best = dict(reversed(hits))
+    found = ((notes.header(key), hit) for key, hit in reversed(best.items()))
     return [
         NoteHit(one, without_secrets(hit.text), hit.score, hit.why)
         for one, hit in found

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from promptuary.core.notes import Note
 from promptuary.core.search import IndexCounts
 from promptuary.memory.recall.index import NoteIndex, folders
-from promptuary.memory.recall.search import NoteQuery, search_notes
+from promptuary.memory.recall.search import NoteQuery
 from promptuary.memory.recall.visible import NoteKey, key_of
 from promptuary.testing.word_embedder import WordEmbedder
 from tests.notes import Shelf, index_at, note
@@ -22,7 +22,7 @@ PHONE = note("phone", "The person prefers short calls.", title="Telephone", scop
 
 
 def found(index: NoteIndex, words: str) -> list[str]:
-    return [hit.header.id for hit in search_notes(NoteQuery(words), index).hits]
+    return [hit.header.id for hit in index.search(NoteQuery(words)).hits]
 
 
 def contents(index: NoteIndex) -> tuple[IndexCounts, dict[tuple[str, str], tuple[str, str]]]:
@@ -63,7 +63,7 @@ def test_the_notes_of_both_roots_are_in_one_index_even_with_equal_ids(tmp_path: 
     index = index_at(tmp_path, Shelf(TABS, twin))
     index.sync()
 
-    hits = search_notes(NoteQuery("tabs"), index).hits
+    hits = index.search(NoteQuery("tabs")).hits
     assert {key_of(hit.header) for hit in hits} == {NoteKey("project", "tabs"), NoteKey("user", "tabs")}
 
 
@@ -129,7 +129,7 @@ def test_a_note_that_vanishes_while_it_is_indexed_is_left_out(tmp_path: Path) ->
     shelf = Shelf(TABS, MONDAY)
     index = index_at(tmp_path, shelf)
     visible = replace(shelf.visible(), read=lambda key: None if key.id == "tabs" else shelf.notes.get(key))
-    NoteIndex(index.backend, visible, index._counter, index._sizes).sync()
+    NoteIndex(lambda: index.backend, visible, index._counter, index._sizes).sync()
 
     assert (found(index, "tabs"), found(index, "mondays")) == ([], ["monday"])
 
@@ -181,7 +181,7 @@ def test_what_was_embedded_is_found_by_meaning_and_unchanged_notes_are_not_embed
     index.sync()
 
     assert index.embed() == 1
-    assert search_notes(NoteQuery("indents Python with tabs"), index).mode == "hybrid"
+    assert index.search(NoteQuery("indents Python with tabs")).mode == "hybrid"
 
 
 def test_the_hashes_of_a_note_are_those_its_vectors_are_stored_under(tmp_path: Path) -> None:

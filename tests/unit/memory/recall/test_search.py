@@ -14,9 +14,9 @@ from promptuary.core.notes import NoteHit
 from promptuary.core.ports.models import Purpose
 from promptuary.core.search import IndexRebuilt, SearchedByWordsOnly, Why
 from promptuary.memory.recall.index import NoteIndex
-from promptuary.memory.recall.search import NoteQuery, answering, search_notes, with_priors
+from promptuary.memory.recall.search import NoteQuery, answering, with_priors
 from promptuary.memory.recall.visible import NoteKey
-from promptuary.records.answer import among_few
+from promptuary.search.records import among_few
 from promptuary.search.rerank import Reranking
 from promptuary.testing.scripted import ScriptedReranker
 from promptuary.testing.word_embedder import WordEmbedder
@@ -45,16 +45,16 @@ def test_a_plain_question_is_answered_by_words_where_there_are_few_notes(
     shelf = Shelf(note("tabs", "I indent with tabs.", title="Indentation"), *others[: count - 1])
     index = indexed(tmp_path, shelf)
 
-    assert ids(answering(search_notes(NoteQuery(asked), index), 5)) == ["tabs"]
+    assert ids(answering(index.search(NoteQuery(asked)), 5)) == ["tabs"]
     for idle in ("explain quicksort", "what is the capital of France", "thank you", "translate this function to Go"):
-        assert not answering(search_notes(NoteQuery(idle), index), 5), idle
+        assert not answering(index.search(NoteQuery(idle)), 5), idle
 
 
 def test_a_long_note_is_found_once_by_the_lines_that_answer(tmp_path: Path) -> None:
     paragraphs = [f"# Part {number}\n\n" + f"The heron of part {number} waits. " * 40 for number in range(8)]
     index = indexed(tmp_path, Shelf(note("long", "\n\n".join(paragraphs)), note("short", "A raven waits.")))
 
-    (hit,) = search_notes(NoteQuery("the heron of part 5"), index).hits
+    (hit,) = index.search(NoteQuery("the heron of part 5")).hits
     assert hit.header.id == "long"
     assert "part 5" in hit.text
     assert "part 2" not in hit.text
@@ -70,10 +70,10 @@ def test_a_search_is_restricted_by_scope_audience_and_kind(tmp_path: Path) -> No
         ),
     )
 
-    assert set(ids(search_notes(NoteQuery("raven", kinds=["user"]), index).hits)) == {"one", "three"}
-    assert ids(search_notes(NoteQuery("raven", audiences=["shared"]), index).hits) == ["two"]
-    assert ids(search_notes(NoteQuery("raven", scopes=["user"]), index).hits) == ["three"]
-    assert ids(search_notes(NoteQuery("raven", scopes=["user"], kinds=["project"]), index).hits) == []
+    assert set(ids(index.search(NoteQuery("raven", kinds=["user"])).hits)) == {"one", "three"}
+    assert ids(index.search(NoteQuery("raven", audiences=["shared"])).hits) == ["two"]
+    assert ids(index.search(NoteQuery("raven", scopes=["user"])).hits) == ["three"]
+    assert ids(index.search(NoteQuery("raven", scopes=["user"], kinds=["project"])).hits) == []
 
 
 def test_a_note_whose_kind_changed_since_it_was_indexed_is_judged_by_what_it_is_now(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_note_whose_kind_changed_since_it_was_indexed_is_judged_by_what_it_is_
     index = indexed(tmp_path, shelf)
     shelf.put(note("one", "A raven.", kind="project"))
 
-    assert ids(search_notes(NoteQuery("raven", kinds=["user"]), index).hits) == []
+    assert ids(index.search(NoteQuery("raven", kinds=["user"])).hits) == []
 
 
 def test_a_note_that_may_not_be_seen_any_more_is_not_found_although_it_is_still_indexed(tmp_path: Path) -> None:
@@ -89,17 +89,17 @@ def test_a_note_that_may_not_be_seen_any_more_is_not_found_although_it_is_still_
     index = indexed(tmp_path, shelf)
     shelf.drop("one")
 
-    assert ids(search_notes(NoteQuery("raven"), index).hits) == ["two"]
+    assert ids(index.search(NoteQuery("raven")).hits) == ["two"]
 
 
 def test_the_hits_for_fewer_are_the_first_of_those_for_more(tmp_path: Path) -> None:
     shelf = Shelf(*(note(f"n-{number}", f"raven {number} " * (number % 7 + 1)) for number in range(90)))
     index = indexed(tmp_path, shelf)
-    most = ids(search_notes(NoteQuery("raven", 90), index).hits)
+    most = ids(index.search(NoteQuery("raven", 90)).hits)
 
     assert len(most) == len(set(most)) == 90
     for limit in (0, 1, 7, 59, 60):
-        assert ids(search_notes(NoteQuery("raven", limit), index).hits) == most[:limit]
+        assert ids(index.search(NoteQuery("raven", limit)).hits) == most[:limit]
 
 
 def test_every_note_can_be_found_and_not_only_the_newest_two_hundred(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_every_note_can_be_found_and_not_only_the_newest_two_hundred(tmp_path: P
     old = note("old", "The raven rule is from the beginning.", created_at="2001-01-01T00:00:00+00:00")
     index = indexed(tmp_path, Shelf(old, *(note(f"n-{number}", f"Heron {number}.") for number in range(300))))
 
-    assert ids(search_notes(NoteQuery("raven rule"), index).hits)[0] == "old"
+    assert ids(index.search(NoteQuery("raven rule")).hits)[0] == "old"
 
 
 def test_among_notes_that_answer_as_well_the_pinned_and_then_the_newest_stands_first(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_among_notes_that_answer_as_well_the_pinned_and_then_the_newest_stands_f
         ),
     )
 
-    assert ids(search_notes(NoteQuery("raven"), index).hits) == ["pinned", "new", "old"]
+    assert ids(index.search(NoteQuery("raven")).hits) == ["pinned", "new", "old"]
 
 
 HITS = st.lists(
@@ -159,7 +159,7 @@ def test_a_damaged_index_is_rebuilt_by_the_search_that_finds_it_so(tmp_path: Pat
     indexed(tmp_path, shelf).close()
     for file in tmp_path.rglob("*.db"):
         file.write_bytes(b"\xff" * file.stat().st_size)
-    found = search_notes(NoteQuery("raven"), index_at(tmp_path, shelf))
+    found = index_at(tmp_path, shelf).search(NoteQuery("raven"))
 
     assert ids(found.hits) == ["one"]
     assert IndexRebuilt() in found.notes
@@ -174,7 +174,7 @@ class Unreachable(WordEmbedder):
 
 def test_without_the_embedder_words_are_compared_and_the_person_is_told(tmp_path: Path) -> None:
     index = indexed(tmp_path, Shelf(note("one", "A raven.")), embedder=Unreachable())
-    found = search_notes(NoteQuery("raven"), index)
+    found = index.search(NoteQuery("raven"))
 
     assert ids(found.hits) == ["one"]
     assert (found.mode, found.notes) == ("lexical", (SearchedByWordsOnly("the endpoint does not answer"),))
@@ -183,21 +183,21 @@ def test_without_the_embedder_words_are_compared_and_the_person_is_told(tmp_path
 def test_a_reranker_decides_about_the_best(tmp_path: Path) -> None:
     index = indexed(tmp_path, Shelf(note("one", "raven raven raven"), note("two", "A raven and a heron are birds.")))
     reranker = ScriptedReranker(lambda _, text: float("heron" in text))
-    index.backend = replace(index.backend, reranking=Reranking(reranker, 5.0))
+    index._backend = replace(index.backend, reranking=Reranking(reranker, 5.0))
 
-    assert ids(search_notes(NoteQuery("raven"), index).hits) == ["two", "one"]
-    assert ids(search_notes(NoteQuery("raven", lexical_only=True), index).hits) == ["one", "two"]
+    assert ids(index.search(NoteQuery("raven")).hits) == ["two", "one"]
+    assert ids(index.search(NoteQuery("raven", lexical_only=True)).hits) == ["one", "two"]
 
 
 @pytest.mark.parametrize("query", ["", "   ", '"', "((", "\x00", "日本", "a" * 10_000])
 def test_any_text_is_a_query(tmp_path: Path, query: str) -> None:
     index = indexed(tmp_path, Shelf(note("one", "A raven.")))
 
-    assert search_notes(NoteQuery(query), index).hits == []
+    assert index.search(NoteQuery(query)).hits == []
 
 
 def test_an_index_that_does_not_exist_finds_nothing(tmp_path: Path) -> None:
     index = index_at(tmp_path, Shelf(note("one", "A raven.")))
 
-    assert search_notes(NoteQuery("raven"), index).hits == []
+    assert index.search(NoteQuery("raven")).hits == []
     assert index.hashes(NoteKey("project", "one")) == []

@@ -11,8 +11,8 @@ from promptuary.core.ports.models import Purpose
 from promptuary.core.search import IndexBusy, note_text
 from promptuary.memory.recall.index import NoteIndex
 from promptuary.memory.recall.search import NoteQuery
-from promptuary.memory.recall.service import NoteSearch
 from promptuary.memory.recall.visible import NoteKey, key_of
+from promptuary.search.kind_index import SearchBackend
 from promptuary.testing.word_embedder import WordEmbedder
 from tests.notes import Shelf, index_at, note
 
@@ -20,16 +20,12 @@ RAVEN = note("raven", "A raven.")
 LONG = 30.0
 
 
-def service(folder: Path, shelf: Shelf, embedder: WordEmbedder | None = None) -> NoteSearch:
-    return NoteSearch(shelf.visible(), lambda: index_at(folder, shelf, embedder))
-
-
-def found(search: NoteSearch, words: str) -> list[str]:
+def found(search: NoteIndex, words: str) -> list[str]:
     return [hit.header.id for hit in search.find(NoteQuery(words), timeout=LONG).hits]
 
 
 def test_without_a_note_nothing_is_created(tmp_path: Path) -> None:
-    search = service(tmp_path / "index", Shelf())
+    search = index_at(tmp_path / "index", Shelf())
 
     assert found(search, "raven") == []
     search.close()
@@ -37,7 +33,7 @@ def test_without_a_note_nothing_is_created(tmp_path: Path) -> None:
 
 
 def test_the_first_search_indexes_what_there_is(tmp_path: Path) -> None:
-    search = service(tmp_path / "index", Shelf(RAVEN))
+    search = index_at(tmp_path / "index", Shelf(RAVEN))
 
     assert found(search, "raven") == ["raven"]
     search.close()
@@ -45,7 +41,7 @@ def test_the_first_search_indexes_what_there_is(tmp_path: Path) -> None:
 
 def test_a_note_that_was_written_is_found_by_the_next_search(tmp_path: Path) -> None:
     shelf = Shelf()
-    search = service(tmp_path / "index", shelf)
+    search = index_at(tmp_path / "index", shelf)
     assert found(search, "raven") == []
     shelf.put(RAVEN)
     search.changed([key_of(RAVEN.header)])
@@ -59,7 +55,7 @@ def test_a_note_that_was_written_is_found_by_the_next_search(tmp_path: Path) -> 
 
 def test_what_was_written_last_is_indexed_before_it_is_closed(tmp_path: Path) -> None:
     shelf = Shelf()
-    search = service(tmp_path / "index", shelf)
+    search = index_at(tmp_path / "index", shelf)
     found(search, "raven")
     shelf.put(RAVEN)
     search.changed([key_of(RAVEN.header)])
@@ -72,7 +68,7 @@ def test_what_a_killed_process_did_not_index_is_found_by_the_next(tmp_path: Path
     shelf = Shelf(note("heron", "A heron."))
     index_at(tmp_path / "index", shelf).sync()
     shelf.put(RAVEN)
-    search = service(tmp_path / "index", shelf)
+    search = index_at(tmp_path / "index", shelf)
 
     assert found(search, "raven") == ["raven"]
     search.close()
@@ -83,7 +79,7 @@ def test_while_another_process_writes_the_search_says_so_and_what_is_left_is_ind
     other = index_at(tmp_path / "index", shelf)
     other.sync()
     shelf.put(RAVEN)
-    search = service(tmp_path / "index", shelf)
+    search = index_at(tmp_path / "index", shelf)
     with other.backend.index.writing():
         first, second = (search.find(NoteQuery(words), timeout=0.2) for words in ("raven", "heron"))
         assert (first.hits, [type(one) for one in first.notes]) == ([], [IndexBusy])
@@ -98,7 +94,7 @@ def test_a_search_waits_for_another_process_that_writes_the_index(tmp_path: Path
     other = index_at(tmp_path / "index", shelf)
     other.sync()
     shelf.put(RAVEN)
-    search = service(tmp_path / "index", shelf)
+    search = index_at(tmp_path / "index", shelf)
     with ExitStack() as stack:
         stack.enter_context(other.backend.index.writing())
         ending = threading.Timer(1.2, stack.close)
@@ -111,20 +107,15 @@ def test_a_search_waits_for_another_process_that_writes_the_index(tmp_path: Path
 
 def test_a_search_says_why_notes_could_not_be_indexed_and_tries_again_next_time(tmp_path: Path) -> None:
     shelf, broken = Shelf(RAVEN), [OSError(28, "No space left on device")]
+    search = index_at(tmp_path, shelf)
+    reading = search.notes.read
 
-    def open_index() -> NoteIndex:
-        index = index_at(tmp_path, shelf)
-        reading = index.notes.read
+    def read(key: NoteKey) -> object:
+        if broken:
+            raise broken.pop()
+        return reading(key)
 
-        def read(key: NoteKey) -> object:
-            if broken:
-                raise broken.pop()
-            return reading(key)
-
-        force_setattr(index.notes, "read", read)
-        return index
-
-    search = NoteSearch(shelf.visible(), open_index)
+    force_setattr(search.notes, "read", read)
     (said,) = search.find(NoteQuery("raven")).notes
     assert "not everything was searched" in note_text(said)
     assert "No space left on device" in note_text(said)
@@ -136,19 +127,14 @@ def test_a_search_says_why_notes_could_not_be_indexed_and_tries_again_next_time(
 
 def test_a_search_does_not_wait_for_long_for_notes_that_are_being_indexed(tmp_path: Path) -> None:
     shelf, released = Shelf(RAVEN), threading.Event()
+    search = index_at(tmp_path, shelf)
+    reading = search.notes.read
 
-    def open_index() -> NoteIndex:
-        index = index_at(tmp_path, shelf)
-        reading = index.notes.read
+    def read(key: NoteKey) -> object:
+        released.wait(LONG)
+        return reading(key)
 
-        def read(key: NoteKey) -> object:
-            released.wait(LONG)
-            return reading(key)
-
-        force_setattr(index.notes, "read", read)
-        return index
-
-    search = NoteSearch(shelf.visible(), open_index)
+    force_setattr(search.notes, "read", read)
     early = search.find(NoteQuery("raven"), timeout=0.01)
     assert (early.hits, early.notes) == ([], (IndexBusy(here=True),))
     released.set()
@@ -173,7 +159,7 @@ class Slow(WordEmbedder):
 
 def test_notes_are_embedded_in_the_background_and_found_by_words_meanwhile(tmp_path: Path) -> None:
     embedder = Slow()
-    search = service(tmp_path / "index", Shelf(RAVEN), embedder)
+    search = index_at(tmp_path / "index", Shelf(RAVEN), embedder)
 
     assert found(search, "raven") == ["raven"]
     assert embedder.begun.wait(LONG)
@@ -185,13 +171,15 @@ def test_notes_are_embedded_in_the_background_and_found_by_words_meanwhile(tmp_p
 def test_an_error_while_indexing_loses_no_note(tmp_path: Path) -> None:
     shelf = Shelf(RAVEN)
     failures = [OSError("the disk is full")]
+    search = index_at(tmp_path, shelf)
+    open_backend = search._open_backend
 
-    def open_index() -> NoteIndex:
+    def fail_once() -> SearchBackend:
         if failures:
             raise failures.pop()
-        return index_at(tmp_path, shelf)
+        return open_backend()
 
-    search = NoteSearch(shelf.visible(), open_index)
+    search._open_backend = fail_once
     search.changed([key_of(RAVEN.header)])
     while search._indexing is not None:
         search._indexing.wait()
@@ -202,7 +190,7 @@ def test_an_error_while_indexing_loses_no_note(tmp_path: Path) -> None:
 
 def test_an_index_made_anew_has_no_trace_of_what_is_gone(tmp_path: Path) -> None:
     shelf = Shelf(RAVEN, note("heron", "A nonce-5f1c heron."))
-    search = service(tmp_path / "index", shelf)
+    search = index_at(tmp_path / "index", shelf)
     assert found(search, "heron") == ["heron"]
     shelf.drop("heron")
     search.changed([NoteKey("project", "heron")])

@@ -266,7 +266,7 @@ def test_who_makes_everything_anew_is_rid_of_vectors_that_nothing_needs(files: F
             (workspace / "a.md").write_text(text)
         service.index([])
         service.embed()
-        store = service._opened().store
+        store = service.backend.store
         assert isinstance(store, Vectors)
         before = store.count(vector_space_id(embedder))
         service.index([], rebuild=True)

@@ -1,1 +1,0 @@
-"""Search of records that are not files: a separate index of one principal's records, updated in the background."""

@@ -1,0 +1,350 @@
+"""The index of one owner's records in a database: its notes, or its experiences.
+
+Isolation is physical: what the owner may not see is not in it, so no filter can be forgotten. Each record is a file of
+the index. Changes are found by comparing places and revisions. What the records are is defined in ``memory/recall`` and
+``experiences``.
+
+A writer reports which records changed, and continues; they are indexed in the background. A search waits for pending
+records; if they take too long, it finds what is indexed by then and says that this is not everything. Once per process
+everything is compared, since another process may have been killed before it indexed what it wrote. Nothing is embedded
+while somebody waits.
+"""
+
+import logging
+import threading
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import ClassVar, Final, Generic, NamedTuple, TypeVar
+
+from promptuary import concurrency
+from promptuary.core.errors import IndexDamagedError, PromptuaryError
+from promptuary.core.ports.index import IndexWriter
+from promptuary.core.search import Chunk, Folder, IndexBusy, IndexedFile, SearchNote, SearchQuery
+from promptuary.search.answer import Answer
+from promptuary.search.kind_index import KindIndex, OpenBackend
+from promptuary.search.ranking import FEWEST, luck
+
+logger = logging.getLogger(__name__)
+
+PATIENCE: Final = 4.0
+"""Seconds that the search of a turn waits for records that are being indexed: most are done much sooner."""
+LONG_PATIENCE: Final = 30.0
+"""The same if a person asked for the search itself."""
+
+_FLUSH_EVERY: Final = 3.0
+"""Seconds between two flushes while many records are indexed."""
+_LINGER: Final = 0.25
+"""Seconds without a write until records are indexed, unless somebody searches: indexing costs several disk syncs and
+more processor time than the writes, and writers would have to wait for both."""
+_AT_LAST: Final = 5.0
+"""Seconds after which they are indexed even while more is written."""
+_MAX_SOON: Final = 64
+_EMBED_SECONDS: Final = 1.0
+_PAUSE: Final = 0.05
+_MIN_CHUNKS: Final = 20
+"""The least number of chunks to assume: among fewer records, any of them is likely to be the one wanted."""
+
+Key = TypeVar("Key")
+
+
+class Listed(NamedTuple, Generic[Key]):
+    """A record that belongs in the index: its key, its folder and path there, and its revision."""
+
+    key: Key
+    folder: Folder
+    path: str
+    rev: str
+
+    @property
+    def place(self) -> tuple[str, str]:
+        return self.folder.path, self.path
+
+
+class RecordEntry(NamedTuple):
+    folder: Folder
+    file: IndexedFile
+    text: str
+    chunks: Sequence[Chunk]
+
+
+class RecordIndex(KindIndex, Generic[Key]):
+    """The index of the records of one owner."""
+
+    what: ClassVar[str]
+    """The name of the records in messages."""
+
+    def __init__(self, open_backend: OpenBackend) -> None:
+        super().__init__(open_backend)
+        self._lock = threading.RLock()
+        self._indexing: concurrency.Task[None] | None = None
+        self._embedding: concurrency.Task[None] | None = None
+        self._changed: set[Key] = set()
+        self._compared = False
+        self._failure = ""
+        self._closing = False
+        self._hurry = threading.Event()
+        self._writes = concurrency.Bustle(_LINGER, _AT_LAST)
+
+    # What belongs in it
+
+    @abstractmethod
+    def folders(self) -> Sequence[Folder]:
+        """Return every folder of the index."""
+
+    @abstractmethod
+    def places(self, keys: Collection[Key]) -> Iterable[tuple[Folder, Sequence[str]]]:
+        """Return the folders and the paths in them where these records may be."""
+
+    @abstractmethod
+    def listed(self, keys: Collection[Key] | None = None) -> Iterable[Listed[Key]]:
+        """Return the records that belong in the index: those with ``keys``, or all."""
+
+    @abstractmethod
+    def entry(self, key: Key) -> RecordEntry | None:
+        """Return the current record; ``None`` if it no longer belongs in the index."""
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        """What messages call the index."""
+        return f"the index of {self.what}"
+
+    # Searching
+
+    def ask(self, query: SearchQuery) -> Answer:
+        """Return the best hits as far as they are indexed."""
+        found = super().ask(query)
+        if not found.hybrid:
+            return found
+        return found._replace(confidence=among_few(found.confidence, self.backend.index.size()))
+
+    def wait(self, timeout: float) -> tuple[bool, tuple[SearchNote, ...]]:
+        """Wait until pending records are indexed; return whether there is any record.
+
+        After ``timeout`` seconds a note says that some are not in the index.
+        """
+        deadline = time.monotonic() + timeout
+        notes: tuple[SearchNote, ...] = ()
+        while not notes and (indexing := self._started()) is not None:
+            if not indexing.wait(max(0.0, deadline - time.monotonic())):
+                notes = (IndexBusy(here=True),)
+            elif self._failure:
+                notes = (IndexBusy(here=True, reason=self._failure),)
+            elif self._changed or not self._compared:
+                if time.monotonic() > deadline:
+                    notes = (IndexBusy(),)
+                else:
+                    time.sleep(_PAUSE)  # another process is writing the index
+        return self.backend_if_used is not None, notes
+
+    # Following the database
+
+    def changed(self, keys: Iterable[Key]) -> None:
+        """Index these records soon: they were added, changed or removed. Returns at once."""
+        self._writes.stir()
+        with self._lock:
+            self._changed.update(keys)
+            # Without a thread now, the next search indexes them: what was written is written.
+            with suppress(RuntimeError):
+                self._start()
+
+    def settle(self) -> None:
+        """Wait until everything that was written is indexed, unless another process is writing the index."""
+        if (indexing := self._started()) is not None:
+            indexing.wait()
+
+    def sync(self, *, rebuild: bool = False) -> bool:
+        """Bring the index up to date with the database; return False, and change nothing, if another one writes it."""
+        return self._writing(self._sync_all, rebuild=rebuild)
+
+    def update(self, keys: Collection[Key]) -> bool:
+        """Do the same for some records only: those that were added, changed or removed."""
+
+        def work(writer: IndexWriter) -> None:
+            if writer.fresh:
+                self._sync_all(writer)
+            else:
+                at = ((folder, writer.files_at(folder, paths)[0]) for folder, paths in self.places(keys))
+                known = {(folder.path, path): file.sha256 for folder, files in at for path, file in files.items()}
+                self._carry_out(writer, self.listed(keys), known)
+
+        return self._writing(work)
+
+    def rebuild_damaged(self) -> bool:
+        """Rebuild the index from the database."""
+        return self.sync(rebuild=True)
+
+    def rebuild(self) -> None:
+        """Rebuild the index, without what was forgotten. Raises ``PromptuaryError`` if another process writes it."""
+        self.settle()
+        if self.backend_if_used is not None and not self.sync(rebuild=True):
+            raise PromptuaryError(f"another process is writing {self.title}; try again when it is done")
+
+    def is_current(self) -> bool:
+        """Return whether the index is up to date with the database, after indexing pending records.
+
+        True if another writer is updating it.
+        """
+        self.settle()
+        same: list[bool] = []
+
+        def compare(writer: IndexWriter) -> None:
+            same.append(self._known(writer) == {record.place: record.rev for record in self.listed()})
+
+        return self.backend_if_used is None or not self._writing(compare) or same[-1]
+
+    # Vectors
+
+    def embed_few(self) -> None:
+        """Embed what lacks a vector if that is quick; otherwise a short-lived process would never do it."""
+        try:
+            self.wait(PATIENCE)
+            began = time.monotonic()
+            self.embed(lambda count: count < _MAX_SOON and time.monotonic() - began < _EMBED_SECONDS)
+        except PromptuaryError as error:  # searches continue by words
+            logger.warning("%s could not be embedded: %s", self.what, error)
+
+    def hashes(self, key: Key) -> list[str]:
+        """Return the hashes under which the vectors of a record are stored."""
+        if (backend := self.backend_if_used) is None:
+            return []
+        places = ((folder, path) for folder, paths in self.places([key]) for path in paths)
+        every = (backend.index.content(folder, path)[1] for folder, path in places)
+        return sorted({chunk.sha256 for chunks in every for chunk in chunks})
+
+    def remove_vectors(self, hashes: Sequence[str]) -> None:
+        backend = self.backend_if_used
+        if backend is not None and backend.store is not None and hashes:
+            backend.store.remove(hashes)
+
+    def forget(self, hashes: Sequence[str]) -> None:
+        """Delete vectors, and rebuild the index without what is gone, so that no byte of them is left."""
+        _ = self.backend  # opened even if the last record is gone: the index may still hold it
+        self.remove_vectors(hashes)
+        self.rebuild()
+
+    def close(self) -> None:
+        """Index pending records, and close every file."""
+        with self._lock:
+            self._closing = True
+            self._hurry.set()
+            indexing = self._start() if self._changed else self._indexing
+        for task in (indexing, self._embedding):
+            if task is not None:
+                task.wait()
+        super().close()
+
+    # In the background
+
+    def _start(self) -> "concurrency.Task[None] | None":
+        """Return the task that indexes pending changes; ``None`` if there are none."""
+        with self._lock:
+            if self._indexing is None and (self._changed or not self._compared):
+                self._indexing = concurrency.begin(self._index_changes, daemon=False, name=f"promptuary-{self.what}")
+            return self._indexing
+
+    def _started(self) -> "concurrency.Task[None] | None":
+        """Do the same for a caller that waits for it."""
+        self._hurry.set()
+        return self._start()
+
+    def _index_changes(self) -> None:
+        while (batch := self._next_batch()) is not None:
+            if not self._carried_out(*batch):
+                with self._lock:
+                    self._hurry.clear()
+                    self._changed |= batch[0]
+                    self._indexing = None
+                return
+        self._embed_later()
+
+    def _next_batch(self) -> tuple[set[Key], bool] | None:
+        """Return which records to index, and whether to compare all; ``None`` if there is nothing to do."""
+        if self._compared and self._changed:
+            self._writes.wait_for_a_pause(self._hurry)
+        with self._lock:
+            keys, self._changed = self._changed, set()
+            if keys or not self._compared:
+                return keys, not self._compared
+            # Under the lock: records added from now on start another task.
+            self._indexing = None
+            self._hurry.clear()
+            return None
+
+    def _carried_out(self, keys: set[Key], everything: bool) -> bool:  # noqa: FBT001
+        """Index records; return False if that failed or another process is writing: the next search tries again."""
+        try:
+            done = self.backend_if_used is None or (self.sync() if everything else self.update(keys))
+        except Exception as error:  # searches find what is indexed, and say why that is not everything
+            self._failure = str(error) or type(error).__name__
+            logger.exception("%s could not be indexed", self.what)
+            return False
+        self._failure = ""
+        self._compared = self._compared or done
+        return done
+
+    def _embed_later(self) -> None:
+        with self._lock:
+            if not self._closing and self._embedding is None:
+                self._embedding = concurrency.begin(self._embed_missing, daemon=False, name="promptuary-embed")
+
+    def _embed_missing(self) -> None:
+        try:
+            self.embed(lambda _: not self._closing)
+        except Exception as error:  # noqa: BLE001  (nobody waits for this thread; searches go on by words)
+            logger.warning("%s could not be embedded: %s", self.what, error)
+        with self._lock:
+            self._embedding = None
+
+    # Writing the index
+
+    def _writing(self, work: Callable[[IndexWriter], None], *, rebuild: bool = False) -> bool:
+        try:
+            with self.backend.index.writing(rebuild=rebuild) as writer:
+                if writer is not None:
+                    work(writer)
+                return writer is not None
+        except IndexDamagedError:
+            if rebuild:
+                raise
+            return self.sync(rebuild=True)
+
+    def _sync_all(self, writer: IndexWriter) -> None:
+        self._carry_out(writer, self.listed(), self._known(writer))
+
+    def _known(self, writer: IndexWriter) -> dict[tuple[str, str], str]:
+        """Return the records in the index: folder and path, and revision."""
+        folders = self.folders()
+        return {(folder.path, path): file.sha256 for folder in folders for path, file in writer.files(folder).items()}
+
+    def _carry_out(
+        self, writer: IndexWriter, listed: Iterable[Listed[Key]], known: Mapping[tuple[str, str], str]
+    ) -> None:
+        """Index what is ``listed``, and drop everything else that is ``known``: places in the index, and revisions."""
+        gone, flushed = set(known), time.monotonic()
+        for record in listed:
+            if known.get(record.place) == record.rev:
+                gone.discard(record.place)
+                continue
+            # It may have changed since it was listed, or be gone.
+            if (entry := self.entry(record.key)) is None:
+                continue
+            gone.discard((entry.folder.path, entry.file.path))
+            writer.put(*entry)
+            if time.monotonic() - flushed > _FLUSH_EVERY:
+                writer.flush()
+                flushed = time.monotonic()
+        for folder in self.folders():
+            if paths := [path for at, path in gone if at == folder.path]:
+                writer.drop(folder, sorted(paths))
+        writer.flush()
+
+
+def among_few(confidence: float, chunks: int) -> float:
+    """Return the confidence of an answer from an index of few ``chunks``.
+
+    The ranking of files assumes a larger index, in which chance would find more.
+    """
+    few, more = max(_MIN_CHUNKS, chunks), max(FEWEST, chunks)
+    return confidence * luck(more) / luck(few)
