@@ -269,7 +269,7 @@ class App:
 
     def tools(self, thread: str | None) -> Sequence[Tool]:
         """Return the built-in tools that a model may call in a run of ``thread``, or in one that is not recorded."""
-        from promptuary.tools import ThreadTools  # noqa: PLC0415
+        from promptuary.threads.tools import ThreadTools  # noqa: PLC0415
 
         return ThreadTools(self, thread).all()
 

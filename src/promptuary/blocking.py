@@ -80,13 +80,13 @@ if TYPE_CHECKING:
     from promptuary.core.writeback import Proposal, ProposalFields, QueuedTurn
     from promptuary.experiences.experiences import Experiences
     from promptuary.memory.memory import Memory
-    from promptuary.memory.tools import ToolForm
     from promptuary.memory.writeback.proposals import Proposals
     from promptuary.search.service import SearchService
     from promptuary.sessions.sessions import Sessions, Wanted
     from promptuary.threads.past.ledger import Ledger
     from promptuary.threads.prepared import Turn
     from promptuary.threads.threads import Threads
+    from promptuary.tools import ToolForm
 
 __all__ = [
     "BlockingExperiences",

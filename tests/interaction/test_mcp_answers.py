@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.main import main
-from promptuary.mcp.description import TOOLS
+from promptuary.mcp.description import OFFERED
 from promptuary.mcp.server import PromptuaryServer
 from promptuary.mcp.workspaces import Workspaces
 from tests.conftest import Files, git
@@ -109,14 +109,14 @@ def test_a_prompt_names_the_arguments_that_it_takes(project: Path) -> None:
     assert missing == "message is missing; with_context takes message, refs"
 
 
-@pytest.mark.parametrize("name", TOOLS)
+@pytest.mark.parametrize("name", OFFERED)
 def test_an_argument_that_a_tool_does_not_know_is_refused_with_those_it_knows(project: Path, name: str) -> None:
-    needed = {one: TOOLS[name].properties[one].get("enum", ["x"])[0] for one in TOOLS[name].required}
+    needed = {one: OFFERED[name].properties[one].get("enum", ["x"])[0] for one in OFFERED[name].required}
     is_error, said = called(project, name, **needed, colour="red")
 
     assert is_error
     assert said.startswith(f"there is no argument 'colour'; {name} takes ")
-    assert all(one in said for one in (*TOOLS[name].properties, "workspace"))
+    assert all(one in said for one in (*OFFERED[name].properties, "workspace"))
 
 
 def test_a_wrong_value_is_answered_with_the_choices(project: Path) -> None:

@@ -172,7 +172,7 @@ def test_neither_chat_nor_mcp_nor_gateway_makes_such_a_thread(tmp_path: Path) ->
                 said = plain_text(await run_command(p, f"/thread {name}"))
                 assert "because shells give a meaning to" in said
                 for tool, given in (("expand_references", {"text": "Hello"}), ("track_file", {"path": "a.py"})):
-                    request = ToolRequest(p, {**given, "thread": name}, None, None)  # type: ignore[arg-type]
+                    request = ToolRequest(tool, p, {**given, "thread": name}, None, None)  # type: ignore[arg-type]
                     with pytest.raises(PromptuaryError, match="because shells give a meaning to"):
                         await CALLS[tool](request)
             assert await p.threads.list() == ()

@@ -21,7 +21,7 @@ from promptuary.core.errors import PromptuaryError
 from promptuary.core.text import one_line
 from promptuary.mcp import completions, prompts, resources
 from promptuary.mcp.client import Client, Context
-from promptuary.mcp.description import INSTRUCTIONS, PROMPTS, SERVER, TOOLS, listed, listed_templates
+from promptuary.mcp.description import INSTRUCTIONS, OFFERED, PROMPTS, SERVER, listed, listed_templates
 from promptuary.mcp.paused import PausedCalls
 from promptuary.mcp.resources import ListedResource
 from promptuary.mcp.tools import CALLS, ToolAnswer, ToolRequest, checked
@@ -136,8 +136,8 @@ class PromptuaryServer:
     async def _call_tool(
         self, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        if params.name not in TOOLS:
-            raise MCPError(code=types.INVALID_PARAMS, message=_no_such("tool", params.name, TOOLS))
+        if params.name not in OFFERED:
+            raise MCPError(code=types.INVALID_PARAMS, message=_no_such("tool", params.name, OFFERED))
         return await self._interactive(context, params, lambda client: self._called(context, client, params))
 
     async def _called(
@@ -146,8 +146,8 @@ class PromptuaryServer:
         stopped = threading.Event()
         try:
             given = checked(params.name, params.arguments or {})
-            workspace = await self._workspaces.of(client, given.get("workspace", ""))
-            request = ToolRequest(workspace, given, Progress(context), stopped)
+            workspace = await self._workspaces.of(client, given.pop("workspace", ""))
+            request = ToolRequest(params.name, workspace, given, Progress(context), stopped)
             answer = await CALLS[params.name](request)
         except PromptuaryError as error:
             answer = ToolAnswer(str(error), is_error=True)

@@ -1,4 +1,4 @@
-"""The implementations of the tools. Their descriptions for models are in ``description``.
+"""The functions of the tools that the server offers. ``tools.py`` describes them.
 
 A mistake of the model gets an answer that says what to do. What belongs to others is answered as if it did not exist.
 """
@@ -16,21 +16,22 @@ from promptuary.core.ports.json_answers import wrong_arguments
 from promptuary.core.search import Filters, SearchQuery, note_text
 from promptuary.core.text import one_line
 from promptuary.engine import Promptuary
-from promptuary.mcp.description import TOOLS
+from promptuary.mcp.description import OFFERED
 from promptuary.mcp.indexing import Report, indexed
 from promptuary.present.experiences import experience_answer_json, experience_json
 from promptuary.present.search import passages_json
 from promptuary.present.threads import attachments_json
+from promptuary.tools import SEARCH_FILES, SEARCH_NOTES, WRITE_NOTE
 
-_LONGEST_TEXT: Final = 200_000
-_LONGEST_NAME: Final = 1_000
-_NOTE_TOOLS: Final = frozenset({"search_recall_memories", "write_memory"})
+_MAX_TEXT: Final = 200_000
+_MAX_NAME: Final = 1_000
 _LONG_FIELDS: Final = frozenset({"text", "reply", "content", "solution", "context", "intent", "problem"})
 
 
 class ToolRequest(NamedTuple):
-    """A call: the workspace, checked arguments, where to report progress, and whether it was cancelled."""
+    """A call of a tool: the workspace, checked arguments, where to report progress, and whether it was cancelled."""
 
+    name: str
     workspace: Promptuary
     given: Mapping[str, Any]
     report: Report
@@ -42,16 +43,16 @@ class ToolAnswer(NamedTuple):
     is_error: bool = False
 
 
-def checked(tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+def checked(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a call without null values. Raises ``PromptuaryError`` if they are not valid."""
     given = {str(name): value for name, value in arguments.items() if value is not None}
-    if tool in _NOTE_TOOLS:
+    if tool in {SEARCH_NOTES, WRITE_NOTE}:
         given = plain_arguments(given)
-    if problem := wrong_arguments(tool, given, TOOLS[tool].schema):
+    if problem := wrong_arguments(tool, given, OFFERED[tool].schema()):
         raise PromptuaryError(problem)
-    for name, one in given.items():
-        longest = _LONGEST_TEXT if name in _LONG_FIELDS else _LONGEST_NAME
-        if len(one if isinstance(one, str) else json.dumps(one)) > longest:
+    for name, value in given.items():
+        longest = _MAX_TEXT if name in _LONG_FIELDS else _MAX_NAME
+        if len(value if isinstance(value, str) else json.dumps(value)) > longest:
             raise PromptuaryError(f"{name} is too long: at most {longest:,} characters are allowed")
     return given
 
@@ -125,7 +126,6 @@ async def _find_experiences(call: ToolRequest) -> ToolAnswer:
 async def _record_experience(call: ToolRequest) -> ToolAnswer:
     given = dict(call.given)
     kind, intent, solution = given.pop("type"), given.pop("intent"), given.pop("solution", None)
-    given.pop("workspace", None)
     # It is unknown what the model has read before: its text may come from a web page.
     stored = await call.workspace.experiences.add(kind, intent, solution, trust="external", **given)
     return _data(experience_json(stored, datetime.now(UTC).isoformat(timespec="seconds")))
@@ -150,24 +150,20 @@ async def _explain(call: ToolRequest) -> ToolAnswer:
     return ToolAnswer("\n".join(lines))
 
 
-def _of_memory(name: str) -> Callable[[ToolRequest], Awaitable[ToolAnswer]]:
-    async def run(call: ToolRequest) -> ToolAnswer:
-        given = {key: value for key, value in call.given.items() if key != "workspace"}
-        answer = await call.workspace.memory.call_tool(name, given)
-        return _data(answer)._replace(is_error="error" in answer)
-
-    return run
+async def _call_note_tool(call: ToolRequest) -> ToolAnswer:
+    answer = await call.workspace.memory.call_tool(call.name, call.given)
+    return _data(answer)._replace(is_error="error" in answer)
 
 
-def _data(made: object) -> ToolAnswer:
-    return ToolAnswer(json.dumps(made, ensure_ascii=False))
+def _data(value: object) -> ToolAnswer:
+    return ToolAnswer(json.dumps(value, ensure_ascii=False))
 
 
 CALLS: Final[Mapping[str, Callable[[ToolRequest], Awaitable[ToolAnswer]]]] = {
     "expand_references": _expand,
-    "search_files": _search,
-    "search_recall_memories": _of_memory("search_recall_memories"),
-    "write_memory": _of_memory("write_memory"),
+    SEARCH_FILES: _search,
+    SEARCH_NOTES: _call_note_tool,
+    WRITE_NOTE: _call_note_tool,
     "find_experiences": _find_experiences,
     "record_experience": _record_experience,
     "track_file": _track,

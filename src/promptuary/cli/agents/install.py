@@ -17,7 +17,7 @@ from promptuary.core.text import one_line
 from promptuary.hooks.install.clients import SettingsFile, settings_files
 from promptuary.hooks.install.hook_commands import NAME
 from promptuary.hooks.install.installing import UndoneFile, planned, planned_undo, undo, write
-from promptuary.mcp.description import TOOLS
+from promptuary.mcp.description import OFFERED
 
 DONE, NOTHING = 0, 1
 _FOLDERS = frozenset({"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"})
@@ -88,7 +88,7 @@ def allowing_line(agent: str) -> str:
     It is the person's to write. Codex asks only about the one that may fetch a page.
     """
     prefix = _PREFIXES.get(agent, "")
-    names = json.dumps([f"{prefix}{name}" for name, one in TOOLS.items() if one.reads_only])
+    names = json.dumps([f"{prefix}{name}" for name, tool in OFFERED.items() if tool.reads_only])
     match agent:
         case "claude-code":
             return f'"permissions": {{"allow": {names}}}'

@@ -17,6 +17,7 @@ from promptuary.core.receipts import Receipt, ReceiptEntry
 from promptuary.memory.recall.digest import BY_AGENTS
 from promptuary.memory.secret_texts import without_secrets
 from promptuary.memory.writeback.own_words import own_words
+from promptuary.tools import WRITE_NOTE
 
 Speaker = Literal["person", "assistant", "tool"]
 """Who said something."""
@@ -26,8 +27,6 @@ _LONGEST_MESSAGE: Final = 4_000
 _LONGEST_RESULT: Final = 400
 _LONGEST: Final = 12_000
 _SPEAKERS: Final[dict[str, Speaker]] = {"user": "person", "assistant": "assistant", "tool": "tool"}
-WRITE_TOOL: Final = "write_memory"
-"""The tool with which an agent writes a note itself."""
 OWN_PARTS: Final = frozenset(
     {"message", "history", "instructions", "memory_digest", "memory_recall", "experience", "tools"}
 )
@@ -152,7 +151,7 @@ def _shortened(text: str, most: int) -> str:
 
 def wrote_a_note(items: Sequence[Item]) -> bool:
     """Return whether the agent wrote a note itself in these messages: then writeback has nothing to do."""
-    return any(call.name == WRITE_TOOL for item in items for call in item.tool_calls)
+    return any(call.name == WRITE_NOTE for item in items for call in item.tool_calls)
 
 
 def to_text(one: TurnSnapshot) -> str:

@@ -1,0 +1,99 @@
+"""The built-in tools that a model may call in a run: files that the person's policy allows, and the durable memory.
+
+Their results are inside a boundary that they cannot forge, like attachments of a message.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from promptuary import concurrency
+from promptuary.core.blocks import Block
+from promptuary.core.errors import PromptuaryError
+from promptuary.core.ports.chat import ToolSpec
+from promptuary.core.references import Reference
+from promptuary.core.runs import Tool
+from promptuary.references import kinds
+from promptuary.references.fit import RankedSource, fit
+from promptuary.references.locate import located
+from promptuary.references.resolve import resolve
+from promptuary.references.resolve_context import ResolveContext
+from promptuary.threads.running.run import in_run
+from promptuary.tools import READ_FILE, SEARCH_FILES, SEARCH_NOTES, TOOLS, WRITE_NOTE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from promptuary.app import App
+    from promptuary.core.messages import Message
+    from promptuary.threads.prepared import Turn
+
+_WINDOW_SHARE: Final = 4
+"""The most that the result of a tool takes, as a part of the window."""
+_MAX_QUERY: Final = 2000
+
+
+class ThreadTools:
+    """The tools that a model may call in a thread, or in a run that is not recorded."""
+
+    def __init__(self, app: App, thread: str | None) -> None:
+        self._app, self._thread = app, thread
+
+    def all(self) -> Sequence[Tool]:
+        """Return the tools."""
+        return (
+            Tool(_spec(READ_FILE), self._read),
+            Tool(_spec(SEARCH_FILES, "query"), self._search),
+            Tool(_spec(SEARCH_NOTES), partial(self._call_memory, SEARCH_NOTES)),
+            Tool(_spec(WRITE_NOTE), partial(self._call_memory, WRITE_NOTE), writes=True),
+        )
+
+    def _read(self, given: Mapping[str, Any]) -> str:
+        first, last = given.get("first_line"), given.get("last_line")
+        suffix = f":{first or 1}-{last or ''}" if first or last else ""
+        return self._resolved("file", given["path"], suffix)
+
+    def _search(self, given: Mapping[str, Any]) -> str:
+        return self._resolved("search", given["query"][:_MAX_QUERY], "")
+
+    def _resolved(self, kind: str, value: str, suffix: str) -> str:
+        """Return what a reference would attach, in as much detail as fits, as far as the session may see it now."""
+        app = self._app
+        sight = None if self._thread is None else app.sight(self._thread, app.state(create=False))
+        with app.workspace.within(sight).visit() as visit:
+            context = ResolveContext(visit, app.counter, lambda query: app.find_within(query, sight))
+            # Never parsed from text: what a model writes could otherwise refer to something other than a file.
+            meant = Reference("", "@", kind, value, 0, 0, suffix=suffix, quoted=True, rooted=True)
+            reference = located(meant, context.workspace)
+            (resolution,) = resolve([reference], context, kinds.KINDS, timeout=app.settings.timeout)
+            if resolution.error is not None:
+                raise PromptuaryError(f"{resolution.error.code}: {resolution.error.reason}")
+            limit = app.settings.effective_window // _WINDOW_SHARE
+            blocks = fit([RankedSource(source) for source in resolution.sources], limit, app.counter)
+            shown = [block.text for block in blocks if isinstance(block, Block)]
+            return "\n\n".join(shown) or "there is no room for it"
+
+    async def _call_memory(self, name: str, given: Mapping[str, Any]) -> str:
+        so_far = in_run.get()
+        turn, said = (so_far.turn, so_far.messages) if so_far else (None, None)
+        answer = await concurrency.run(lambda: self._remembered(name, given, turn, said))
+        if "error" in answer:
+            raise PromptuaryError(str(answer["error"]))
+        return json.dumps(answer, ensure_ascii=False)
+
+    def _remembered(
+        self, name: str, given: Mapping[str, Any], turn: Turn | None, said: Sequence[Message] | None
+    ) -> Mapping[str, object]:
+        """Return the result of a memory tool. In a run, the person was asked first, so a proposal is carried out."""
+        answer = self._app.note_tools.call(name, given, turn, said)
+        if turn is None or "proposal" not in answer:
+            return answer
+        note = self._app.learning.proposals(create=True).accept(str(answer["proposal"]))
+        return {"written": True, "memory_id": note.header.id}
+
+
+def _spec(name: str, *arguments: str) -> ToolSpec:
+    tool = TOOLS[name]
+    return ToolSpec(name, tool.description, tool.schema(*arguments))

@@ -1,0 +1,32 @@
+"""The tools that are described for models."""
+
+from typing import get_args
+
+import pytest
+
+from promptuary.core.experiences import TYPES, ExperienceOutcome
+from promptuary.core.notes import AUDIENCES, KINDS
+from promptuary.mcp.description import OFFERED
+from promptuary.mcp.tools import CALLS
+from promptuary.tools import TOOLS
+
+
+@pytest.mark.parametrize(
+    ("tool", "argument", "choices"),
+    [
+        ("write_memory", "type", KINDS),
+        ("write_memory", "audience", AUDIENCES),
+        ("record_experience", "type", TYPES),
+        ("record_experience", "outcome", get_args(ExperienceOutcome)),
+    ],
+)
+def test_a_model_is_told_every_choice_that_there_is(tool: str, argument: str, choices: tuple[str, ...]) -> None:
+    assert sorted(TOOLS[tool].properties[argument]["enum"]) == sorted(choices)
+
+
+def test_every_tool_that_a_client_is_offered_can_be_called() -> None:
+    assert list(OFFERED) == list(CALLS)
+
+
+def test_what_is_needed_is_an_argument() -> None:
+    assert [name for name, tool in TOOLS.items() if not set(tool.required) <= set(tool.properties)] == []
