@@ -1,5 +1,6 @@
 """A search to test with, and everything that can be found with it."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,9 +9,11 @@ from typing import Unpack
 from promptuary.config.settings import SettingsOptions, load
 from promptuary.core.search import IndexCounts, SearchQuery
 from promptuary.search.indexes import open_search
+from promptuary.search.plan import _CLOCK_TICK
 from promptuary.search.service import SearchService
 from promptuary.storage.index.index import DiskIndex
 from promptuary.workspace.workspace import open_door
+from tests.waiting import wait_until
 
 Place = tuple[str, int, int, str]
 """Path, first line, last line, text."""
@@ -32,6 +35,12 @@ def index_of(service: SearchService) -> DiskIndex:
     index = service.backend.index
     assert isinstance(index, DiskIndex)
     return index
+
+
+def let_stamps_age(folder: Path) -> None:
+    """Wait until the stamps of all files are older than a tick of the clock: the index trusts them only then."""
+    newest = max(path.stat().st_ctime_ns for path in folder.rglob("*"))
+    wait_until(lambda: time.time_ns() - newest > _CLOCK_TICK)
 
 
 def places(service: SearchService, words: str) -> set[Place]:

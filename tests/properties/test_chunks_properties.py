@@ -1,6 +1,7 @@
 """Whatever a file holds and whatever it is called: its chunks are its lines, all of them, in order, and they fit."""
 
 import random
+from datetime import UTC, date, datetime
 from itertools import pairwise
 
 import pytest
@@ -176,9 +177,26 @@ def test_what_a_person_says_in_one_line_is_their_own_and_the_reply_is_not(questi
     assert "\n".join(filter(None, (chunk.own for chunk in found))).split("\n") == asked
 
 
+UNDATED = st.text(st.characters(codec="utf-8", exclude_categories=["Nd", "Nl", "No"]), max_size=30)
+
+
 @given(st.text(max_size=30), TEXTS, st.integers(-(2**62), 2**62))
-def test_every_file_has_a_date(path: str, text: str, modified: int) -> None:
-    assert isinstance(date_of(path, text, modified), int)
+def test_every_file_has_a_date_whatever_is_in_it(path: str, text: str, modified: int) -> None:
+    found = date_of(path, text, modified)
+
+    assert found == modified // 10**9 or datetime.fromtimestamp(found, UTC).second >= 0
+
+
+@given(UNDATED, UNDATED, st.integers(-(2**62), 2**62))
+def test_a_file_without_digits_is_of_the_time_of_its_last_change(path: str, text: str, modified: int) -> None:
+    assert date_of(path, text, modified) == modified // 10**9
+
+
+@given(UNDATED, st.dates(date(1971, 1, 1), date(2099, 1, 1)), UNDATED, st.integers(0, 2**62))
+def test_a_file_is_of_the_day_in_its_name(before: str, day: date, text: str, modified: int) -> None:
+    midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
+
+    assert date_of(f"{before}/{day.isoformat()}.md", text, modified) == midnight.timestamp()
 
 
 WORDS = ["alpha", "beta", "gamma", "delta", "river", "stone", "quick", "brown", "lazy", "token", "cache", "index"]

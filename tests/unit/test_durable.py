@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import pytest
 
 from promptuary import durable
 from promptuary.core.errors import LockTimeoutError
+from tests.waiting import wait_until
 
 OLD, NEW = b"old " * 3_000, b"new " * 5_000
 STEPS = ("open", "stat", "fchmod", "write", "fsync", "close", "rename", "link", "unlink")
@@ -80,6 +81,15 @@ def is_locked(path: Path, timeout: float = 0) -> bool:
             return False
     except LockTimeoutError as error:
         return str(error) == f"{path.name} is locked by another process; try again."
+
+
+def opened_here(path: Path) -> int:
+    """Return how many descriptors of this process lead to a file."""
+    found = 0
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            found += descriptor.readlink() == path
+    return found
 
 
 # Replacing
@@ -562,7 +572,7 @@ def test_a_lock_file_that_is_removed_while_one_waits_is_not_held_by_two(tmp_path
         waiter = threading.Thread(target=wait)
         waiter.start()
         waiting.wait()
-        time.sleep(0.1)
+        wait_until(lambda: opened_here(lock) == 2)  # the holder, and who waits for the same file
         lock.unlink()
     waiter.join()
 

@@ -163,9 +163,18 @@ def test_a_text_that_does_not_parse_has_no_definitions(text: str) -> None:
 
 
 @pytest.mark.parametrize("language", sorted(GRAMMARS))
-def test_broken_code_is_outlined_as_far_as_it_goes_and_never_fails(language: str) -> None:
-    for text in (SAMPLES[language][0][:-5], "{" * 20_000, "\x00\ud800", ""):
-        definitions(text, language)
+def test_code_that_breaks_off_is_outlined_as_far_as_it_goes(language: str) -> None:
+    text, names = SAMPLES[language]
+    broken = f"{text}\n{text[: len(text) // 2]}"
+
+    found = [one.name for one in definitions(broken, language)]
+    assert found[: len(names.split())] == names.split()
+
+
+@pytest.mark.parametrize("text", ["{" * 20_000, "\x00\ud800", ""])
+@pytest.mark.parametrize("language", sorted(GRAMMARS))
+def test_what_is_no_code_has_no_definitions_and_never_fails(language: str, text: str) -> None:
+    assert definitions(text, language) == ()
 
 
 def test_odd_escapes_in_other_peoples_code_warn_nobody() -> None:

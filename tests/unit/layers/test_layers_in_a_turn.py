@@ -377,12 +377,16 @@ def test_a_timeout_of_zero_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
         id = "default"
 
         async def recall(self, request: RecallRequest, context: LayerContext) -> str:
-            await asyncio.sleep(0.05)
-            return "at last"
+            await asyncio.Event().wait()
+            return "never"
 
     class Unhurried(Slow):
         id = "none"
         timeouts: ClassVar[Mapping[Hook, float]] = {"recall": 0}
+
+        async def recall(self, request: RecallRequest, context: LayerContext) -> str:
+            await asyncio.sleep(20 * TIMEOUTS["recall"])  # a timer that began later and ends later
+            return "at last"
 
     async def main() -> list[str]:
         account = HookLog()

@@ -3,8 +3,7 @@
 import os
 import shutil
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -18,7 +17,8 @@ from promptuary.storage.index.fulltext.index import TantivyIndex
 from promptuary.workspace.changes import mounts
 from promptuary.workspace.workspace import Workspace
 from tests.conftest import Files
-from tests.indexes import index_of, places, search_of
+from tests.indexes import index_of, let_stamps_age, places, search_of
+from tests.waiting import wait_until
 
 NOTES = {
     "notes/deploy.md": "# Deploying\n\nRun the release script.\n\n## Rollback\n\nPut the last image back.\n",
@@ -30,13 +30,6 @@ NOTES = {
 def found(workspace: Path, words: str, **filters: tuple[str, ...]) -> list[str]:
     with search_of(workspace) as service:
         return [hit.path for hit in service.find(SearchQuery(words, filters=Filters(**filters))).hits]  # type: ignore[arg-type]
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    until = time.monotonic() + 30
-    while not is_so():
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 def held_by(report: SyncReport | IndexBusy) -> Sequence[FolderHeld]:
@@ -367,7 +360,7 @@ def test_secrets_ignored_files_and_binaries_are_not_indexed(files: Files) -> Non
 
 def test_a_file_that_cannot_be_read_is_not_opened_again_before_it_changes(files: Files) -> None:
     workspace = files({"a.md": "alpha", "blob.txt": b"\x00\x01"})
-    time.sleep(0.1)  # a stamp that is too fresh is looked at twice
+    let_stamps_age(workspace)  # one that is too fresh is looked at twice
     with search_of(workspace) as service:
         first = service.index([workspace])
         again = service.index([])
@@ -434,7 +427,7 @@ def test_what_a_killed_writer_did_not_make_findable_is_found_by_the_next_search(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace = files(NOTES)
-    time.sleep(0.1)  # so that nothing about the files themselves asks for another look
+    let_stamps_age(workspace)  # so that nothing about the files themselves asks for another look
     with monkeypatch.context() as patched, search_of(workspace) as service:
         patched.setattr(TantivyIndex, "commit", _killed)
         with pytest.raises(KeyboardInterrupt):

@@ -1,7 +1,6 @@
 """What a person gets from a search while something is wrong with the index, or another process writes it."""
 
 import sqlite3
-import time
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -12,13 +11,13 @@ from promptuary.core.search import Filters, FolderStatus, IndexRebuilt, IndexSta
 from promptuary.database.migrate import BEFORE
 from tests.conftest import Files
 from tests.embedders import HashedWords, search_with
-from tests.indexes import index_of
+from tests.indexes import index_of, let_stamps_age
 
 
 @pytest.fixture
 def indexed(files: Files) -> Path:
     workspace = files({"a.md": "alpha", "b.md": "beta"})
-    time.sleep(0.1)  # a stamp that is too fresh is looked at twice
+    let_stamps_age(workspace)  # one that is too fresh is looked at twice
     with search_with(workspace) as service:
         service.index([workspace])
     return workspace
@@ -94,7 +93,7 @@ def test_a_folder_that_is_taken_out_while_another_process_indexes_is_gone_after_
     vault = tmp_path / "vault"
     vault.mkdir()
     (vault / "secret.md").write_text("alpha secret")
-    time.sleep(0.1)
+    let_stamps_age(vault)
     with search_with(indexed) as service, search_with(indexed) as other, ExitStack() as stack:
         service.index([vault])
         service.refresh()
