@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from promptuary.blocking import Promptuary
 from promptuary.core.blocks import Detail, Trust
 from promptuary.core.messages import Message
+from promptuary.core.notes import MemoryResult
 from promptuary.core.ports.models import ChatModel
 from promptuary.core.receipts import ReceiptEntry
 from promptuary.layers.memory_digest import MemoryDigest
-from promptuary.layers.memory_recall import HEADING, MemoryRecall, WantedNote, fitted
+from promptuary.layers.memory_recall import HEADING, MemoryRecall
+from promptuary.layers.record_recall import Shown, Wanted
 from promptuary.memory.recall.digest import remembered
 from promptuary.memory.recall.select import RecallPolicy, Selector
-from promptuary.memory.recall.shown import ShownNote
 from promptuary.testing.scripted import ScriptedModel
 from promptuary.threads.prepared import Turn
 from tests.notes import COUNTER, Shelf, index_at, note
@@ -286,10 +287,12 @@ def test_no_limit_is_ever_exceeded(
     policy = RecallPolicy(note_tokens=note_tokens, turn_tokens=turn_tokens)
     every = [note(f"n-{at}", "raven " * words) for at, (words, _) in enumerate(notes)]
     wanted = [
-        WantedNote(one, ShownNote(one.header.scope, one.header.id, one.header.rev, turn="t" if old else ""), "why")
+        Wanted(one, Shown(one.header.scope, one.header.id, one.header.rev, turn="t" if old else ""), "why")
         for one, (_, old) in zip(every, notes, strict=True)
     ]
-    chosen, recall = fitted(wanted, budget, COUNTER, policy, "2026-03-10T12:00:00+00:00")
+    visible = Shelf(*every).visible()
+    layer = MemoryRecall(Selector(lambda _: MemoryResult(), visible, policy), visible)
+    chosen, recall = layer.fit(wanted, budget, COUNTER)
 
     assert COUNTER.count(recall.text) <= budget
     assert all(block.tokens <= note_tokens for block in recall.blocks)
