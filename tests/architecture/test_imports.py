@@ -22,7 +22,6 @@ BY_STRING = {
     "promptuary": {f"promptuary.{home}" for home in promptuary._HOMES.values()},
     "promptuary.cli.main": {
         "promptuary.search.preload",
-        "promptuary.cli.threads.expand_in_thread",
         *(command.module for command in COMMANDS),
     },
     "promptuary.references.kinds": {

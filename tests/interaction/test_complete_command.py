@@ -135,12 +135,12 @@ def test_where_there_are_no_notes_it_says_so(workspace: Path, capsys: pytest.Cap
 def test_the_number_of_offers_is_a_whole_number_from_one_on(
     project: Path, capsys: pytest.CaptureFixture[str], most: str
 ) -> None:
-    assert main(["complete", "-w", str(project), "--max", most, "@"]) == 2
+    assert main(["complete", "-w", str(project), "--limit", most, "@"]) == 2
     assert "is not a positive whole number" in capsys.readouterr().err
 
 
 def test_no_more_than_asked_for_is_offered(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert len(rows(project, capsys, "@", "--max", "3")) == 3
+    assert len(rows(project, capsys, "@", "--limit", "3")) == 3
 
 
 def test_flags_that_are_settings_count_here_too(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -170,9 +170,9 @@ def test_a_session_and_what_is_asked_of_it_count_from_the_current_folder(run: Ru
     run("expand", "--thread", "t", "look at @file:app.py")
     run("expand", "--thread", "t", "look at @file:../app.py")
 
-    assert json.loads(run("session", "audit", "--json", "app.py").out)["sources"] == ["file:src/app.py"]
-    assert json.loads(run("session", "audit", "--json", "../app.py").out)["sources"] == ["file:app.py"]
-    assert "src/sub" in run("session", "create", "s", "--root", "sub").out + run("session", "show", "s").out
+    assert json.loads(run("thread", "audit", "--json", "app.py").out)["sources"] == ["file:src/app.py"]
+    assert json.loads(run("thread", "audit", "--json", "../app.py").out)["sources"] == ["file:app.py"]
+    assert "src/sub" in run("thread", "create", "s", "--root", "sub").out + run("thread", "limits", "s").out
 
 
 def test_a_note_is_named_by_its_file_as_a_shell_completes_it(

@@ -28,9 +28,7 @@ def test_the_history_of_an_unknown_thread_is_not_called_empty(run: Run) -> None:
     assert run("thread", "history", "-t", "known") == (1, "", "this thread has no messages yet\n")
 
 
-@pytest.mark.parametrize(
-    ("typed", "code"), [(("thread", "export"), 2), (("session", "prune", "--older-than", "1d"), 1)]
-)
+@pytest.mark.parametrize(("typed", "code"), [(("thread", "export"), 2), (("thread", "prune", "--older-than", "1d"), 1)])
 def test_a_mistyped_thread_is_answered_with_the_existing_ones(run: Run, typed: tuple[str, ...], code: int) -> None:
     run("expand", "-t", "known", "Hello")
 
@@ -62,9 +60,9 @@ def test_an_unknown_experience_is_reported_before_a_missing_confirmation(run: Ru
 @pytest.mark.parametrize(
     ("typed", "usage"),
     [
-        (("doctor", "extra"), "promptuary doctor [--fix] [options]"),
+        (("doctor", "extra"), "promptuary doctor [options]"),
         (("expand", "--unknown", "x"), "promptuary expand [options] [TEXT ...]"),
-        (("session", "list", "extra"), "promptuary session list [options]"),
+        (("thread", "list", "extra"), "promptuary thread list [options]"),
     ],
 )
 def test_an_unknown_argument_is_answered_with_the_usage_of_the_command(

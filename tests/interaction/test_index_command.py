@@ -103,7 +103,7 @@ def test_the_home_folder_is_indexed_only_if_it_is_named_and_confirmed(
 
     assert main(["index"]) == 2
     assert f"this would index all of {home}" in capsys.readouterr().err
-    assert main(["watch", "--once"]) == 2
+    assert main(["watch"]) == 2
     assert "name the folders to index first" in capsys.readouterr().err
     for wide in (home, home.parent, Path("/")):
         assert main(["index", str(wide)]) == 1

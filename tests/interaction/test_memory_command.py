@@ -204,11 +204,11 @@ def test_a_search_that_finds_no_note_says_what_to_try(run: Run) -> None:
     assert (found.code, "use other words, or run promptuary memory list" in found.err) == (1, True)
 
 
-@pytest.mark.parametrize("action", ["show", "history", "diff", "undo", "archive", "restore"])
+@pytest.mark.parametrize("action", ["show", "history", "diff", "undo", "archive", "archive --undo"])
 def test_a_name_that_no_note_has_gets_the_titles_that_are_near(run: Run, action: str) -> None:
     note = written(run, "--title", "Deploy window", "We deploy on Fridays.")
-    near = run("memory", action, "deploy windw")
-    far = run("memory", action, "zzzz")
+    near = run("memory", *action.split(), "deploy windw")
+    far = run("memory", *action.split(), "zzzz")
 
     assert (near.code, near.out, far.code) == (1, "", 1)
     assert f"is it {note} (Deploy window)?" in near.err
@@ -386,7 +386,7 @@ def test_several_notes_are_archived_and_one_that_is_not_there_stops_none(
     one, two = written(run, "One."), written(run, "Two.")
     answer = run("memory", "archive", one, "zzzz", two, "--reason", "old")
     piped(monkeypatch, f"{one}\n{two}\n")
-    restored = run("memory", "restore", "-", "--json")
+    restored = run("memory", "archive", "--undo", "-", "--json")
 
     assert (answer.code, [line.split()[0] for line in answer.out.splitlines()]) == (1, [one, two])
     assert "there is no note 'zzzz'" in answer.err

@@ -45,8 +45,8 @@ def test_a_moved_workspace_keeps_its_folders_and_adopts_its_threads(
     assert indexed(after, capsys) == [str(after / "docs"), str(tmp_path / "notes")]
     assert "deploy.md" in found(after, "blue script", capsys)
     assert main(["thread", "list", "--workspace", str(after)]) == 2
-    assert "promptuary adopt" in capsys.readouterr().err
-    assert main(["adopt", "--workspace", str(after)]) == 0
+    assert "promptuary doctor --adopt" in capsys.readouterr().err
+    assert main(["doctor", "--adopt", "--workspace", str(after)]) == 0
     assert main(["thread", "list", "--workspace", str(after)]) == 0
     again = after.rename(tmp_path / "again")
     assert indexed(again, capsys) == [str(again / "docs"), str(tmp_path / "notes")]
@@ -60,7 +60,7 @@ def test_a_copy_gets_the_folders_outside_it_only_when_it_is_adopted(
 
     assert indexed(copy, capsys) == [str(copy / "docs")]
     assert "rollback.md" not in found(copy, "red script", capsys)
-    assert main(["adopt", "--workspace", str(copy)]) == 0
+    assert main(["doctor", "--adopt", "--workspace", str(copy)]) == 0
     assert indexed(copy, capsys) == [str(copy / "docs"), str(tmp_path / "notes")]
     assert indexed(before, capsys) == [str(before / "docs"), str(tmp_path / "notes")]
 

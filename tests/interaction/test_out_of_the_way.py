@@ -18,7 +18,7 @@ COMMANDS = [
     ["remember", "We decided to use Postgres."],
     ["memory", "list"],
     ["experience", "add", "Build the docs."],
-    ["session", "create", "s"],
+    ["thread", "create", "s"],
     ["thread", "list"],
     ["doctor"],
     ["config"],

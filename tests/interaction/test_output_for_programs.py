@@ -50,7 +50,7 @@ def test_for_a_provider_without_a_thread_nothing_is_stored(folder: Path, capsys:
 def test_the_tokens_in_view_have_a_sum(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["context", "add", "app.py", "notes/deploy.md"]) == 0
     capsys.readouterr()
-    assert main(["context", "tokens"]) == 0
+    assert main(["context", "list"]) == 0
 
     rows = {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines() if line}
     assert int(rows["total"][1]) == int(rows["app.py"][-2]) + int(rows["notes/deploy.md"][-2])
@@ -161,12 +161,14 @@ def test_every_answer_as_json_is_an_object(capsys: pytest.CaptureFixture[str]) -
     answered("expand", "Look at @file:app.py")
     answered("expand", "Look at @file:app.py", "--thread", "t")
     answered("reply", "Hi.", "--thread", "t")
-    answered("session", "create", "narrow")
+    answered("thread", "create", "narrow")
     for family, actions in {
         "memory": ("list", "search tabs", "show {}", "history {}", "diff {}", "adopt", "proposals", "export out"),
-        "thread": ("list", "history -t t", "show -t t", "replay -t t", "rename t u"),
-        "context": ("list", "find app", "tokens", "add app.py"),
-        "session": ("list", "show narrow", "audit app.py", "audit --turn 1 -t u", "refresh narrow", "archive narrow"),
+        "thread": (
+            *("list", "history -t t", "show -t t", "replay -t t", "rename t u", "limits", "limits narrow"),
+            *("audit app.py", "audit --turn 1 -t u", "refresh narrow", "archive narrow"),
+        ),
+        "context": ("list", "find app", "add app.py"),
         "experience": ("list", "find tests", "decay", "prune --dry-run"),
         "model": ("list",),
     }.items():
@@ -174,14 +176,14 @@ def test_every_answer_as_json_is_an_object(capsys: pytest.CaptureFixture[str]) -
             answered(family, *action.format(note["id"]).split())
     for action in ("show", "feedback helped", "forget --yes"):
         answered("experience", *action.split(), learnt["id"])
-    for action in ("archive", "restore", "undo", "forget"):
-        answered("memory", action, note["id"], *(["--yes"] if action == "forget" else []))
+    for action in ("archive", "archive --undo", "undo", "forget"):
+        answered("memory", *action.split(), note["id"], *(["--yes"] if action == "forget" else []))
     answered("index", "--no-embed")
     for command in (
         "complete @file:a",
         "config",
         "doctor",
-        "adopt",
+        "doctor --adopt",
         "index --list",
         "search deploy",
         "purge --dry-run",
@@ -191,6 +193,6 @@ def test_every_answer_as_json_is_an_object(capsys: pytest.CaptureFixture[str]) -
         "backup all.zip",
         "restore all.zip --dry-run",
         "install codex --dry-run",
-        "session prune --older-than 1d --dry-run",
+        "thread prune --older-than 1d --dry-run",
     ):
         answered(*command.split())

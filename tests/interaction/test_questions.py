@@ -33,7 +33,7 @@ def purge(p: Promptuary) -> list[str]:
 
 def session(p: Promptuary) -> list[str]:
     p.sessions.create("plums")
-    return ["session", "rm", "plums"]
+    return ["thread", "rm", "plums"]
 
 
 ASKED: dict[str, Callable[[Promptuary], list[str]]] = {

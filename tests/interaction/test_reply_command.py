@@ -104,21 +104,21 @@ def test_what_you_state_is_proposed_when_the_reply_is_recorded(run: Run) -> None
 
 def test_a_turn_can_be_ended_without_a_reply(run: Run) -> None:
     run("expand", "-t", "t", "Hello")
-    assert run("abandon", "-t", "t")[:2] == (0, "abandoned turn 1 of thread t\n")
+    assert run("thread", "abandon", "-t", "t")[:2] == (0, "abandoned turn 1 of thread t\n")
     assert [one["content"] for one in messages(run, "-t", "t", "Again")] == ["Again"]
-    code, out, _ = run("abandon", "-t", "t", "--json")
+    code, out, _ = run("thread", "abandon", "-t", "t", "--json")
     assert (code, json.loads(out)) == (0, {"thread": "t", "turn": 2, "status": "abandoned"})
 
 
 def test_what_an_abandoned_message_named_is_no_longer_in_view(run: Run) -> None:
     run("expand", "-t", "t", "See #a.py")
     assert "a.py" in run("context", "list", "-t", "t")[1]
-    run("abandon", "-t", "t")
+    run("thread", "abandon", "-t", "t")
 
     assert "a.py" not in run("context", "list", "-t", "t")[1]
 
 
-@pytest.mark.parametrize("command", [("reply", "Hi."), ("abandon",)])
+@pytest.mark.parametrize("command", [("reply", "Hi."), ("thread", "abandon")])
 def test_where_no_turn_waits_the_command_says_why(run: Run, command: tuple[str, ...]) -> None:
     assert run(*command)[::2] == (
         1,

@@ -142,7 +142,7 @@ def test_files_are_kept_in_view_pinned_let_go_and_dropped(run: Run) -> None:
     ]
     assert "pinned" not in run("context", "unpin", "@file:docs/style.md").out
     assert "docs/style.md" not in run("context", "drop", "docs/style.md").out
-    assert run("context", "tokens", "--json").json["tracked"][0]["tokens"] > 0
+    assert run("context", "list", "--json").json["tracked"][0]["tokens"] > 0
     cleared = run("context", "clear")
     assert cleared.code == 0
     assert cleared.out.startswith("nothing is attached to thread main")

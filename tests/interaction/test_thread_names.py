@@ -50,7 +50,7 @@ def test_a_thread_keeps_its_history_turns_attachments_and_waiting_turn_under_ano
     assert attached["queued"] == ["@status"]
     assert json.loads(run("thread", "show", "1", "-t", "new", "--json")[1])["receipt"]["thread"] == "new"
     assert run("reply", "-t", "new", "Answered.")[1] == "recorded the reply to turn 2 of thread new\n"
-    assert "new" in run("session", "audit", "a.py")[1]
+    assert "new" in run("thread", "audit", "a.py")[1]
 
 
 def test_the_old_name_may_follow_the_flag_of_the_thread(run: Run) -> None:
@@ -84,8 +84,8 @@ def test_a_word_that_is_no_number_of_a_turn_is_not_taken_for_one(run: Run) -> No
 
 
 def test_a_session_goes_with_its_thread(run: Run, tmp_path: Path) -> None:
-    run("session", "create", "narrow", "--root", "a.py")
-    run("session", "create", "other")
+    run("thread", "create", "narrow", "--root", "a.py")
+    run("thread", "create", "other")
     run("expand", "-t", "narrow", "Hello")
     assert run("thread", "rename", "narrow", "wide")[0] == 0
 
@@ -155,8 +155,8 @@ def test_no_command_makes_a_thread_whose_name_a_shell_would_read(run: Run, name:
         ("context", "add", "a.py", "-t", name),
         ("thread", "rename", "main", name),
         ("thread", "import", "t.json"),
-        ("session", "create", name),
-        ("session", "create", "plan", "--thread", name),
+        ("thread", "create", name),
+        ("thread", "create", "--thread", name),
     ):
         code, _, err = run(*words)
         assert (code != 0, "because shells give a meaning to" in err) == (True, True), (words, err)

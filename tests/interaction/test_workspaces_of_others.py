@@ -114,7 +114,7 @@ def test_a_workspace_that_can_no_longer_be_written_does_not_begin_its_threads_an
             ["thread", "list", "--workspace", str(folder)],
             ["memory", "list", "--workspace", str(folder)],
             ["remember", "--workspace", str(folder), "Another one."],
-            ["session", "list", "--workspace", str(folder)],
+            ["thread", "limits", "--workspace", str(folder)],
             ["experience", "list", "--workspace", str(folder)],
         ):
             capsys.readouterr()

@@ -139,7 +139,7 @@ def test_a_copy_of_the_own_database_in_another_folder_is_not_used(tmp_path: Path
 
 
 def test_who_adopts_a_database_has_its_threads(clone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["adopt", "--workspace", str(clone)]) == 0
+    assert main(["doctor", "--adopt", "--workspace", str(clone)]) == 0
     assert "adopted the database of this folder: 1 thread" in capsys.readouterr().err
     assert FORGED in history(clone)
     with_thread(clone, "and mine")
@@ -323,7 +323,7 @@ def test_after_a_removal_a_new_database_is_used_and_the_person_is_told(
 
 
 def test_where_there_is_no_database_nothing_is_adopted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["adopt", "--workspace", str(tmp_path)]) == 2
+    assert main(["doctor", "--adopt", "--workspace", str(tmp_path)]) == 2
     assert "there is no database to adopt" in capsys.readouterr().err
     assert not (tmp_path / ".promptuary").exists()
 

@@ -120,61 +120,11 @@ def add_chat(parser: argparse.ArgumentParser) -> None:
 def add_context_action(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "action",
-        choices=("add", "drop", "pin", "unpin", "list", "tokens", "find", "clear"),
+        choices=("add", "drop", "pin", "unpin", "list", "find", "clear"),
         help="one of: %(choices)s",
         metavar="ACTION",
     )
     parser.add_argument("words", nargs="*", default=[], metavar="WORD", help="paths or references; for find, words")
-
-
-class _TurnOrNames(argparse.Action):
-    """The words after an action of ``thread``: a turn number for ``show`` and ``replay``, else names."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,  # noqa: ARG002  (argparse passes it)
-        namespace: argparse.Namespace,
-        values: object,
-        option_string: str | None = None,  # noqa: ARG002  (likewise)
-    ) -> None:
-        """Store the words; reject a word that is not a number where a turn is expected."""
-        words = [str(one) for one in values] if isinstance(values, list) else []
-        setattr(namespace, self.dest, words)
-        if not words or namespace.action not in {"show", "replay"}:
-            return
-        try:
-            (word,) = words
-            namespace.number = count(word)
-        except (ValueError, argparse.ArgumentTypeError) as error:
-            wrong = error if len(words) == 1 else "expected one turn number"
-            raise argparse.ArgumentError(self, f"{wrong}; use --thread NAME for the thread") from None
-
-
-def add_thread_action(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "action",
-        choices=("list", "show", "replay", "history", "rename", "export", "import", "rm"),
-        metavar="ACTION",
-        help="one of: %(choices)s",
-    )
-    parser.add_argument(
-        "words",
-        nargs="*",
-        default=[],
-        action=_TurnOrNames,
-        metavar="WORD",
-        help="turn number (default: the last), thread names, or a file",
-    )
-    parser.set_defaults(number=None)
-    parser.add_argument(
-        "--fetch", action="store_true", help=seldom(parser, "with replay: fetch web pages again and compare them")
-    )
-    parser.add_argument("--yes", action="store_true", help="with rm: do not ask")
-    parser.add_argument("--all", action="store_true", help="with history: compacted messages, not their summary")
-    parser.add_argument(
-        "--format", dest="form", choices=("json", "md"), metavar="FORM", help=seldom(parser, "with export: %(choices)s")
-    )
-    parser.add_argument("--force", action="store_true", help=seldom(parser, "with export: overwrite the file"))
 
 
 def add_model_action(parser: argparse.ArgumentParser) -> None:
@@ -188,7 +138,7 @@ def add_model_action(parser: argparse.ArgumentParser) -> None:
 
 def add_max(parser: argparse.ArgumentParser) -> None:
     """Add the limits of a menu."""
-    parser.add_argument("--max", type=count, default=20, metavar="N", help="print at most N items (default: 20)")
+    parser.add_argument("--limit", type=count, default=20, metavar="N", help="print at most N items (default: 20)")
     parser.add_argument("--ignored", action="store_true", help="include files that .gitignore and the like exclude")
 
 
@@ -248,18 +198,15 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
 
 
 def add_fix(parser: argparse.ArgumentParser) -> None:
-    """Add the flag that repairs."""
-    parser.add_argument("--fix", action="store_true", help="make the repairs that lose no data")
+    """Add what ``doctor`` may do besides looking."""
+    action = parser.add_mutually_exclusive_group()
+    action.add_argument("--fix", action="store_true", help="make the repairs that lose no data")
+    action.add_argument("--adopt", action="store_true", help="trust the database of a folder that was moved or copied")
 
 
 def add_shell(parser: argparse.ArgumentParser) -> None:
     """Add the shell of a completion script."""
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="one of: %(choices)s")
-
-
-def add_once(parser: argparse.ArgumentParser) -> None:
-    """Add the flag that ends ``watch`` after one update."""
-    parser.add_argument("--once", action="store_true", help="update the index once and exit")
 
 
 def _add_where_kept(parser: argparse.ArgumentParser, here: str, everywhere: str) -> None:

@@ -25,7 +25,6 @@ from promptuary.cli.arguments import (
     add_mcp,
     add_model_action,
     add_new_turn,
-    add_once,
     add_purge,
     add_reply,
     add_restore,
@@ -33,7 +32,6 @@ from promptuary.cli.arguments import (
     add_settings,
     add_shell,
     add_thread,
-    add_thread_action,
     add_watch_settings,
 )
 from promptuary.cli.experiences.actions import add_experience_actions
@@ -47,7 +45,7 @@ from promptuary.cli.parsing import (
     add_text,
     did_you_mean,
 )
-from promptuary.cli.sessions.actions import add_session_actions
+from promptuary.cli.threads.actions import add_thread_actions
 from promptuary.core.text import one_line
 
 _DESCRIPTION = """\
@@ -120,7 +118,6 @@ COMMANDS: Final = (
             "promptuary ask --thread review 'Is #src/app.py better now?'",
         ),
         (add_text, add_asked_thread, add_answering, add_common, add_answer_settings),
-        "asking",
     ),
     Command(
         "chat",
@@ -132,7 +129,7 @@ COMMANDS: Final = (
         "chat shows what would be sent.",
         ("promptuary chat --model gpt-5-mini", "promptuary chat --thread review"),
         (add_chat, add_answering, add_common_of_talkers, add_answer_settings),
-        "threads",
+        "threads.chat",
     ),
     Command(
         "reply",
@@ -148,17 +145,7 @@ COMMANDS: Final = (
             "promptuary reply --thread review --response - < response.json",
         ),
         (add_text, add_thread, add_reply, add_common),
-        "threads",
-    ),
-    Command(
-        "abandon",
-        "[options]",
-        "end the last turn of a thread without an answer",
-        "End the turn that expand --thread prepared last. It does not become part of the history, but thread show and "
-        "thread replay can still print it. Exit code 1 if no turn is pending.",
-        ("promptuary abandon --thread review",),
-        (add_thread, add_common),
-        "threads",
+        "threads.reply",
     ),
     Command(
         "complete",
@@ -168,13 +155,14 @@ COMMANDS: Final = (
         "insert, its kind and its size. Exit code 1 if there are none.",
         ("promptuary complete 'look at @file:app'", "promptuary complete --json 'since @git:'"),
         (add_text, add_common, add_max, add_settings),
+        hidden=True,
     ),
     Command(
         "context",
         "ACTION [options] [WORD ...]",
         "manage the files and references attached to a thread",
         "add PATH tracks a file: every turn includes its current content. add @diff attaches a reference to the next "
-        "message. drop, pin and unpin take the same arguments. list and tokens print the attachments, find WORDS "
+        "message. drop, pin and unpin take the same arguments. list prints the attachments, find WORDS "
         "searches file names, clear removes all attachments.",
         (
             "promptuary context add docs/style.md --thread review",
@@ -182,37 +170,34 @@ COMMANDS: Final = (
             "promptuary context list --thread review",
         ),
         (add_context_action, add_thread, add_common, add_settings),
-        "threads",
+        "threads.context",
     ),
     Command(
         "thread",
-        "ACTION [options] [WORD ...]",
-        "list, show, replay, rename, export, import and remove threads",
-        "list prints all threads, history the messages of one, show what went into a turn and why, replay its exact "
-        "prompt and which of its sources have changed. replay --window prepares the turn again and prints the "
-        "differences. rename OLD NEW renames a thread, export [FILE] writes one as JSON (or --format md), import FILE "
-        "creates one from an export, rm removes one.",
+        "ACTION [options] ...",
+        "list, show, limit, replay, export, audit and remove threads",
+        "A thread is a conversation: print its turns with what went into them and why, or run them again. A thread "
+        "that you create with limits sees only some files, notes and experiences.",
         (
             "promptuary thread show 3 --thread review",
-            "promptuary thread export --thread review review.json",
+            "promptuary thread create release --root src --root docs",
+            "promptuary thread audit src/app.py",
         ),
-        (add_thread_action, add_thread, add_common, add_settings),
-        "threads",
+        (add_common, add_thread_actions),
+        "threads.thread",
     ),
     Command(
-        "session",
-        "ACTION [options] ...",
-        "limit what a thread may see, and audit its answers",
-        "A session limits which files, notes and experiences the turns of a thread may see, and pins their revisions. "
-        "audit SOURCE prints which answers a file, note, commit or web page influenced, in all threads. Run promptuary "
-        "session ACTION --help for details.",
+        "search",
+        "[options] [TEXT ...]",
+        "search the indexed files, by words and by meaning",
+        "Print the best passages with their files and lines. Changed files are indexed first. Quote words to search "
+        "for a phrase; end a word with * to search for a prefix. Exit code 1 if nothing was found, 2 on failure.",
         (
-            "promptuary session create release --root src --root docs",
-            "promptuary session show release",
-            "promptuary session audit src/app.py",
+            "promptuary search 'how do we deploy'",
+            "promptuary search --kind markdown --since 2w '\"page cache\" micro*'",
         ),
-        (add_common, add_session_actions),
-        "sessions",
+        (add_text, add_filters, add_common, add_search_settings),
+        "search.search",
     ),
     Command(
         "index",
@@ -227,20 +212,7 @@ COMMANDS: Final = (
             "promptuary index --list",
         ),
         (add_index_action, add_common, add_index_settings),
-        "search",
-    ),
-    Command(
-        "search",
-        "[options] [TEXT ...]",
-        "search the indexed files, by words and by meaning",
-        "Print the best passages with their files and lines. Changed files are indexed first. Quote words to search "
-        "for a phrase; end a word with * to search for a prefix. Exit code 1 if nothing was found, 2 on failure.",
-        (
-            "promptuary search 'how do we deploy'",
-            "promptuary search --kind markdown --since 2w '\"page cache\" micro*'",
-        ),
-        (add_text, add_filters, add_common, add_search_settings),
-        "search",
+        "search.index",
     ),
     Command(
         "watch",
@@ -248,9 +220,9 @@ COMMANDS: Final = (
         "keep the index up to date until Ctrl-C",
         "Watch the indexed folders and index changed files; embed while nothing changes. If no folder is indexed, "
         "index the workspace first. Prints one line per step, with --json one JSON object per line.",
-        ("promptuary watch", "promptuary watch --once"),
-        (add_once, add_common, add_watch_settings),
-        "search",
+        ("promptuary watch", "promptuary watch --json"),
+        (add_common, add_watch_settings),
+        "search.watch",
     ),
     Command(
         "model",
@@ -266,7 +238,18 @@ COMMANDS: Final = (
             "promptuary model show bge-small-en-v1.5",
         ),
         (add_model_action, add_common),
-        "search",
+        "search.model",
+    ),
+    Command(
+        "remember",
+        "[options] [TEXT ...]",
+        "write a note; its kind is detected from the text",
+        "Write a note. If the text is clearly about you, about how to work or about a decision, its kind is user, "
+        "feedback or project, else reference. The note is private unless you add --shared. Prints its path and how to "
+        "undo it.",
+        ("promptuary remember 'always use tabs'", "promptuary remember --shared 'We decided to use Postgres.'"),
+        (add_text, add_remember, add_common),
+        "memory.memory",
     ),
     Command(
         "memory",
@@ -281,18 +264,7 @@ COMMANDS: Final = (
             "promptuary memory history 4f1c",
         ),
         (add_common, add_memory_actions),
-        "memory",
-    ),
-    Command(
-        "remember",
-        "[options] [TEXT ...]",
-        "write a note; its kind is detected from the text",
-        "Write a note. If the text is clearly about you, about how to work or about a decision, its kind is user, "
-        "feedback or project, else reference. The note is private unless you add --shared. Prints its path and how to "
-        "undo it.",
-        ("promptuary remember 'always use tabs'", "promptuary remember --shared 'We decided to use Postgres.'"),
-        (add_text, add_remember, add_common),
-        "memory",
+        "memory.memory",
     ),
     Command(
         "experience",
@@ -307,7 +279,18 @@ COMMANDS: Final = (
             "promptuary experience feedback helped 4f1c",
         ),
         (add_common, add_experience_actions),
-        "experiences",
+        "experiences.experience",
+    ),
+    Command(
+        "install",
+        "AGENT [options]",
+        "add the MCP server and hooks to a coding agent's settings",
+        "Print the change to the settings, ask, and write it. The rest of the files is unchanged. --force replaces an "
+        "entry of the same name that install did not write; --undo restores it. Exit code 1 if you declined or --undo "
+        "could not undo everything, 2 if nothing can be written.",
+        ("promptuary install claude-code", "promptuary install codex --dry-run", "promptuary install zed --undo"),
+        (add_install, add_common),
+        "agents.install",
     ),
     Command(
         "mcp",
@@ -322,7 +305,7 @@ COMMANDS: Final = (
             "promptuary mcp --http 8765 --root ~/notes",
         ),
         (add_mcp, add_common_of_talkers, add_settings),
-        "agents",
+        "agents.mcp",
     ),
     Command(
         "gateway",
@@ -334,7 +317,7 @@ COMMANDS: Final = (
         "the setup of each platform.",
         ("promptuary gateway check telegram", "promptuary gateway telegram slack"),
         (add_gateways, add_common),
-        "agents",
+        "agents.gateway",
     ),
     Command(
         "hook",
@@ -345,18 +328,30 @@ COMMANDS: Final = (
         "agent is never blocked. promptuary install adds the hooks to the settings of an agent.",
         ('echo \'{"prompt": "Look at @diff"}\' | promptuary hook claude-code UserPromptSubmit',),
         (add_hook, add_common),
-        "agents",
+        "agents.hook",
+        hidden=True,
     ),
     Command(
-        "install",
-        "AGENT [options]",
-        "add the MCP server and hooks to a coding agent's settings",
-        "Print the change to the settings, ask, and write it. The rest of the files is unchanged. --force replaces an "
-        "entry of the same name that install did not write; --undo restores it. Exit code 1 if you declined or --undo "
-        "could not undo everything, 2 if nothing can be written.",
-        ("promptuary install claude-code", "promptuary install codex --dry-run", "promptuary install zed --undo"),
-        (add_install, add_common),
-        "agents",
+        "config",
+        "[options]",
+        "print the settings and where each one comes from",
+        "Print every setting with its value and its origin: a flag, the environment, a file, the model or the default.",
+        ("promptuary config", "promptuary config --model gpt-4o"),
+        (add_common, add_settings),
+    ),
+    Command(
+        "doctor",
+        "[options]",
+        "check the database and the notes for problems, and repair them",
+        "Check for notes without an owner or with another owner, duplicate ids, broken links, files that other users "
+        "may read, private notes in git, outdated lists and an outdated index, a damaged database, and turns whose "
+        "writeback failed. With --fix, make the repairs that lose no data. Exit code 1 if problems remain. "
+        "With --adopt, trust the threads in .promptuary/state.db instead: a database that git tracks, that another "
+        "user created or that was created in another folder is not used until you adopt it. Adopt only your own: "
+        "models see their content as your words.",
+        ("promptuary doctor", "promptuary doctor --fix", "promptuary doctor --adopt"),
+        (add_fix, add_common),
+        "maintenance",
     ),
     Command(
         "backup",
@@ -367,7 +362,7 @@ COMMANDS: Final = (
         "same time. Indexes, caches and models are excluded, since they can be rebuilt.",
         ("promptuary backup ~/promptuary.zip", "promptuary backup --everywhere /mnt/disk/all.zip"),
         (add_backup, add_common),
-        "keeping",
+        "maintenance",
     ),
     Command(
         "restore",
@@ -378,7 +373,7 @@ COMMANDS: Final = (
         "code 1 if nothing was restored.",
         ("promptuary restore ~/promptuary.zip --dry-run", "promptuary restore ~/promptuary.zip"),
         (add_restore, add_common),
-        "keeping",
+        "maintenance",
     ),
     Command(
         "purge",
@@ -389,29 +384,7 @@ COMMANDS: Final = (
         "unless you add --models. Exit code 1 if nothing was removed.",
         ("promptuary purge --dry-run", "promptuary purge --everywhere --yes"),
         (add_purge, add_common),
-        "keeping",
-    ),
-    Command(
-        "adopt",
-        "[options]",
-        "trust the database of a folder that was moved or copied",
-        "Trust the threads in .promptuary/state.db. Promptuary does not use a database that git tracks, that another "
-        "user created or that was created in another folder, until you adopt it. Adopt only your own databases: models "
-        "see their content as your words.",
-        ("promptuary adopt",),
-        (add_common,),
-        "threads",
-    ),
-    Command(
-        "doctor",
-        "[--fix] [options]",
-        "check the database and the notes for problems, and repair them",
-        "Check for notes without an owner or with another owner, duplicate ids, broken links, files that other users "
-        "may read, private notes in git, outdated lists and an outdated index, a damaged database, and turns whose "
-        "writeback failed. With --fix, make the repairs that lose no data. Exit code 1 if problems remain.",
-        ("promptuary doctor", "promptuary doctor --fix"),
-        (add_fix, add_common),
-        "keeping",
+        "maintenance",
     ),
     Command(
         "completion",
@@ -424,14 +397,6 @@ COMMANDS: Final = (
             "promptuary completion fish > ~/.config/fish/completions/promptuary.fish",
         ),
         (add_shell, add_common),
-    ),
-    Command(
-        "config",
-        "[options]",
-        "print the settings and where each one comes from",
-        "Print every setting with its value and its origin: a flag, the environment, a file, the model or the default.",
-        ("promptuary config", "promptuary config --model gpt-4o"),
-        (add_common, add_settings),
     ),
 )
 
@@ -447,8 +412,9 @@ def flags_of(parser: argparse.ArgumentParser) -> Iterator[str]:
 
 def overview() -> str:
     """Return one line per command; printed if no command is given."""
-    longest = max(len(command.name) for command in COMMANDS)
-    lines = (f"  {command.name:{longest}}  {command.help}" for command in COMMANDS)
+    shown = [command for command in COMMANDS if not command.hidden]
+    longest = max(len(command.name) for command in shown)
+    lines = (f"  {command.name:{longest}}  {command.help}" for command in shown)
     return "\n".join(
         [
             "usage: promptuary COMMAND [options] ...",
@@ -476,5 +442,5 @@ def make_parser(
     known = [command for command in COMMANDS if command.name == asked]
     for command in known or (COMMANDS if asked != "--version" else ()):
         added = add_parser(commands, command, "promptuary", words_only=words_only, every_flag=every_flag)
-        added.set_defaults(module=command.module)
+        added.set_defaults(module=command.module, function=command.function)
     return parser

@@ -22,7 +22,7 @@ def main(options: argparse.Namespace) -> int:
     text = message(options)
     with opened(options) as promptuary:
         completion = promptuary.complete(
-            text.removesuffix("\n"), limit=options.max, timeout=_TIMEOUT, ignored=options.ignored
+            text.removesuffix("\n"), limit=options.limit, timeout=_TIMEOUT, ignored=options.ignored
         )
         why = "" if completion.items else _why_nothing(completion, promptuary)
     if options.json:

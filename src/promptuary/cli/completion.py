@@ -34,7 +34,7 @@ _promptuary() {
     case "$current" in
         @*|'#'*) compopt -o nospace +o default 2>/dev/null
             while IFS= read -r one; do _promptuary_offer "${word%"$current"}$one"; done \
-                < <(promptuary complete -q --max 50 -- "$current" 2>/dev/null)
+                < <(promptuary complete -q --limit 50 -- "$current" 2>/dev/null)
             return ;;
     esac
     case "$previous" in
@@ -74,7 +74,7 @@ _promptuary() {
     local current="${words[CURRENT]}" previous="${words[CURRENT-1]}" verb="${words[2]}"
     local -a offered
     case "${(Q)current}" in
-        @*|'#'*) offered=(${(f)"$(promptuary complete -q --max 50 -- "${(Q)current}" 2>/dev/null)"})
+        @*|'#'*) offered=(${(f)"$(promptuary complete -q --limit 50 -- "${(Q)current}" 2>/dev/null)"})
             compadd -U -S '' -- "${offered[@]}"; return ;;
     esac
     case "$previous" in
@@ -98,7 +98,7 @@ function __promptuary_offered
     set -l current (commandline -ct | string trim -c '"\'' | string unescape)
     set -l given (commandline -opc)
     if string match -qr '^[@#]' -- $current
-        promptuary complete -q --max 50 -- $current 2>/dev/null
+        promptuary complete -q --limit 50 -- $current 2>/dev/null
         return
     end
     if contains -- $given[-1] -t --thread

@@ -1,9 +1,12 @@
-"""``promptuary expand``: prints a message with its references expanded, and the tokens of each reference."""
+"""``promptuary expand``: prints a message with its references expanded, and the tokens of each reference.
+
+With ``--thread`` it prepares a turn, and prints its whole prompt.
+"""
 
 import argparse
 import sys
 
-from promptuary.cli.common import copied, message, opened, print_json, print_rendered
+from promptuary.cli.common import copied, message, opened, print_json, print_new_notes, print_rendered
 from promptuary.core.expansion import Expansion
 from promptuary.core.text import one_line, visible
 
@@ -12,6 +15,10 @@ DONE, NOT_ALL = 0, 1
 
 def main(options: argparse.Namespace) -> int:
     text = message(options)
+    return _expand(text, options) if options.thread is None else _prepare(text, options)
+
+
+def _expand(text: str, options: argparse.Namespace) -> int:
     with opened(options) as promptuary:
         expansion = promptuary.expand(text)
         rendered = promptuary.render(expansion, options.form) if options.form not in {None, "text"} else None
@@ -30,6 +37,34 @@ def main(options: argparse.Namespace) -> int:
         _print_message(expansion)
     sys.stdout.flush()
     _account(expansion, options)
+    return NOT_ALL if failed else DONE
+
+
+def _prepare(text: str, options: argparse.Namespace) -> int:
+    """Prepare a turn of a thread and print its prompt; the receipt goes to stderr."""
+    with opened(options) as promptuary:
+        earlier = promptuary.threads.pending(thread=options.thread)
+        if earlier is not None:  # before the next one is prepared, because layers react to it
+            promptuary.threads.abandon(earlier)
+        turn = promptuary.threads.prepare(text, thread=options.thread)
+        print_new_notes(promptuary, options)
+        done = options.copy and copied(promptuary, turn.render(options.form or "text"), options)
+    if earlier is not None and not options.quiet:
+        print(f"note: turn {earlier.number} got no reply and was abandoned", file=sys.stderr)
+    failed = (options.copy and not done) or turn.receipt.blocked or turn.expansion.incomplete
+    if options.json:
+        from promptuary.present.expansions import turn_json  # noqa: PLC0415  (imports every value that has a shape)
+
+        print_json(turn_json(turn.expansion, turn.messages, turn.receipt))
+    elif done:
+        pass
+    elif options.form in {None, "text"}:
+        prompt = turn.render("text")
+        print(visible(prompt)[0] if sys.stdout.isatty() else prompt, end="")
+    else:
+        print_rendered(turn.render(options.form))
+    if not options.quiet:
+        print(turn.receipt.explain(), file=sys.stderr)
     return NOT_ALL if failed else DONE
 
 
@@ -81,5 +116,5 @@ def _print_warnings(expansion: Expansion) -> None:
     for warning in (*expansion.general_warnings, *expansion.slips):  # the table shows those of single references
         print(f"{styled('warning:', 'yellow', sys.stderr)} {one_line(str(warning))}", file=sys.stderr)
     if expansion.blocked:
-        why = "not even the names of all references fit; remove references, or raise --limit or --budget"
+        why = "not even the names of all references fit; remove references, or raise --share or --budget"
         print(f"{styled('blocked:', 'red', sys.stderr)} {why}", file=sys.stderr)

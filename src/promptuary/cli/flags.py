@@ -26,12 +26,12 @@ WINDOW_FLAGS: Final[Mapping[str, Flag]] = {
         {"metavar": "SHARE", "help": "warn if attachments use more than this share of the window (default: 25%%)"},
     ),
     "limit_share": (
-        "--limit",
+        "--share",
         {"metavar": "SHARE", "help": "limit attachments to this share of the window (default: 50%%)"},
     ),
     "budget": (
         "--budget",
-        {"metavar": "TOKENS", "help": "fit what is attached into this many tokens (default: --limit)"},
+        {"metavar": "TOKENS", "help": "fit what is attached into this many tokens (default: --share)"},
     ),
     "reply_reserve": (
         "--reserve",

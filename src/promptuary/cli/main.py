@@ -1,8 +1,8 @@
 """``promptuary``: runs one command.
 
 Imports as little as possible: each command is a module that is imported when it runs. To add a command, add a row to
-``COMMANDS`` in ``command_table`` and a module of its name, in the folder of its family if it has one, with a function
-``main(options)`` that returns the exit code.
+``COMMANDS`` in ``command_table`` and a module of its name with a function ``main(options)`` that returns the exit code,
+or a function of its name in the module of its family.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from contextlib import suppress
 from typing import Any
 
 from promptuary.cli.command_table import COMMANDS, flags_of, make_parser, overview
+from promptuary.cli.old_spellings import OLD_COMMANDS, OLD_FLAGS
 from promptuary.cli.parsing import chosen_parser, did_you_mean, in_order, is_flag
 from promptuary.core.errors import NO_THREADS, PromptuaryError, shortage
 from promptuary.core.text import one_line
@@ -109,6 +110,7 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
         given = [*given[1:], "--help"]
     if given and given[0].startswith("-") and given[0] not in {"-h", "--help", "--help-all", "--version"}:
         given = in_order(make_parser(), given)
+    _refuse_old(given)
     if given and not given[0].startswith("-") and given[0] not in (names := [one.name for one in COMMANDS]):
         advice = did_you_mean(given[0], names) or "; run promptuary --help for a list of commands"
         raise PromptuaryError(f"{given[0][:60]!r} is not a command{advice}")
@@ -126,11 +128,27 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
         parser.error(f"{unknown[0]} needs a command; run promptuary --help for a list of commands")
     if unknown or (words and takes is None):
         chosen = chosen_parser(parser, options)
-        advice = did_you_mean(unknown[0].partition("=")[0], flags_of(chosen)) if unknown else ""
+        advice = _flag_advice(unknown[0].partition("=")[0], str(options.command), chosen) if unknown else ""
+        if words and not unknown and hasattr(options, "thread"):
+            advice = "; use --thread NAME for the thread"
         chosen.error(f"unrecognized arguments: {' '.join(unknown or words)}{advice}")
     if takes is not None:
         setattr(options, takes, [*getattr(options, takes), *words])
     return options
+
+
+def _refuse_old(given: Sequence[str]) -> None:
+    """Raise ``PromptuaryError`` for a command of an earlier version, which names the present one."""
+    words = [word for word in given if not is_flag(word)]
+    for old in (" ".join(words[:2]), *words[:1]):
+        if old in OLD_COMMANDS:
+            raise PromptuaryError(f"promptuary {old} is now: promptuary {OLD_COMMANDS[old]}")
+
+
+def _flag_advice(flag: str, command: str, parser: argparse.ArgumentParser) -> str:
+    """Return what to write in place of an unknown flag: that which replaced it, or one of a similar spelling."""
+    now = OLD_FLAGS.get(f"{command} {flag}") or OLD_FLAGS.get(flag)
+    return f"; {flag} is now: {now}" if now else did_you_mean(flag, flags_of(parser))
 
 
 def _start(options: argparse.Namespace) -> int:
@@ -141,13 +159,10 @@ def _start(options: argparse.Namespace) -> int:
         raise PromptuaryError("standard output is closed")
     if options.command == "search" and not options.lexical:
         importlib.import_module("promptuary.search.preload").begin(options.workspace or os.curdir)
-    # A turn of a thread needs a database and layers; a plain expansion does not import them.
-    in_thread = options.command == "expand" and options.thread is not None
-    module = "promptuary.cli.threads.expand_in_thread" if in_thread else options.module
     # If the reader of an answer is gone, stop the request, because its tokens cost money.
     streams = options.command == "ask" and not options.json
-    _Output.is_endless = streams or (options.command == "watch" and not options.once)
-    code: int = importlib.import_module(module).main(options)
+    _Output.is_endless = streams or options.command == "watch"
+    code: int = getattr(importlib.import_module(options.module), options.function)(options)
     return code
 
 

@@ -5,7 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from promptuary.cli.flags import Flag
 
@@ -53,7 +53,8 @@ def _width() -> int:
 class Command(NamedTuple):
     """A command or an action: name, usage, its line in lists (``help``), its own help, and what adds its arguments.
 
-    ``family`` is the folder of its module, if it has one.
+    ``home`` is its module below ``promptuary.cli``, if it has not the name of the command. What is ``hidden`` works,
+    but is for programs, and the lists of commands do not show it.
     """
 
     name: str
@@ -62,12 +63,18 @@ class Command(NamedTuple):
     description: str
     examples: tuple[str, ...]
     arguments: tuple[Callable[[argparse.ArgumentParser], None], ...]
-    family: str = ""
+    home: str = ""
+    hidden: bool = False
 
     @property
     def module(self) -> str:
         """The module that runs it."""
-        return ".".join(filter(None, ("promptuary.cli", self.family, self.name)))
+        return f"promptuary.cli.{self.home or self.name}"
+
+    @property
+    def function(self) -> str:
+        """The function of that module: ``main``, or in a module for several commands the one with its name."""
+        return "main" if self.module.endswith(f".{self.name}") else self.name
 
 
 _OFTEN = frozenset({"model", "window"})
@@ -85,11 +92,12 @@ def add_parser(
     every_flag: bool = True,
 ) -> Parser:
     """Add and return the parser of a command of ``above``; with ``words_only``, without the flags of settings."""
-    # No abbreviations: --max of one command would be --max-file-size of another.
+    # No abbreviations: --model of one command would be --model-url of another. argparse lists only what has help.
+    listed: dict[str, Any] = {} if command.hidden else {"help": command.help}
     added = commands.add_parser(
         command.name,
+        **listed,
         usage=f"{above} {command.name} {command.usage}",
-        help=command.help,
         description=command.description,
         epilog="\n".join(["examples:", *(f"  {example}" for example in command.examples)]),
         formatter_class=Help,

@@ -412,7 +412,7 @@ def note_text(note: SearchNote) -> str:
         case NotReranked(reason):
             return f"not reranked: {reason}"
         case FilesUnpinned(session, paths):
-            pin = f"`promptuary session refresh {session}` pins them as they are now"
+            pin = f"`promptuary thread refresh {session}` pins them as they are now"
             return f"left out, since they changed after the session {session!r} was pinned: {_some(paths)}; {pin}"
         case _:
             assert_never(note)

@@ -167,7 +167,7 @@ class Sight(Struct, frozen=True):
             name = one_line(self.session.name)
             raise ConflictError(
                 f"the session {name!r} of this thread is archived; "
-                f"`promptuary session restore {quote(name)}` brings it back"
+                f"`promptuary thread archive --undo {quote(name)}` brings it back"
             )
 
     def covers(self, path: str) -> bool:

@@ -18,7 +18,7 @@ def session_json(session: Session) -> dict[str, Any]:
 
 
 def sessions_json(sessions: Sequence[tuple[Session, Totals]]) -> list[dict[str, Any]]:
-    """Return what ``session list --json`` prints: each session with the figures of its thread."""
+    """Return what ``thread limits --json`` prints: each session with the figures of its thread."""
     return [{**session_json(session), "totals": to_builtins(totals)} for session, totals in sessions]
 
 

@@ -315,7 +315,7 @@ def _failed(reference: Reference, error: SourceError, target: str) -> Outcome:
 
 
 def _over_budget() -> SourceError:
-    return SourceError(Code.BUDGET_EXCEEDED, "not even its name fits into the limit; attach less, or raise --limit")
+    return SourceError(Code.BUDGET_EXCEEDED, "not even its name fits into the limit; attach less, or raise --share")
 
 
 def _target(one: Resolution, workspace: Workspace) -> str:

@@ -218,7 +218,7 @@ class Sessions:
         if self._store.get(name) is not None:
             raise PromptuaryError(
                 f"there is a session {name!r} already; choose another name, or "
-                f"`promptuary session refresh {quote(name)}`"
+                f"`promptuary thread refresh {quote(name)}`"
             )
         if (other := self._store.of_thread(thread)) is not None:
             raise PromptuaryError(
@@ -247,7 +247,7 @@ class Sessions:
         elif names:
             advice = f"the sessions are {named(names)}"
         else:
-            advice = "there are none yet: `promptuary session create NAME` makes one"
+            advice = "there are none yet: `promptuary thread create NAME` makes one"
         return UnknownSessionError(f"there is no session {name[:80]!r}; {advice}")
 
 

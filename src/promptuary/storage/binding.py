@@ -23,7 +23,7 @@ _OTHER_STATE: Final = (
     "with another XDG_STATE_HOME than this program has now: start it with the same one (an agent passes it on to its "
     "server after `promptuary install`)."
 )
-_ADOPT: Final = "promptuary adopt"
+_ADOPT: Final = "promptuary doctor --adopt"
 
 
 class BoundDatabase(SqliteDatabase):

@@ -51,7 +51,7 @@ def state_file(workspace: Workspace) -> StateFile:
     if not _adopted(workspace).exists() and _is_tracked(workspace):
         raise ForeignStateError(
             f"{_PLACE} is not used: git tracks it, so it may hold somebody else's words. If it is yours, run "
-            f"`promptuary adopt`; otherwise remove it: git rm -f '{_PLACE}*'."
+            f"`promptuary doctor --adopt`; otherwise remove it: git rm -f '{_PLACE}*'."
         )
     return found
 

@@ -10,7 +10,7 @@ from promptuary.cli.flags import SETTING_FLAGS
 from promptuary.cli.main import _parsed, main
 from promptuary.cli.memory.actions import ACTIONS as MEMORY_ACTIONS
 from promptuary.cli.parsing import Command
-from promptuary.cli.sessions.actions import ACTIONS as SESSION_ACTIONS
+from promptuary.cli.threads.actions import ACTIONS as THREAD_ACTIONS
 from promptuary.config.settings import SETTINGS
 from promptuary.core.references import KEYWORDS, KINDS
 
@@ -62,7 +62,7 @@ def test_the_help_shows_every_kind_of_reference() -> None:
     assert [kind for kind in sorted(KINDS | KEYWORDS) if f"@{kind}" not in shown] == []
 
 
-FAMILIES = {"memory": MEMORY_ACTIONS, "session": SESSION_ACTIONS, "experience": EXPERIENCE_ACTIONS}
+FAMILIES = {"memory": MEMORY_ACTIONS, "thread": THREAD_ACTIONS, "experience": EXPERIENCE_ACTIONS}
 VERBS = [
     *((command.name, command) for command in COMMANDS),
     *((f"{family} {action.name}", action) for family, actions in FAMILIES.items() for action in actions),
@@ -105,7 +105,7 @@ def test_without_a_command_there_is_a_line_for_each(capsys: pytest.CaptureFixtur
     assert main([]) == 2
     shown = capsys.readouterr().err
 
-    assert all(f"  {command.name} " in shown for command in COMMANDS)
+    assert all(f"  {command.name} " in shown for command in COMMANDS if not command.hidden)
     assert len(shown.splitlines()) <= 32
 
 
@@ -148,8 +148,8 @@ ORDERS = [
     ("memory --json list", {"action": "list", "json": True}),
     ("memory --limit 3 list --kind user", {"action": "list", "limit": 3, "kind": ["user"]}),
     ("memory write a --tag t b", {"action": "write", "text": ["a", "b"], "tag": ["t"]}),
-    ("session replay x --window 8k 3", {"action": "replay", "name": "x", "number": 3, "window": "8k"}),
-    ("session --turn 3 audit", {"action": "audit", "source": None, "turn": 3}),
+    ("thread replay -t x --window 8k 3", {"action": "replay", "thread": "x", "number": 3, "rerun_window": "8k"}),
+    ("thread --turn 3 audit", {"action": "audit", "source": None, "turn": 3}),
     ("experience feedback helped --json 4f1c", {"action": "feedback", "feedback": "helped", "words": ["4f1c"]}),
     ("search --limit 3 -5", {"text": ["-5"], "limit": 3}),
 ]
@@ -172,7 +172,7 @@ def test_without_long_flags_settings_are_unset() -> None:
     ("command", "choice"),
     [
         *(("memory", "forget"), ("thread", "replay"), ("context", "unpin"), ("experience", "find")),
-        *(("session", "audit"), ("model", "add"), ("install", "codex"), ("completion", "fish")),
+        *(("thread", "audit"), ("model", "add"), ("install", "codex"), ("completion", "fish")),
     ],
 )
 def test_a_command_without_its_action_lists_what_to_choose_from(

@@ -160,6 +160,10 @@ def _add_all(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="all unadopted notes")
 
 
+def _add_undo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--undo", action="store_true", help="recall archived notes again")
+
+
 def _add_forget(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--everywhere", action="store_true", help="also remove the text from threads, summaries and proposals"
@@ -185,7 +189,7 @@ _SUMMARY: Final = {
     "write, edit, undo": "write a note, change it, undo a change",
     "show, list, search": "print notes, search them by words and meaning",
     "history, diff": "print the changes of a note",
-    "archive, restore": "stop recalling notes, or recall them again",
+    "archive": "stop recalling notes, or recall them again",
     "forget": "remove notes permanently",
     "proposals": "list proposed notes that wait for your decision",
     "accept, reject": "accept or reject proposals",
@@ -272,17 +276,10 @@ ACTIONS: Final = (
         "archive",
         "[options] ID ...",
         "stop recalling notes, without deleting them",
-        "Archive notes: they are kept, but neither recalled nor found by search. memory restore undoes it.",
-        ("promptuary memory archive 4f1c --reason 'we moved to another host'",),
-        _WITH_REASON,
-    ),
-    Command(
-        "restore",
-        "[options] ID ...",
-        "restore archived notes",
-        "Make archived notes active again.",
-        ("promptuary memory restore 4f1c",),
-        _WITH_REASON,
+        "Archive notes: they are kept, but neither recalled nor found by search. With --undo, make archived notes "
+        "active again.",
+        ("promptuary memory archive 4f1c --reason 'we moved to another host'", "promptuary memory archive --undo 4f1c"),
+        (*_WITH_REASON, _add_undo),
     ),
     Command(
         "adopt",

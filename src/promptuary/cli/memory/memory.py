@@ -1,14 +1,15 @@
-"""``promptuary memory``: writes, searches, changes and exchanges notes; the modules below run the actions."""
+"""``promptuary memory`` and ``remember``: write, search, change and exchange notes; other modules run the actions."""
 
 import argparse
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from promptuary.blocking import Promptuary
-from promptuary.cli.common import print_json, print_new_notes
+from promptuary.cli.common import message, print_json, print_new_notes
 from promptuary.cli.memory import exchange, forgetting, learning, proposals, reading, writing
-from promptuary.cli.memory.printing import NOTHING, say, say_kept, whole
-from promptuary.cli.memory.words import opened_memory
+from promptuary.cli.memory.printing import DONE, NOTHING, say, say_kept, whole
+from promptuary.cli.memory.words import fields, opened_memory
+from promptuary.cli.memory.writing import count_notes, print_new
 from promptuary.core.errors import NoteConflictError, PromptuaryError, UnknownNoteError
 from promptuary.present.notes import note_conflict_json
 
@@ -22,7 +23,6 @@ _ACTIONS: Final[Mapping[str, Callable[[Promptuary, argparse.Namespace], int]]] =
     "edit": proposals.edit,
     "undo": writing.undo,
     "archive": writing.archive,
-    "restore": writing.restore,
     "adopt": writing.adopt,
     "forget": forgetting.forget,
     "proposals": proposals.proposals,
@@ -49,6 +49,17 @@ def main(options: argparse.Namespace) -> int:
             raise
         print_new_notes(promptuary, options)
     return code
+
+
+def remember(options: argparse.Namespace) -> int:
+    """Write a note, and detect its kind from the text."""
+    text = message(options, kept=True)
+    with opened_memory(options) as promptuary:
+        before = count_notes(promptuary)
+        note = promptuary.memory.remember(text, reason=options.reason, **fields(options))
+        print_new([note], options, is_new=count_notes(promptuary) > before)
+        print_new_notes(promptuary, options)
+    return DONE
 
 
 def _refused(error: NoteConflictError, options: argparse.Namespace) -> int:

@@ -80,13 +80,9 @@ def undo(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
 
 def archive(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    notes, all_done = each(names(options), lambda name: promptuary.memory.archive(name, reason=options.reason))
-    print_written(notes, options)
-    return DONE if all_done else NOTHING
-
-
-def restore(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    notes, all_done = each(names(options), lambda name: promptuary.memory.restore(name, reason=options.reason))
+    """Archive notes, or make archived ones active again."""
+    change = promptuary.memory.restore if options.undo else promptuary.memory.archive
+    notes, all_done = each(names(options), lambda name: change(name, reason=options.reason))
     print_written(notes, options)
     return DONE if all_done else NOTHING
 

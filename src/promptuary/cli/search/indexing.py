@@ -1,6 +1,6 @@
 """Updates the index for a person at a terminal, and prints the progress and the result.
 
-``promptuary index`` and ``promptuary watch --once`` share it. Ctrl-C stops it cleanly at any point.
+``promptuary index`` and the start of ``promptuary watch`` share it. Ctrl-C stops it cleanly at any point.
 """
 
 import os

@@ -9,7 +9,7 @@ from typing import Any, Final
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import opened, print_json_line
 from promptuary.cli.progress import duration
-from promptuary.cli.search.indexing import IndexJob, embed, is_wide, print_embedded, print_synced, sync
+from promptuary.cli.search.indexing import IndexJob, is_wide, print_synced, sync
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.search import (
     ChunksEmbedded,
@@ -31,9 +31,9 @@ _REMIND: Final = 600.0
 
 
 def main(options: argparse.Namespace) -> int:
-    """Watch until Ctrl-C, or once."""
+    """Watch until Ctrl-C."""
     with opened(options) as promptuary:
-        return _once(promptuary, options) if options.once else _watch(promptuary, options)
+        return _watch(promptuary, options)
 
 
 def _folders(promptuary: Promptuary, job: IndexJob) -> list[str]:
@@ -46,19 +46,6 @@ def _folders(promptuary: Promptuary, job: IndexJob) -> list[str]:
         )
     job.note(f"nothing is indexed yet; indexing {promptuary.path}")
     return [str(promptuary.path)]
-
-
-def _once(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    job = IndexJob(promptuary, quiet=options.quiet)
-    outcome = sync(job, _folders(promptuary, job))
-    if not options.json:
-        print_synced(outcome)
-    code = embed(job, outcome)
-    if options.json:
-        _print_event("done", **sync_json(outcome.report, outcome.status, seconds=outcome.seconds))
-    else:
-        print_embedded(outcome)
-    return code
 
 
 def _watch(promptuary: Promptuary, options: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import message, opened, print_json, print_new_notes
 from promptuary.cli.memory.learning import learnt_aside
-from promptuary.cli.threads.waiting import DONE, NOTHING, named, waiting
+from promptuary.cli.threads.pending import DONE, NOTHING, pending_turn, thread_of
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.experiences import Experience
 from promptuary.core.text import one_line
@@ -26,10 +26,10 @@ def main(options: argparse.Namespace) -> int:
     answer = _parsed(text) if options.response else text
     if not text.strip():
         raise PromptuaryError(
-            "the reply is empty; nothing was recorded (promptuary abandon ends a turn without a reply)"
+            "the reply is empty; nothing was recorded (promptuary thread abandon ends a turn without a reply)"
         )
     with opened(options) as promptuary, learnt_aside(promptuary, options):
-        turn = waiting(promptuary, named(options))
+        turn = pending_turn(promptuary, thread_of(options))
         if turn is None:
             return NOTHING
         before = {one.id for one in promptuary.memory.proposals()}

@@ -1,4 +1,4 @@
-"""The actions of ``promptuary session`` that only read: list and show."""
+"""``promptuary thread limits``: the threads that have limits, what one may see, and what has changed since."""
 
 import argparse
 import sys
@@ -8,9 +8,10 @@ from typing import Final
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json
-from promptuary.cli.memory.printing import DONE, NOTHING, say
-from promptuary.cli.sessions.pictures import sparkline, window_picture
+from promptuary.cli.memory.printing import say
 from promptuary.cli.terminal import columns, has_colour, headed_table
+from promptuary.cli.threads.graph import sparkline, window_picture
+from promptuary.cli.threads.pending import DONE, NOTHING, session_name
 from promptuary.core.errors import SourceError
 from promptuary.core.ports.threads import Totals, TurnRecord
 from promptuary.core.sessions import Choice, Difference, Session, SessionReport, named
@@ -23,20 +24,19 @@ _LEAST_PICTURE: Final = 8
 _MOST_PICTURE: Final = 40
 
 
-def list_sessions(promptuary: Promptuary, options: argparse.Namespace) -> int:
+def _list(promptuary: Promptuary, options: argparse.Namespace) -> int:
     sessions = [(one, promptuary.threads.totals(thread=one.thread)) for one in promptuary.sessions.list()]
     if options.json:
         print_json({"sessions": sessions_json(sessions)})
     elif sessions:
         print(_table([_row(*one) for one in sessions], [totals.recent for _, totals in sessions]))
     else:
-        say("no sessions yet: promptuary session create NAME creates one", quiet=options.quiet)
+        say("no thread has limits: promptuary thread create NAME creates one", quiet=options.quiet)
     return DONE if sessions else NOTHING
 
 
 def _row(session: Session, totals: Totals) -> tuple[str, ...]:
     return (
-        one_line(session.name),
         one_line(session.thread),
         session.status,
         f"{session.files_pinned:,}",
@@ -48,9 +48,8 @@ def _row(session: Session, totals: Totals) -> tuple[str, ...]:
 
 
 def _table(rows: list[tuple[str, ...]], recent: list[tuple[int, ...]]) -> str:
-    """Return the sessions as a table with a sparkline of their last turns, as wide as the terminal allows."""
+    """Return the threads as a table with a sparkline of their last turns, as wide as the terminal allows."""
     heads = (
-        Column("session"),
         Column("thread"),
         Column("status"),
         *(Column(name, right=True) for name in ("files", "notes", "turns", "tokens", "cost")),
@@ -63,9 +62,11 @@ def _table(rows: list[tuple[str, ...]], recent: list[tuple[int, ...]]) -> str:
     return headed_table([*heads, Column("tokens per turn")], pictured, sys.stdout)
 
 
-def show(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Print a session, what has changed since it was pinned, and the window of its last turn."""
-    report = promptuary.sessions.show(options.name)
+def limits(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Print what a thread may see, what has changed since, and the window of its last turn; or list such threads."""
+    if options.name is None and options.thread is None:
+        return _list(promptuary, options)
+    report = promptuary.sessions.show(session_name(promptuary, options))
     thread = report.session.thread
     totals, turn = promptuary.threads.totals(thread=thread), _last_turn(promptuary, thread)
     if options.json:
@@ -78,7 +79,7 @@ def show(promptuary: Promptuary, options: argparse.Namespace) -> int:
         width, colours = columns(sys.stdout), has_colour(sys.stdout)
         print("\n".join(window_picture(turn.receipt, width=width, colours=colours)))
     if not report.is_current:
-        say(f"promptuary session refresh {quote(report.session.name)} pins the current revisions", quiet=options.quiet)
+        say(f"promptuary thread refresh {quote(thread)} pins the current revisions", quiet=options.quiet)
     return DONE
 
 
@@ -90,8 +91,9 @@ def _last_turn(promptuary: Promptuary, thread: str) -> TurnRecord | None:
 
 
 def described(session: Session) -> Iterator[str]:
-    """Yield what a session may see, line by line."""
-    yield f"session {one_line(session.name)} ({session.status}), thread {one_line(session.thread)}"
+    """Yield what the turns of a thread may see, line by line."""
+    other = f", limited by the session {one_line(session.name)}" if session.name != session.thread else ""
+    yield f"thread {one_line(session.thread)} ({session.status}){other}"
     yield f"pinned {session.pinned}" + (f", created {session.created}" if session.pinned != session.created else "")
     yield f"files: {session.files_pinned:,} in {named(session.roots) or 'the whole workspace'}"
     if not session.memory:
@@ -106,7 +108,7 @@ def _how_many(choice: Choice, count: int) -> str:
 
 
 def used(totals: Totals) -> Iterator[str]:
-    """Yield the usage of a session's thread."""
+    """Yield the usage of a thread."""
     cost = "" if totals.cost is None else f", cost {totals.cost:,.4g}"
     yield (
         f"used: {counted(totals.turns, 'turn')}, {totals.messages:,} messages, "

@@ -1,12 +1,13 @@
-"""Replay of past turns: the exact prompt, the changes of its sources, and a second run of the turn."""
+"""``promptuary thread show`` and ``replay``: what went into a past turn, its exact prompt, and a second run of it."""
 
 import argparse
 import sys
-from typing import Final, NamedTuple
+from typing import Final
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json
 from promptuary.cli.terminal import headed_table
+from promptuary.cli.threads.pending import DONE, thread_of
 from promptuary.config.values import converted
 from promptuary.core.messages import Message
 from promptuary.core.receipts import ReceiptEntry
@@ -14,8 +15,6 @@ from promptuary.core.table import Column
 from promptuary.core.text import one_line, visible
 from promptuary.core.threads import DriftKind, Replay, Rerun
 from promptuary.present.threads import replay_json, rerun_json
-
-DONE: Final = 0
 
 _SINCE: Final[dict[DriftKind, str]] = {
     "changed": "has changed",
@@ -25,41 +24,38 @@ _SINCE: Final[dict[DriftKind, str]] = {
 }
 
 
-class Again(NamedTuple):
-    """The window or the model for a second run of a turn."""
-
-    window: int | None
-    model: str | None
-
-    def __bool__(self) -> bool:
-        """Return whether anything is given."""
-        return self != (None, None)
-
-
-def again(options: argparse.Namespace) -> Again:
-    """Remove the window and the model of a second run from ``options``, where the same flags are settings."""
-    given = None if options.window is None else converted("window", options.window, "--window", 0)
-    window, model = given if isinstance(given, int) else None, options.model
-    options.window = options.model = None
-    return Again(window, model)
-
-
-def replay(promptuary: Promptuary, thread: str, options: argparse.Namespace, wanted: Again) -> int:
-    """Print the prompt of a past turn, or run the turn again."""
-    if wanted:
-        done = promptuary.threads.rerun(thread=thread, number=options.number, window=wanted.window, model=wanted.model)
-        _print_rerun(done, options)
+def show(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Print what went into a turn, and why."""
+    found = promptuary.threads.replay(thread=thread_of(options), number=options.number)
+    turn = found.turn
+    if options.json:
+        print_json(replay_json(found, prompt=False))
         return DONE
-    found = promptuary.threads.replay(thread=thread, number=options.number, fetch=options.fetch)
+    print(f"{found.heading(dated=True)}: {one_line(turn.text)[:200]}")
+    print(turn.receipt.explain())
+    _print_drift(found)
+    return DONE
+
+
+def replay(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    """Print the prompt of a past turn, or run the turn again for another window or model."""
+    thread, number, model = thread_of(options), options.number, options.rerun_model
+    given = options.rerun_window
+    window = None if given is None else converted("window", given, "--window", 0)
+    if window is not None or model is not None:
+        at_most = window if isinstance(window, int) else None
+        _print_rerun(promptuary.threads.rerun(thread=thread, number=number, window=at_most, model=model), options)
+        return DONE
+    found = promptuary.threads.replay(thread=thread, number=number, fetch=options.fetch)
     if options.json:
         print_json(replay_json(found, prompt=True))
         return DONE
     print(_shown("\n\n".join(f"[{message['role']}]\n{_said(message)}" for message in found.turn.messages)))
-    print_drift(found)
+    _print_drift(found)
     return DONE
 
 
-def print_drift(found: Replay | Rerun) -> None:
+def _print_drift(found: Replay | Rerun) -> None:
     """Print which sources of a turn have changed."""
     for one in found.drift:
         print(f"since then: {one_line(one.path)} {_SINCE.get(one.kind, f'is {one.kind}')}", file=sys.stderr)
@@ -84,7 +80,7 @@ def _print_rerun(done: Rerun, options: argparse.Namespace) -> None:
         print(headed_table(columns, rows, sys.stdout) if rows else "no differences")
     if done.answer is not None:
         print(_shown(done.answer))
-    print_drift(done)
+    _print_drift(done)
 
 
 def _state(entry: ReceiptEntry | None) -> str:

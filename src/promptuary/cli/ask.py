@@ -6,10 +6,19 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec import Struct
+
 from promptuary.blocking import Promptuary
-from promptuary.cli.asking.answer import ShownAnswer
-from promptuary.cli.asking.question import AskedText, question
-from promptuary.cli.common import can_ask, confirmed, opened, print_json, print_new_notes
+from promptuary.cli.answer import ShownAnswer
+from promptuary.cli.common import (
+    can_ask,
+    confirmed,
+    message,
+    opened,
+    print_json,
+    print_new_notes,
+    standard_input,
+)
 from promptuary.cli.memory.learning import learnt_aside
 from promptuary.config.named_models import NO_MODEL, how_to_configure
 from promptuary.config.settings import user_file
@@ -31,6 +40,7 @@ from promptuary.present.runs import (
 
 DONE: Final = 0
 NOT_ALL: Final = 1
+_MAX_BYTES: Final = 64 * 1024 * 1024
 _NOT_RECORDED: Final = "interrupted twice: the part that arrived may not be recorded"
 
 
@@ -47,7 +57,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _asked(options: argparse.Namespace, answer: ShownAnswer) -> int:
-    asked = question(options)
+    asked = _question(options)
     with opened(options) as promptuary, learnt_aside(promptuary, options):
         tools = [] if options.no_tools else promptuary.threads.tools(thread=options.thread)
         if not promptuary.settings.answer_model:
@@ -77,6 +87,44 @@ def _asked(options: argparse.Namespace, answer: ShownAnswer) -> int:
     if options.json:
         print_json(run_json(result, answer.calls))
     return _exit_code(result)
+
+
+class AskedText(Struct, frozen=True):
+    """The text to send; in what is ``pasted`` nothing is a reference."""
+
+    text: str
+    pasted: tuple[str, ...] = ()
+
+
+def _question(options: argparse.Namespace) -> AskedText:
+    """Return the words of the command line, with what is piped in behind them; of ``-`` and nothing, that alone.
+
+    Raises ``PromptuaryError`` if there is nothing to ask.
+    """
+    if not options.text or options.text == ["-"]:
+        return AskedText(_something(message(options)))
+    words = _something(" ".join(options.text))
+    piped = _piped()
+    return AskedText(f"{words}\n\n{piped}", (piped,)) if piped else AskedText(words)
+
+
+def _piped() -> str:
+    if sys.stdin is None or sys.stdin.isatty():
+        return ""
+    try:
+        data = standard_input()
+    except OSError:  # it is there, but nobody can read it: nothing is piped in
+        return ""
+    if len(data) > _MAX_BYTES:
+        raise PromptuaryError(f"standard input has {len(data):,} bytes, which fits into no window; pipe in less")
+    text = data.decode("utf-8", "replace")
+    return text if text.strip() else ""
+
+
+def _something(text: str) -> str:
+    if not text.strip():
+        raise PromptuaryError("there is no question; pass it as an argument, or pipe it in")
+    return text
 
 
 def _exit_code(result: RunResult) -> int:

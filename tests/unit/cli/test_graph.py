@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.cli.sessions.pictures import sparkline, window_picture
 from promptuary.cli.terminal import has_colour
+from promptuary.cli.threads.graph import sparkline, window_picture
 from promptuary.core.receipts import Receipt, ReceiptEntry
 
 

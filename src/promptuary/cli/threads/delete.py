@@ -1,4 +1,4 @@
-"""``promptuary session rm``, ``prune`` and ``forget``: remove a session, old turns, or a source from all prompts."""
+"""``promptuary thread rm``, ``prune`` and ``forget``: remove a thread, old turns, or a source from all prompts."""
 
 import argparse
 import re
@@ -7,35 +7,38 @@ from typing import Final
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import confirmed, print_json
 from promptuary.cli.memory.printing import say
-from promptuary.cli.threads.waiting import unknown
+from promptuary.cli.threads.pending import DONE, NOTHING, find_session, named_thread, unknown
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ledger import Pruned
 from promptuary.core.text import counted, one_line
-from promptuary.present.sessions import session_json
 from promptuary.present.threads import audit_json, pruned_json
-
-DONE: Final = 0
-NOTHING: Final = 1
 
 _AGE: Final = re.compile(r"(\d{1,5})([dwmy])", re.ASCII)
 _DAYS: Final = {"d": 1, "w": 7, "m": 30, "y": 365}
 
 
 def remove(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Remove a session with its thread."""
-    session = promptuary.sessions.show(options.name).session
-    name, turns = one_line(session.name), promptuary.threads.totals(thread=session.thread).turns
-    what = f"session {name} with {counted(turns, 'turn')} of thread {one_line(session.thread)}"
-    if not confirmed(f"Remove {what} permanently?", options):
+    """Remove a thread, with its limits."""
+    named = named_thread(options)
+    session = find_session(promptuary, named)
+    thread = named if session is None else session.thread
+    missing = unknown(promptuary, thread)
+    if missing and session is None:
+        raise PromptuaryError(missing)
+    name = one_line(thread)
+    if not confirmed(
+        f"Remove thread {name} with all its turns{' and limits' if session else ''} permanently?", options
+    ):
         say("promptuary: nothing was removed; add --yes to confirm")
         return NOTHING
-    if session.thread in {one.id for one in promptuary.threads.list()}:
-        promptuary.threads.remove(thread=session.thread)
-    gone = promptuary.sessions.remove(session.name)
+    gone = Pruned() if missing else promptuary.threads.remove(thread=thread)
+    if session is not None:
+        promptuary.sessions.remove(session.name)
     if options.json:
-        print_json(session_json(gone))
+        print_json(pruned_json(gone, dry_run=False))
     else:
-        print(f"removed {what}")
+        parts = [counted(gone.turns, "turn"), counted(gone.messages, "message"), *(["its limits"] if session else [])]
+        print(f"removed thread {name}: {', '.join(parts)}")
     return DONE
 
 
@@ -66,7 +69,7 @@ def prune(promptuary: Promptuary, options: argparse.Namespace) -> int:
 def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
     """Remove a file or a web page from all stored prompts, or print which turns contain it."""
     if not options.yes and not options.dry_run:
-        raise PromptuaryError("session forget cannot be undone; add --yes to confirm, or --dry-run to preview it")
+        raise PromptuaryError("thread forget cannot be undone; add --yes to confirm, or --dry-run to preview it")
     found = promptuary.threads.forget(options.source, dry_run=options.dry_run)
     if options.json:
         print_json(audit_json(found))
@@ -76,7 +79,7 @@ def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
     done = "would remove" if options.dry_run else "removed"
     say(f"{done} {', '.join(found.sources)} from these turns; the original stays", quiet=options.quiet)
     if any(row.status == "prepared" for row in found.rows):
-        say("a pending turn stores it again when it is answered; run session forget again then", quiet=options.quiet)
+        say("a pending turn stores it again when it is answered; run thread forget again then", quiet=options.quiet)
     return DONE
 
 

@@ -1,4 +1,4 @@
-"""The actions of ``promptuary session`` that change a session: create, refresh, archive and restore."""
+"""``promptuary thread create``, ``refresh`` and ``archive``: what a thread may see, and whether it accepts turns."""
 
 import argparse
 from collections.abc import Sequence
@@ -7,16 +7,16 @@ from typing import Literal
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json
-from promptuary.cli.memory.printing import DONE, say
-from promptuary.cli.sessions.reading import changes, described
-from promptuary.core.sessions import Session
+from promptuary.cli.memory.printing import say
+from promptuary.cli.threads.limits import changes, described
+from promptuary.cli.threads.pending import DONE, named_thread, session_name
+from promptuary.core.text import one_line
 from promptuary.present.sessions import session_json, session_report_json
 
 
 def create(promptuary: Promptuary, options: argparse.Namespace) -> int:
     session = promptuary.sessions.create(
-        options.name,
-        thread=options.thread,
+        named_thread(options),
         roots=options.root or (),
         notes=_wanted(options.note, without=options.no_notes),
         experiences=_wanted(options.experience, without=options.no_experiences),
@@ -36,7 +36,7 @@ def _wanted(chosen: list[str] | None, *, without: bool) -> Literal["all", "none"
 
 def refresh(promptuary: Promptuary, options: argparse.Namespace) -> int:
     """Pin the current revisions."""
-    report = promptuary.sessions.refresh(options.name)
+    report = promptuary.sessions.refresh(session_name(promptuary, options))
     if options.json:
         print_json(session_report_json(report))
         return DONE
@@ -47,20 +47,14 @@ def refresh(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
 
 def archive(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    session = promptuary.sessions.archive(options.name)
-    _print(session, options)
-    say(f"promptuary session restore {quote(session.name)} restores it", quiet=options.quiet)
-    return DONE
-
-
-def restore(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Restore an archived session."""
-    _print(promptuary.sessions.restore(options.name), options)
-    return DONE
-
-
-def _print(session: Session, options: argparse.Namespace) -> None:
+    """Let a thread accept no more turns, or accept them again."""
+    name = session_name(promptuary, options)
+    session = promptuary.sessions.restore(name) if options.undo else promptuary.sessions.archive(name)
+    thread = one_line(session.thread)
     if options.json:
         print_json(session_json(session))
     else:
-        print(f"{session.name} is {session.status}")
+        print(f"{thread} is {session.status}")
+    if not options.undo:
+        say(f"promptuary thread archive {quote(thread)} --undo undoes it", quiet=options.quiet)
+    return DONE

@@ -1,4 +1,4 @@
-"""``promptuary session audit`` and ``replay``: the sources and the prompts of past turns."""
+"""``promptuary thread audit``: the turns of a source, and the sources of a turn."""
 
 import argparse
 import sys
@@ -8,16 +8,13 @@ from typing import Final
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json
 from promptuary.cli.terminal import headed_table
-from promptuary.cli.threads import replaying
-from promptuary.cli.threads.replaying import again
+from promptuary.cli.threads.pending import DONE, NOTHING, thread_of
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.ledger import AuditRow
 from promptuary.core.table import Column
 from promptuary.core.text import one_line
 from promptuary.present.threads import audit_json
 
-DONE: Final = 0
-NOTHING: Final = 1
 _REVISION: Final = 12
 """Characters of a revision that are printed."""
 
@@ -25,7 +22,7 @@ _REVISION: Final = 12
 def audit(promptuary: Promptuary, options: argparse.Namespace) -> int:
     """Print the turns of a source, or the sources of a turn."""
     if (options.source is None) == (options.turn is None):
-        raise PromptuaryError("session audit needs a source, or --turn N with -t THREAD")
+        raise PromptuaryError("thread audit needs a source, or --turn N with -t THREAD")
     if options.turn is not None:
         return _turn(promptuary, options)
     found = promptuary.threads.audit(options.source, finished_only=options.finished, limit=options.limit)
@@ -53,23 +50,8 @@ def audit(promptuary: Promptuary, options: argparse.Namespace) -> int:
     return DONE if found.rows else NOTHING
 
 
-def take(options: argparse.Namespace) -> None:
-    """Keep the window and the model of a second run from being read as settings."""
-    options.again = again(options) if options.action == "replay" else None
-
-
-def replay(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    """Print the prompt of a past turn of a session, or run the turn again."""
-    return replaying.replay(promptuary, _thread(promptuary, options.name), options, options.again)
-
-
-def _thread(promptuary: Promptuary, name: str) -> str:
-    """Return the thread of the session ``name`` (name or id); without such a session, ``name`` is a thread."""
-    return next((one.thread for one in promptuary.sessions.list() if name in {one.name, one.id}), name)
-
-
 def _turn(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    rows = promptuary.threads.sources(thread=options.thread or "main", number=options.turn)
+    rows = promptuary.threads.sources(thread=thread_of(options), number=options.turn)
     if options.json:
         print_json({"sources": rows})
     elif rows:

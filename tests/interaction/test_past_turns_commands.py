@@ -1,4 +1,4 @@
-"""``promptuary session`` on the command line: what answers were based on, what was sent, and what is removed."""
+"""``promptuary thread`` on the command line: what answers were based on, what was sent, and what is removed."""
 
 import json
 import sqlite3
@@ -41,28 +41,28 @@ def test_an_audit_prints_the_turns_of_a_file_and_the_files_of_a_turn(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (project / "docs").joinpath("style.md").write_text("Be long.\n")
-    code, out, _ = run(capsys, "session", "audit", "src/app.py")
+    code, out, _ = run(capsys, "thread", "audit", "src/app.py")
     lines = [line.split()[:2] + line.split()[4:6] for line in out.splitlines()[1:] if line.startswith("review")]
     assert code == 0
     assert lines[:2] == [["review", "3", "direct", "references"], ["review", "3", "history", "references"]]
     assert "unchanged" in out
 
-    found = run_json(capsys, "session", "audit", "src/app.py", "--limit", "1")
+    found = run_json(capsys, "thread", "audit", "src/app.py", "--limit", "1")
     assert (found["sources"], found["more"], len(found["turns"])) == (["file:src/app.py"], True, 1)
-    rows = run_json(capsys, "session", "audit", "--turn", "1", "-t", "review")["sources"]
+    rows = run_json(capsys, "thread", "audit", "--turn", "1", "-t", "review")["sources"]
     assert [(row["source"], row["how"], row["current"]) for row in rows] == [("file:src/app.py", "direct", True)]
 
 
 def test_a_slip_in_an_audit_names_what_comes_nearest(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, "session", "audit", "src/ap.py") == (
+    assert run(capsys, "thread", "audit", "src/ap.py") == (
         1,
         "",
         "promptuary: 'src/ap.py' was in no prompt of yours; near names: src/app.py\n",
     )
-    code, _, err = run(capsys, "session", "audit", "--turn", "9", "-t", "review")
+    code, _, err = run(capsys, "thread", "audit", "--turn", "9", "-t", "review")
     assert (code, "numbered from 1 to 3" in err) == (1, True)
-    code, _, err = run(capsys, "session", "audit")
-    assert (code, "session audit needs a source, or --turn N" in err) == (2, True)
+    code, _, err = run(capsys, "thread", "audit")
+    assert (code, "thread audit needs a source, or --turn N" in err) == (2, True)
 
 
 def test_a_replay_prints_what_was_sent_and_names_what_has_changed(
@@ -70,14 +70,16 @@ def test_a_replay_prints_what_was_sent_and_names_what_has_changed(
 ) -> None:
     sent = run_json(capsys, "thread", "replay", "2", "-t", "review")["messages"]
     (project / "src/app.py").write_text("y = 2\n")
-    code, out, err = run(capsys, "session", "replay", "review", "2")
+    code, out, err = run(capsys, "thread", "replay", "2", "-t", "review")
 
     assert (code, err) == (0, "since then: src/app.py has changed\n")
     assert all(message["content"] in out for message in sent)
-    assert run(capsys, "session", "replay", "review", "7")[0] == 1
+    assert run(capsys, "thread", "replay", "7", "-t", "review")[0] == 1
 
 
-@pytest.mark.parametrize("words", [("session", "replay", "review", "3"), ("thread", "replay", "3", "-t", "review")])
+@pytest.mark.parametrize(
+    "words", [("thread", "replay", "3", "-t", "review"), ("thread", "-t", "review", "replay", "3")]
+)
 def test_a_turn_is_run_again_with_another_window_or_model(
     project: Path,
     capsys: pytest.CaptureFixture[str],
@@ -130,11 +132,11 @@ def test_old_turns_are_removed_from_every_byte_and_a_thread_in_use_goes_on(
         history = promptuary.threads.history(thread="review")
     assert "state.db" in holding(project, secret)
     size = (project / ".promptuary" / "state.db").stat().st_size
-    assert run(capsys, "session", "prune", "--older-than", "1y")[:2] == (1, "no turns are that old\n")
-    code, out, _ = run(capsys, "session", "prune", "--older-than", "90d", "--dry-run")
+    assert run(capsys, "thread", "prune", "--older-than", "1y")[:2] == (1, "no turns are that old\n")
+    code, out, _ = run(capsys, "thread", "prune", "--older-than", "90d", "--dry-run")
     assert (code, out.startswith("would remove 5 turns, 1 complete thread")) == (0, True)
     assert "state.db" in holding(project, secret)
-    done = run_json(capsys, "session", "prune", "--older-than", "90d")
+    done = run_json(capsys, "thread", "prune", "--older-than", "90d")
 
     assert (done["turns"], done["threads"], done["done"]) == (5, 1, True)
     assert holding(project, secret) == []
@@ -144,7 +146,7 @@ def test_old_turns_are_removed_from_every_byte_and_a_thread_in_use_goes_on(
         assert promptuary.threads.history(thread="review") == history
         assert promptuary.threads.prepare("And now?", thread="review").number == 6
         assert promptuary.examine().is_well
-    assert run(capsys, "session", "prune", "--older-than", "soon")[0] == 2
+    assert run(capsys, "thread", "prune", "--older-than", "soon")[0] == 2
 
 
 def test_the_doctor_says_what_each_thread_takes(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -159,27 +161,27 @@ def test_the_doctor_says_what_each_thread_takes(project: Path, capsys: pytest.Ca
 def test_a_file_is_forgotten_after_a_yes_and_a_replay_says_so(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, _, err = run(capsys, "session", "forget", "src/app.py")
+    code, _, err = run(capsys, "thread", "forget", "src/app.py")
     assert (code, "--yes" in err) == (2, True)
     turns = "review  turn 3\nreview  turn 2\nreview  turn 1\n"
-    code, out, err = run(capsys, "session", "forget", "src/app.py", "--dry-run")
+    code, out, err = run(capsys, "thread", "forget", "src/app.py", "--dry-run")
     assert (code, out, "would remove" in err) == (0, turns, True)
-    assert "x = 1" in run(capsys, "session", "replay", "review", "1")[1]
+    assert "x = 1" in run(capsys, "thread", "replay", "1", "-t", "review")[1]
 
-    code, out, err = run(capsys, "session", "forget", "src/app.py", "--yes")
+    code, out, err = run(capsys, "thread", "forget", "src/app.py", "--yes")
     assert (code, out, "removed file:src/app.py" in err) == (0, turns, True)
-    _, out, err = run(capsys, "session", "replay", "review", "3")
+    _, out, err = run(capsys, "thread", "replay", "3", "-t", "review")
     assert "x = 1" not in out
     assert out.count("[forgotten: file:src/app.py]") == 3
     assert "forgotten" in err
-    assert run(capsys, "session", "forget", "src/other.py", "--yes")[0] == 1
+    assert run(capsys, "thread", "forget", "src/other.py", "--yes")[0] == 1
     assert "a pending turn" not in err
 
 
 def test_who_forgets_a_file_of_a_turn_without_an_answer_is_told_to_do_it_again(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "a pending turn" not in run(capsys, "session", "forget", "src/app.py", "--dry-run")[2]
+    assert "a pending turn" not in run(capsys, "thread", "forget", "src/app.py", "--dry-run")[2]
     run(capsys, "expand", "--thread", "review", "And @docs/style.md?")
 
-    assert "a pending turn" in run(capsys, "session", "forget", "docs/style.md", "--yes")[2]
+    assert "a pending turn" in run(capsys, "thread", "forget", "docs/style.md", "--yes")[2]

@@ -7,16 +7,16 @@ from typing import Final
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json, standard_input
-from promptuary.cli.threads.waiting import unknown
+from promptuary.cli.threads.pending import DONE, thread_of, unknown
 from promptuary.core.errors import PromptuaryError
 from promptuary.core.text import counted, one_line, visible
 
-DONE: Final = 0
 _STREAM: Final = "-"
 
 
-def export(promptuary: Promptuary, thread: str, options: argparse.Namespace) -> int:
+def export(promptuary: Promptuary, options: argparse.Namespace) -> int:
     """Write a thread to a file, or print it."""
+    thread = thread_of(options)
     if len(options.words) > 1:
         raise PromptuaryError("thread export takes one file: promptuary thread export --thread NAME [FILE]")
     if options.json and options.form == "md":

@@ -1,1 +1,0 @@
-"""``promptuary ask``: a question on the command line, and what is shown of its answer."""

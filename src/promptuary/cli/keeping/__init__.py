@@ -1,1 +1,0 @@
-"""Commands about stored data: backup, restore, purge and doctor."""

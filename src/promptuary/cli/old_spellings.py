@@ -1,0 +1,31 @@
+"""Spellings of earlier versions: each exits with 2, and names the one that replaced it."""
+
+from collections.abc import Mapping
+from typing import Final
+
+OLD_COMMANDS: Final[Mapping[str, str]] = {
+    "abandon": "thread abandon",
+    "adopt": "doctor --adopt",
+    "context tokens": "context list",
+    "memory restore": "memory archive --undo ID",
+    "session create": "thread create NAME",
+    "session list": "thread limits",
+    "session show": "thread limits NAME",
+    "session refresh": "thread refresh NAME",
+    "session archive": "thread archive NAME",
+    "session restore": "thread archive --undo NAME",
+    "session rm": "thread rm NAME",
+    "session audit": "thread audit SOURCE",
+    "session replay": "thread replay --thread NAME",
+    "session prune": "thread prune --older-than AGE",
+    "session forget": "thread forget FILE",
+    "session": "thread --help",
+}
+"""Commands and actions."""
+
+OLD_FLAGS: Final[Mapping[str, str]] = {
+    "watch --once": "promptuary index",
+    "complete --max": "--limit N",
+    "--limit": "--share SHARE",
+}
+"""Flags, of one command or of all that had them."""

@@ -1,1 +1,0 @@
-"""Commands about sessions: what a thread may see, and what its answers were based on."""

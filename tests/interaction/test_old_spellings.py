@@ -1,0 +1,50 @@
+"""What earlier versions understood exits with 2, and names what replaced it."""
+
+from pathlib import Path
+
+import pytest
+
+from promptuary.cli.command_table import COMMANDS
+from promptuary.cli.main import _parsed, main
+from promptuary.cli.old_spellings import OLD_COMMANDS, OLD_FLAGS
+from promptuary.core.errors import PromptuaryError
+
+
+@pytest.mark.parametrize(("old", "new"), OLD_COMMANDS.items())
+def test_an_old_command_exits_with_2_and_names_the_new_one_which_works(
+    old: str, new: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words in (old.split(), [*old.split(), "x", "--json"], ["--json", *old.split()], [*old.split(), "--help"]):
+        assert main(words) == 2
+        assert capsys.readouterr().err == f"promptuary: promptuary {old} is now: promptuary {new}\n"
+    assert list(tmp_path.iterdir()) == []
+
+    if new.endswith("--help"):
+        assert main(new.split()) == 0
+    else:
+        assert _parsed(new.split()).command in {command.name for command in COMMANDS}
+
+
+@pytest.mark.parametrize(
+    ("typed", "new"),
+    [
+        ("watch --once", "promptuary index"),
+        ("complete --max 3 @", "--limit N"),
+        ("expand --limit 50% hello", "--share SHARE"),
+        ("chat --limit=50%", "--share SHARE"),
+    ],
+)
+def test_an_old_flag_exits_with_2_and_names_the_new_one(
+    typed: str, new: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(typed.split()) == 2
+    assert capsys.readouterr().err.rstrip("\n").endswith(f" is now: {new}")
+
+
+def test_what_replaced_a_flag_works() -> None:
+    assert _parsed(["expand", "--share", "50%", "hello"]).limit_share == "50%"
+    assert _parsed(["complete", "--limit", "3", "@"]).limit == 3
+    for old in OLD_FLAGS:
+        with pytest.raises((SystemExit, PromptuaryError)):
+            _parsed([*(old.split() if " " in old else ["expand", old]), "x"])
