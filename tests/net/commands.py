@@ -23,6 +23,30 @@ ACTIONS = {
 }
 
 
+def _spelled_now(arguments: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a command as it is spelled now; it was recorded, and its file is named, as it was spelled then."""
+    match arguments:
+        case ("abandon", *rest):
+            return "thread", "abandon", *rest
+        case ("adopt", *rest):
+            return "doctor", "--adopt", *rest
+        case ("context", "tokens", *rest):
+            return "context", "list", *rest
+        case ("memory", "restore", *rest):
+            return "memory", "archive", "--undo", *rest
+        case ("session", "list" | "show", *rest):
+            return "thread", "limits", *rest
+        case ("session", "restore", *rest):
+            return "thread", "archive", "--undo", *rest
+        case ("session", "replay", name, *rest):
+            return "thread", "replay", *rest, "-t", name
+        case ("session", *rest):
+            return "thread", *rest
+        case ("complete", "--max", *rest):
+            return "complete", "--limit", *rest
+    return arguments
+
+
 class Story:
     """Runs commands one after the other, and writes each with what it printed to a file of its own."""
 
@@ -35,7 +59,7 @@ class Story:
     def run(self, *arguments: str, given: str | bytes = b"") -> str:
         """Run a command, and return what it printed."""
         data = given.encode() if isinstance(given, str) else given
-        done = self.world.program(arguments, data, **self.variables)
+        done = self.world.program(_spelled_now(arguments), data, **self.variables)
         self._number += 1
         parts = [f"$ promptuary {shlex.join(arguments)}", f"exit code {done.code}"]
         if data:
