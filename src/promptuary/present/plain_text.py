@@ -10,24 +10,19 @@ from promptuary.commands import results
 from promptuary.commands.parsing import MARK
 from promptuary.commands.registry import SlashCommand
 from promptuary.commands.results import CommandResult
-from promptuary.core.messages import Message
 from promptuary.core.notes import ForgetReport, Note, NoteHeader, NoteList
 from promptuary.core.query import only_near
 from promptuary.core.search import Hit, note_text
 from promptuary.core.table import Column, table
 from promptuary.core.text import counted, one_line, visible
-from promptuary.core.threads import CompactedThread, DriftKind, Replay, TrackedFile, UndoneTurn, turn_numbers
+from promptuary.core.threads import CompactedThread, Replay, TrackedFile, UndoneTurn, turn_numbers
 from promptuary.core.writeback import Proposal
+from promptuary.present.threads import message_text, since
 from promptuary.present.window_bar import bar_text
 
 _DAY: Final = len("2026-01-31")
 _MAX_EXCERPT: Final = 300
 _MAX_TITLE: Final = 100
-_SINCE: Final[dict[DriftKind, str]] = {
-    "forgotten": "was forgotten",
-    "not fetched again": "was not fetched again",
-    "not compared": "was not compared",
-}
 
 
 def plain_text(result: CommandResult, mark: str = MARK) -> str:  # noqa: C901, PLR0912  (one case a result)
@@ -56,7 +51,7 @@ def plain_text(result: CommandResult, mark: str = MARK) -> str:  # noqa: C901, P
         case results.PassagesFound():
             return "\n".join(_passages(result))
         case results.Explained(replay):
-            return "\n".join(explained(replay))
+            return "\n".join(_explained(replay))
         case results.Replayed(replay):
             return "\n".join(_replayed(replay))
         case CompactedThread():
@@ -231,7 +226,7 @@ def _passage(number: int, hit: Hit) -> Iterator[str]:
     yield f"   {_excerpt(hit.text)}"
 
 
-def explained(replay: Replay) -> Iterator[str]:
+def _explained(replay: Replay) -> Iterator[str]:
     """Yield the lines of ``/why``: the turn, its receipt as a table, the bar, and what has changed since."""
     turn = replay.turn
     yield f"{replay.heading()}: {one_line(turn.text)[:_MAX_TITLE]}"
@@ -240,22 +235,10 @@ def explained(replay: Replay) -> Iterator[str]:
     yield from since(replay)
 
 
-def since(replay: Replay) -> Iterator[str]:
-    """Yield how the sources of a turn have changed since."""
-    for one in replay.drift:
-        yield f"since then: {one_line(one.path)} {_SINCE.get(one.kind, f'is {one.kind}')}"
-    yield from (f"since then: {one_line(address)} was forgotten" for address in replay.forgotten)
-
-
 def _replayed(replay: Replay) -> Iterator[str]:
     for message in replay.turn.messages:
-        yield f"[{message['role']}]\n{visible(_said(message))[0]}\n"
+        yield f"[{message['role']}]\n{visible(message_text(message))[0]}\n"
     yield from since(replay)
-
-
-def _said(message: Message) -> str:
-    calls = [f"(calls {call['name']} with {call['arguments']})" for call in message.get("tool_calls", ())]
-    return "\n".join([*([message["content"]] if message["content"] else []), *calls])
 
 
 def _models(names: Sequence[str], current: str, mark: str) -> Iterator[str]:

@@ -1,19 +1,39 @@
-"""The JSON of threads, their turns and what is attached to them."""
+"""Threads, their turns and what is attached to them, as lines and as JSON."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from msgspec import to_builtins
 
 from promptuary.core.expansion import Measured
 from promptuary.core.experiences import Experience
 from promptuary.core.ledger import Audit, Pruned
-from promptuary.core.messages import Item, as_message
+from promptuary.core.messages import Item, Message, as_message
 from promptuary.core.receipts import Receipt, receipt_json
-from promptuary.core.threads import AttachmentList, HistoryStats, Replay, Rerun
+from promptuary.core.text import one_line
+from promptuary.core.threads import AttachmentList, DriftKind, HistoryStats, Replay, Rerun
 from promptuary.core.writeback import Proposal
 from promptuary.present.experiences import experience_json
 from promptuary.present.notes import proposal_json
+
+_SINCE: Final[Mapping[DriftKind, str]] = {
+    "forgotten": "was forgotten",
+    "not fetched again": "was not fetched again",
+    "not compared": "was not compared",
+}
+
+
+def since(replay: Replay) -> Iterator[str]:
+    """Yield how the sources of a turn have changed since."""
+    for drift in replay.drift:
+        yield f"since then: {one_line(drift.path)} {_SINCE.get(drift.kind, f'is {drift.kind}')}"
+    yield from (f"since then: {one_line(address)} was forgotten" for address in replay.forgotten)
+
+
+def message_text(message: Message) -> str:
+    """Return what a message says, and the tools that it calls."""
+    calls = [f"(calls {call['name']} with {call['arguments']})" for call in message.get("tool_calls", ())]
+    return "\n".join([*([message["content"]] if message["content"] else []), *calls])
 
 
 def history_json(items: Sequence[Item]) -> list[dict[str, Any]]:
@@ -30,8 +50,8 @@ def reply_json(
         "turn": number,
         "status": "finished",
         "receipt": receipt_json(receipt),
-        "proposals": [proposal_json(one) for one in proposed],
-        "experiences": [experience_json(one, one.last_used_at) for one in learnt],
+        "proposals": [proposal_json(proposal) for proposal in proposed],
+        "experiences": [experience_json(experience, experience.last_used_at) for experience in learnt],
     }
 
 

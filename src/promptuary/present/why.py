@@ -11,7 +11,7 @@ from rich.text import Text
 from promptuary.core.receipts import Receipt, ReceiptEntry
 from promptuary.core.text import one_line
 from promptuary.core.threads import Replay
-from promptuary.present.plain_text import since
+from promptuary.present.threads import since
 from promptuary.present.window_bar import FREE, REPLY, Segment, segments
 
 _COLOURS: Final = ("cyan", "green", "magenta", "blue", "yellow", "bright_cyan", "bright_green", "bright_magenta")

@@ -9,12 +9,11 @@ from promptuary.cli.common import print_json
 from promptuary.cli.terminal import headed_table
 from promptuary.cli.threads.pending import DONE, thread_of
 from promptuary.config.values import converted
-from promptuary.core.messages import Message
 from promptuary.core.receipts import ReceiptEntry
 from promptuary.core.table import Column
 from promptuary.core.text import one_line, visible
 from promptuary.core.threads import DriftKind, Replay, Rerun
-from promptuary.present.threads import replay_json, rerun_json
+from promptuary.present.threads import message_text, replay_json, rerun_json
 
 _SINCE: Final[dict[DriftKind, str]] = {
     "changed": "has changed",
@@ -50,7 +49,7 @@ def replay(promptuary: Promptuary, options: argparse.Namespace) -> int:
     if options.json:
         print_json(replay_json(found, prompt=True))
         return DONE
-    print(_shown("\n\n".join(f"[{message['role']}]\n{_said(message)}" for message in found.turn.messages)))
+    print(_shown("\n\n".join(f"[{message['role']}]\n{message_text(message)}" for message in found.turn.messages)))
     _print_drift(found)
     return DONE
 
@@ -93,8 +92,3 @@ def _why(entry: ReceiptEntry | None) -> str:
 
 def _shown(text: str) -> str:
     return visible(text)[0] if sys.stdout.isatty() else text
-
-
-def _said(message: Message) -> str:
-    calls = [f"(calls {call['name']} with {call['arguments']})" for call in message.get("tool_calls", ())]
-    return "\n".join([*([message["content"]] if message["content"] else []), *calls])
