@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
@@ -232,6 +233,7 @@ def fill(folder: Path) -> None:
         ["-c", "user.name=A", "-c", "user.email=a@b.c", "commit", "-qm", "x"],
     ):
         subprocess.run(["git", *command], cwd=folder, check=True)
+    time.sleep(2.5)  # what changed a moment ago is looked at again
     with Promptuary.open(folder, exact=True, embedder="none") as p:
         p.search.index(["docs", "src"])
         for number in range(NOTES):

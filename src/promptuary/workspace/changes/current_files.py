@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, field
 
 from promptuary.core.errors import Code, SourceError
+from promptuary.workspace.changes.listed_names import ListedNames, list_names
 from promptuary.workspace.listing.ignore import (
     GIT_IGNORE_FILES,
     OWN_IGNORE_FILES,
@@ -48,6 +49,8 @@ class CurrentFiles(Struct):
     unreadable_folders: int = 0
     own: OwnIgnoreRules | None = None
     nested: set[str] = field(default_factory=set)
+    listed: ListedNames | None = None
+    """What git listed, to be reused."""
 
     def below(self, folder: str) -> Iterator[str]:
         """Yield the files below ``folder``: one of ``folders``, or one of ``names`` that is a folder."""
@@ -66,16 +69,24 @@ class CurrentFiles(Struct):
         return sorted({*self.file_filter.cut_rules, *(self.own.cut if self.own else ())})
 
 
-def list_all(workspace: Workspace) -> CurrentFiles:
+def list_all(workspace: Workspace, last: ListedNames | None = None) -> CurrentFiles:
+    """Return the files that ``workspace`` lists. Git is not asked if it would repeat what it listed ``last``."""
+    root = workspace.root.path
+    if last is not None and last.is_current():
+        current = _listed_by_git(root, list(last.names), 0)
+        current.listed = last
+        return current
     try:
         with workspace.repository() as repository:
-            names, unreadable_folders = repository.names()
+            listed, unreadable_folders = list_names(root, repository)
     except SourceError as error:
         # If git should have listed the files and did not, a walk is the best there is, but no proof that one is gone.
-        names, unreadable_folders = [], int(error.code is not Code.NOT_A_REPOSITORY)
-    if names:
-        return _listed_by_git(workspace.root.path, names, unreadable_folders)
-    walked = _walked(workspace.root.path, None)
+        listed, unreadable_folders = None, int(error.code is not Code.NOT_A_REPOSITORY)
+    if listed is not None and listed.names:
+        current = _listed_by_git(root, list(listed.names), unreadable_folders)
+        current.listed = None if unreadable_folders else listed
+        return current
+    walked = _walked(root, None)
     walked.unreadable_folders += unreadable_folders
     return walked
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 from promptuary.core.errors import SourceError, shortage
 from promptuary.core.search import Stamp
 from promptuary.workspace.changes.current_files import IGNORE_FILES, CurrentFiles, folders_above, list_all, list_at
+from promptuary.workspace.changes.listed_names import ListedNames, load_listed_names, store_listed_names
 from promptuary.workspace.changes.readable_names import ReadableNames
 from promptuary.workspace.disk.folders import Folders
 from promptuary.workspace.disk.root import display_path, normalise
@@ -27,7 +28,8 @@ class Snapshot(Struct, frozen=True):
     ``unreadable`` counts folders and files that could not be examined; ``files`` may lack some then. If the workspace
     itself cannot be read, ``alive`` is false, ``reason`` says why, and ``files`` is empty. ``large`` are files whose
     names are allowed but which are too large to be read, and ``misnamed`` those that no reference can name: with a line
-    break, or not UTF-8. ``cut_rules`` are ignore files that have more rules than are applied.
+    break, or not UTF-8. ``cut_rules`` are ignore files that have more rules than are applied. ``listed`` is what git
+    listed, if it was asked.
     """
 
     files: Mapping[str, Stamp]
@@ -37,24 +39,37 @@ class Snapshot(Struct, frozen=True):
     large: Sequence[str] = ()
     misnamed: Sequence[str] = ()
     cut_rules: Sequence[str] = ()
+    listed: ListedNames | None = None
 
 
 def snapshot(workspace: Workspace, last: Snapshot | None = None) -> Snapshot:
     """Return the state of the files of ``workspace`` now, ignore rules and read policy applied.
 
-    ``last`` is an earlier snapshot of the same workspace: the names in it are not checked again.
+    ``last`` is an earlier snapshot of the same workspace: the names in it are not checked again. Git is asked only if
+    something has changed since then that decides what it lists, or since the last snapshot of another process.
     """
+    root, listed = workspace.root.path, None
+    before = last.listed if last else load_listed_names(root)
     reason = _problem(workspace)
     with Folders(workspace.root.path) as folders:
         stamps = _Stamps(workspace, folders, last=last.files if last else {})
         if not reason:
-            stamps.add(list_all(workspace))
+            current = list_all(workspace, before)
+            stamps.add(current)
+            listed = current.listed if current.listed is not None and current.listed.is_settled() else None
             # Checked again: if the folder went away meanwhile, its files must not look deleted.
             reason = _problem(workspace)
     if reason:
         return Snapshot({}, alive=False, reason=reason)
+    if listed is not None and listed is not before:
+        store_listed_names(root, listed)
     return Snapshot(
-        stamps.files, stamps.unreadable, large=stamps.large, misnamed=stamps.misnamed, cut_rules=stamps.cut_rules
+        stamps.files,
+        stamps.unreadable,
+        large=stamps.large,
+        misnamed=stamps.misnamed,
+        cut_rules=stamps.cut_rules,
+        listed=listed,
     )
 
 

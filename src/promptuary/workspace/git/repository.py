@@ -10,7 +10,7 @@ Git's output is text from outside: hidden characters and the size of the window 
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Self
@@ -277,6 +277,13 @@ class Repository:
         if result.truncated:
             raise SourceError(Code.GIT_FAILED, "the repository has more files than can be listed")
         return os.fsdecode(result.output).split("\0")[:-1], result.errors.count("could not open directory")
+
+    def deciding_files(self) -> Sequence[Path]:
+        """Return the files that decide which names are tracked and which are ignored, apart from the workspace's own.
+
+        Some of them may not exist.
+        """
+        return self._shadow.deciding_files
 
     def tracked_below(self, path: str) -> list[str]:
         """Return the tracked names at and below ``path``, and the submodule that contains it, if one does.

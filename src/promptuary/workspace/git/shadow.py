@@ -79,6 +79,8 @@ class Shadow:
             undo.pop_all()
         self.submodule_stores = tuple(dict.fromkeys((git.common / "modules", git.own / "modules")))
         """Where the git folders of submodules are; those of a linked worktree are its own."""
+        self.deciding_files = _deciding_files(git, workspace, self.settings)
+        """What decides which names are tracked and which are ignored; some of it may not exist."""
         self.shallow = os.path.lexists(self._folder / "shallow")
         self.confinement = self._confinement(git) if confined and _may_be_confined(program) else None
         """What git may open; ``None`` if this system cannot confine it."""
@@ -228,6 +230,18 @@ def _own_files(settings: dict[str, str]) -> list[Path]:
     base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
     usual = [f"{base}/git/{name}" for name in ("ignore", "attributes")]
     return [Path(os.path.realpath(os.path.expanduser(path))) for path in (*chosen, *usual)]  # noqa: PTH111 - may raise
+
+
+def _deciding_files(git: GitFolder, workspace: Path, settings: dict[str, str]) -> list[Path]:
+    """Return git's index and settings, and the lists of ignored files that are not below the workspace."""
+    above = [folder / ".gitignore" for folder in workspace.parents if folder.is_relative_to(git.top)]
+    own = [git.own / name for name in ("HEAD", "index", "config.worktree", "info/sparse-checkout")]
+    shared = [git.common / name for name in ("config", "info/exclude")]
+    named = [os.environ[name] for name in _CONFIG_VARIABLES[:2] if name in os.environ]
+    base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    usual = ("/etc/gitconfig", "~/.gitconfig", f"{base}/git/config")
+    chosen = [Path(os.path.expanduser(path)) for path in (*named, *usual)]  # noqa: PTH111 - may raise
+    return [*own, *shared, *above, *chosen, *_own_files(settings)]
 
 
 def _environment(folder: Path, top: Path) -> dict[str, str]:

@@ -25,14 +25,15 @@ follow, a file that git tracks but that is gone, a pipe or a socket."""
 class FileFilter:
     """Decides which names of a workspace are files to list, and counts the others in ``skipped``.
 
-    ``cut_rules`` are the ignore files on the way that have more rules than are applied. What is ``closed`` is neither
-    listed nor counted.
+    ``cut_rules`` are the ignore files on the way that have more rules than are applied, ``entered`` the folders that
+    were listed, each with a slash at its end. What is ``closed`` is neither listed nor counted.
     """
 
     def __init__(self, root: Path, *, links: bool = False) -> None:
         self.root, self.links = root, links
         self.skipped: Counter[SkipReason] = Counter()
         self.cut_rules: list[str] = []
+        self.entered: list[str] = []
         self.closed = ClosedFolders.of(root)
 
     def opened(self, names: list[str]) -> list[str]:
@@ -87,6 +88,7 @@ def walk(file_filter: FileFilter, start: str = "", ignores: IgnoreRules | None =
         while pending:
             folder, outer = pending.pop()
             entries = folders.entries(folder)
+            file_filter.entered.append(folder)
             if entries is None:
                 file_filter.skipped["unreadable"] += 1
                 entries = []
