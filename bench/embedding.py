@@ -107,10 +107,11 @@ class Bare:
 
 def indexed(embedder: Any, texts: Sequence[str]) -> None:
     """Embed texts that are in an index, into the index and a store on disk."""
-    from promptuary.core.search import Chunk, Folder, IndexedFile, Stamp
+    from promptuary.base.files import Folder, Stamp
+    from promptuary.search.index.index import DiskIndex
+    from promptuary.search.values import Chunk, IndexedFile
     from promptuary.search.vectors.embed import embed_missing
-    from promptuary.storage.index.index import DiskIndex
-    from promptuary.storage.vectors import Vectors
+    from promptuary.search.vectors.store import Vectors
 
     with tempfile.TemporaryDirectory() as place:
         store = Vectors(Path(place) / "state.db")
@@ -130,7 +131,7 @@ def chunks_of(folder: Path, most: int) -> list[str]:
     """Return texts of chunks as they are embedded, each once, from all over the folder."""
     from promptuary.search.chunks.chunker import chunks
     from promptuary.search.chunks.sizes import Sizes
-    from promptuary.tokens import Counter
+    from promptuary.tokens.counting import Counter
 
     counter, sizes = Counter(), Sizes(256, 32)
     found: dict[str, None] = {}

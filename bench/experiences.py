@@ -21,12 +21,12 @@ from bench.memory import _seconds
 from bench.passages import passages, questions
 from bench.report import Row, report
 from bench.searching import _alternating, _bare_tantivy
+from promptuary.base.clock import now
 from promptuary.blocking import Promptuary
-from promptuary.core.clock import now
-from promptuary.core.search import SearchQuery
 from promptuary.experiences.drafting import draft
 from promptuary.experiences.search import MOST
 from promptuary.search.answer import POOL, answer
+from promptuary.search.values import SearchQuery
 
 SIZES = (1_000, 10_000, 100_000)
 QUESTIONS = 200

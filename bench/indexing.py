@@ -17,9 +17,10 @@ from pathlib import Path
 
 from bench.passages import PER_FILE, passages
 from bench.report import Row, report
+from promptuary.base.files import Folder, Stamp
 from promptuary.blocking import Promptuary
-from promptuary.core.search import Chunk, Folder, IndexedFile, SearchQuery, Stamp
-from promptuary.storage.index.index import DiskIndex
+from promptuary.search.index.index import DiskIndex
+from promptuary.search.values import Chunk, IndexedFile, SearchQuery
 
 CHUNKS = 100_000
 ROUNDS = 3

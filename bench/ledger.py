@@ -16,13 +16,13 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from bench.report import Row, report
-from promptuary.core.blocks import Attachment, Detail
-from promptuary.core.messages import Item, Message
-from promptuary.core.ports.threads import ThreadChange, TurnRecord
-from promptuary.core.principals import LOCAL
-from promptuary.core.receipts import Receipt, ReceiptEntry
-from promptuary.storage.state import StateDatabase
-from promptuary.storage.threads.store import ThreadStore
+from promptuary.base.blocks import Attachment, Detail
+from promptuary.base.messages import Item, Message
+from promptuary.base.principals import LOCAL
+from promptuary.context.receipt import Receipt, ReceiptEntry
+from promptuary.database.state import StateDatabase
+from promptuary.threads.records import ThreadChange, TurnRecord
+from promptuary.threads.store.store import ThreadStore
 
 TURNS = int(os.environ.get("BENCH_TURNS", "100000"))
 THREADS = 1_000

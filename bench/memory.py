@@ -23,13 +23,14 @@ from pathlib import Path
 
 from bench.passages import passages, questions
 from bench.report import Row, report
-from promptuary import Counter, durable
+from promptuary import Counter
+from promptuary.base import durable
+from promptuary.base.clock import now_in_seconds
 from promptuary.blocking import Promptuary
-from promptuary.core.clock import now_in_seconds
-from promptuary.core.notes import NoteDraft
 from promptuary.memory.memory import Memory
 from promptuary.memory.recall.digest import digest, remembered
 from promptuary.memory.recall.search import NoteQuery
+from promptuary.memory.values import NoteDraft
 
 SIZES = (1_000, 10_000, 100_000)
 QUESTIONS = 100

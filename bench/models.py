@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from bench.retrieval.figures import figures, mean
 from bench.retrieval.sets import Corpus, found_sets
 from promptuary.config.settings import Settings
-from promptuary.core.ports.models import Embedder, Purpose
 from promptuary.models.embedders import embedder_for
+from promptuary.models.protocols import Embedder, Purpose
 from promptuary.search.chunks.chunker import chunks
 from promptuary.search.chunks.sizes import Sizes
-from promptuary.tokens import Counter
+from promptuary.tokens.counting import Counter
 
 if TYPE_CHECKING:
     import numpy as np

@@ -26,11 +26,11 @@ from unittest.mock import patch
 
 from bench.report import Row, report
 from promptuary import Counter
+from promptuary.base.messages import Message, Prompt
 from promptuary.blocking import Promptuary
-from promptuary.context.render import plain_text
-from promptuary.core.layers import Layer, LayerContext, RecallRequest, Slot
-from promptuary.core.messages import Message, Prompt
+from promptuary.layers.layer import Layer, LayerContext, RecallRequest, Slot
 from promptuary.layers.tracked.scoring import RelevanceQuestion, judge
+from promptuary.models.render import plain_text
 from promptuary.threads.prepared import Turn
 from promptuary.threads.turn import Thread
 

@@ -24,11 +24,11 @@ from unittest.mock import patch
 
 from bench.report import Row, report
 from promptuary import Counter, Promptuary
-from promptuary.core.ids import new_id
-from promptuary.core.layers import Layer, LayerContext, RecallRequest
-from promptuary.core.messages import Item
-from promptuary.core.ports.threads import ThreadChange
-from promptuary.workspace.disk.own.private_folder import private_folder
+from promptuary.base.ids import new_id
+from promptuary.base.messages import Item
+from promptuary.layers.layer import Layer, LayerContext, RecallRequest
+from promptuary.threads.records import ThreadChange
+from promptuary.workspace.data_folder.private_folder import private_folder
 from tests.stores import FileStore
 
 ROUNDS = 60

@@ -15,10 +15,10 @@ from pathlib import Path
 from unittest.mock import patch
 
 from bench.report import Row, report
+from promptuary.base.messages import Item, Message, ToolCall
 from promptuary.blocking import Promptuary
-from promptuary.core.messages import Item, Message, ToolCall
-from promptuary.core.threads import FinishedTurn
 from promptuary.experiences.learning.learner import ExperienceLearner, lessons
+from promptuary.memory.writeback.values import FinishedTurn
 
 ROUNDS = 120
 WARM_UP = 5

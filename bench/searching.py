@@ -19,12 +19,11 @@ from pathlib import Path
 from bench.indexing import _fts5, _tantivy, ours
 from bench.passages import passages, questions
 from bench.report import Row, report
-from promptuary.core.ports.models import vector_space_id
-from promptuary.core.search import SearchQuery
 from promptuary.models.minilm import MiniLM, available
 from promptuary.search.answer import answer
-from promptuary.storage.index.index import DiskIndex
-from promptuary.storage.vectors import Vectors
+from promptuary.search.index.index import DiskIndex
+from promptuary.search.values import SearchQuery, vector_space_id
+from promptuary.search.vectors.store import Vectors
 
 QUESTIONS = 200
 SIZES = (100_000, 400_000)

@@ -2,8 +2,8 @@
 
 import splintr
 
-from promptuary.tokens import DEFAULT_VOCABULARY, TABLE
-from promptuary.vocabularies.table import pack
+from promptuary.tokens.counting import DEFAULT_VOCABULARY, TABLE
+from promptuary.tokens.vocabulary import pack
 
 
 def ordinary_tokens(vocabulary: str) -> dict[bytes, int]:

@@ -21,7 +21,7 @@ import pyte
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT)]
 
-from promptuary.core.messages import ToolCall  # noqa: E402  (the path is set above)
+from promptuary.base.messages import ToolCall  # noqa: E402  (the path is set above)
 from promptuary.testing.chat_server import ChatServer, Says  # noqa: E402
 from tests.interaction.pseudo_terminal import PseudoTerminal  # noqa: E402
 

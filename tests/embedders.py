@@ -8,17 +8,17 @@ from pathlib import Path
 
 import numpy as np
 
+from promptuary.base.errors import PromptuaryError
 from promptuary.config.settings import Settings
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.ports.models import Embedder, Purpose, Scale
+from promptuary.models.protocols import Embedder, Purpose, Scale
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.folders import IndexedFolders
+from promptuary.search.index.index import DiskIndex
 from promptuary.search.kind_index import SearchBackend
 from promptuary.search.service import SearchService
-from promptuary.storage.index.index import DiskIndex
-from promptuary.storage.vectors import Vectors
-from promptuary.tokens import DEFAULT_VOCABULARY, Counter
-from promptuary.workspace.disk.own.private_folder import private_folder
+from promptuary.search.vectors.store import Vectors
+from promptuary.tokens.counting import DEFAULT_VOCABULARY, Counter
+from promptuary.workspace.data_folder.private_folder import private_folder
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.workspace import open_door
 

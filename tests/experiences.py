@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from promptuary.core.experiences import ExperienceResult
-from promptuary.core.ports.models import Embedder
-from promptuary.core.principals import LOCAL, Principal
+from promptuary.base.principals import LOCAL, Principal
+from promptuary.database.state import StateDatabase
 from promptuary.experiences.experiences import Experiences
 from promptuary.experiences.index import RECIPE, ExperienceIndex
+from promptuary.experiences.values import ExperienceResult
+from promptuary.models.protocols import Embedder
+from promptuary.search.index.index import DiskIndex
 from promptuary.search.kind_index import SearchBackend
-from promptuary.storage.index.index import DiskIndex
-from promptuary.storage.state import StateDatabase
-from promptuary.tokens import Counter
+from promptuary.tokens.counting import Counter
 from tests.in_memory_index import InMemoryVectorStore
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

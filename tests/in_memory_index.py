@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from promptuary.core.ports.index import HEAD_LINES, ChunkTraits, IndexedChunk, Similarity, UnembeddedChunk
-from promptuary.core.query import (
+from promptuary.base.files import Folder
+from promptuary.search.index.port import HEAD_LINES, ChunkTraits, IndexedChunk, Similarity, UnembeddedChunk
+from promptuary.search.query import (
     STOP_WORDS,
     distance,
     folded,
@@ -26,7 +27,7 @@ from promptuary.core.query import (
     words_to_check,
     worth_respelling,
 )
-from promptuary.core.search import UNREAD, Chunk, Filters, Folder, IndexCounts, IndexedFile, Words, as_tag, note_name
+from promptuary.search.values import UNREAD, Chunk, Filters, IndexCounts, IndexedFile, Words, as_tag, note_name
 
 
 class _File(Struct):

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Unpack
 
 from promptuary.config.settings import SettingsOptions, load
-from promptuary.core.search import IndexCounts, SearchQuery
+from promptuary.search.index.index import DiskIndex
 from promptuary.search.indexes import open_search
 from promptuary.search.plan import _CLOCK_TICK
 from promptuary.search.service import SearchService
-from promptuary.storage.index.index import DiskIndex
+from promptuary.search.values import IndexCounts, SearchQuery
 from promptuary.workspace.workspace import open_door
 from tests.waiting import wait_until
 

@@ -1,9 +1,9 @@
 """History items with attachments, made as the program makes them."""
 
-from promptuary.core.blocks import Block, Detail, Source, Trust
-from promptuary.core.messages import Item
-from promptuary.core.render import render, render_message
-from promptuary.tokens import Counter
+from promptuary.base.blocks import Block, Detail, Source, Trust
+from promptuary.base.messages import Item
+from promptuary.references.render import render, render_message
+from promptuary.tokens.counting import Counter
 
 COUNTER = Counter()
 

@@ -8,14 +8,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from promptuary.core.notes import Note, NoteChange, NoteFilter, NoteHeader, NoteScope, NoteView
-from promptuary.core.ports.models import Embedder
 from promptuary.memory.recall.index import RECIPE, NoteIndex
 from promptuary.memory.recall.visible import NoteKey, VisibleNotes
+from promptuary.memory.values import Note, NoteChange, NoteFilter, NoteHeader, NoteScope, NoteView
+from promptuary.models.protocols import Embedder
 from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.index.index import DiskIndex
 from promptuary.search.kind_index import SearchBackend
-from promptuary.storage.index.index import DiskIndex
-from promptuary.tokens import Counter
+from promptuary.tokens.counting import Counter
 from tests.in_memory_index import InMemoryVectorStore
 
 NOW = "2026-03-10T12:00:00+00:00"

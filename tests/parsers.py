@@ -12,9 +12,16 @@ from xml.sax.saxutils import escape
 
 from selectolax.lexbor import LexborHTMLParser
 
+from promptuary.base.blocks import Detail, Source, content_hash
+from promptuary.base.errors import ConfigError, PromptuaryError, SourceError
+from promptuary.base.excerpt import excerpt
+from promptuary.base.front_matter import fields
+from promptuary.base.front_matter import names as names_in_front_matter
+from promptuary.base.messages import Item, ToolCall
+from promptuary.base.table import display_width
+from promptuary.base.text import one_line, slug, visible
 from promptuary.chat.prompt.pastes import Pastes
 from promptuary.chat.prompt.typed_ahead import text_of
-from promptuary.chat_exports import as_transcript
 from promptuary.cli.search.dates import moment
 from promptuary.cli.search.excerpt import excerpt as hit_lines
 from promptuary.commands.parsing import choices as command_choices
@@ -24,21 +31,6 @@ from promptuary.config.settings import load
 from promptuary.context.compact.digest import digest
 from promptuary.context.compact.envelope import body_of, how_many
 from promptuary.context.compact.extract import links, names, paths, prose, sentences
-from promptuary.core.blocks import Detail, Source, content_hash
-from promptuary.core.errors import ConfigError, PromptuaryError, SourceError
-from promptuary.core.front_matter import fields
-from promptuary.core.front_matter import names as names_in_front_matter
-from promptuary.core.messages import Item, ToolCall
-from promptuary.core.notes import NoteDraft, is_note_id, note_path
-from promptuary.core.ports.index import IndexedChunk
-from promptuary.core.ports.json_answers import json_object
-from promptuary.core.query import extra_terms, folded
-from promptuary.core.query import parse as parse_query
-from promptuary.core.render import render
-from promptuary.core.search import Chunk
-from promptuary.core.table import display_width
-from promptuary.core.text import one_line, slug, visible
-from promptuary.core.texts.excerpt import excerpt
 from promptuary.experiences.drafting import draft
 from promptuary.experiences.learning.choices import choice
 from promptuary.experiences.learning.learner import lessons
@@ -64,34 +56,44 @@ from promptuary.memory.note_file import Standing, read_note, rewrite
 from promptuary.memory.notebook.defaults import title_of
 from promptuary.memory.secret_texts import has_secret
 from promptuary.memory.transfer.formats import read_memory
+from promptuary.memory.values import NoteDraft, is_note_id, note_path
 from promptuary.memory.writeback.extract import statements
 from promptuary.memory.writeback.own_words import own_words
 from promptuary.memory.writeback.wording import in_the_words_of, says_no_more
 from promptuary.models.chat.event_stream import json_events, server_events
-from promptuary.outline import has_grammar, outline
-from promptuary.outline.named import NameInCode, defining, names_in
+from promptuary.models.json_answers import json_object
 from promptuary.references.completion.complete import token_at_end
-from promptuary.references.forms.patch import patch_forms
-from promptuary.references.forms.text import text_forms
-from promptuary.references.forms.tree import Leaf, Tree
+from promptuary.references.render import render
 from promptuary.references.scan import MAX_VALUE, scan, scan_closely
 from promptuary.references.selection import interpretations
-from promptuary.references.slips import KnownPaths, slips, with_blanks
+from promptuary.references.shorten.patch import patch_forms
+from promptuary.references.shorten.text import text_forms
+from promptuary.references.shorten.tree import Leaf, Tree
+from promptuary.references.typos import KnownPaths, slips, with_blanks
 from promptuary.search.chunks.chunker import chunks
 from promptuary.search.chunks.file_kinds import date_of
 from promptuary.search.chunks.generated import is_generated
 from promptuary.search.chunks.links import links_in
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.chunks.tags import tags_in
+from promptuary.search.dates.hint import time_hint
+from promptuary.search.dates.written import dates_in, lone_date
+from promptuary.search.index.port import IndexedChunk
+from promptuary.search.outline import has_grammar, outline
+from promptuary.search.outline.named import NameInCode, defining, names_in
+from promptuary.search.query import extra_terms, folded
+from promptuary.search.query import parse as parse_query
+from promptuary.search.values import Chunk
 from promptuary.threads.exchange import FORMAT, VERSION, changes, from_text
-from promptuary.tokens import Counter
-from promptuary.when.dates import dates_in, lone_date
-from promptuary.when.hint import time_hint
+from promptuary.tokens.counting import Counter
 from promptuary.workspace.changes.readable_names import ReadableNames
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.read import decode
 from promptuary.workspace.disk.root import display_path, normalise
 from promptuary.workspace.disk.secret_values import mask_secrets
+from promptuary.workspace.documents.chat_exports import as_transcript
+from promptuary.workspace.documents.image_header import image_header
+from promptuary.workspace.documents.notebook import notebook_text
 from promptuary.workspace.git.config import parse_settings
 from promptuary.workspace.git.patch import PatchMismatchError, build_patch, parse_names
 from promptuary.workspace.listing.glob import match_glob
@@ -99,8 +101,6 @@ from promptuary.workspace.listing.ignore import IgnoreFile
 from promptuary.workspace.listing.listing import split_names
 from promptuary.workspace.matching.grades import PathQuery
 from promptuary.workspace.matching.usage import Usage
-from promptuary.workspace.programs.documents.image_header import image_header
-from promptuary.workspace.programs.documents.notebook import notebook_text
 from promptuary.workspace.web.addresses import parse_url
 from promptuary.workspace.web.convert import convert_docx, convert_html, convert_pdf, page_content
 from promptuary.workspace.web.pages import read_body

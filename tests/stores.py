@@ -5,12 +5,13 @@ from pathlib import Path
 
 from msgspec.structs import force_setattr
 
-from promptuary.core.clock import now
-from promptuary.core.messages import Item
-from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange
-from promptuary.core.principals import LOCAL
-from promptuary.storage.state import StateDatabase
-from promptuary.storage.threads.store import ThreadStore
+from promptuary.base.clock import now
+from promptuary.base.messages import Item
+from promptuary.base.principals import LOCAL
+from promptuary.database.state import StateDatabase
+from promptuary.layers.layer import LayerState, StateKey
+from promptuary.threads.records import ThreadChange
+from promptuary.threads.store.store import ThreadStore
 
 
 class FileStore(ThreadStore):

@@ -38,7 +38,7 @@ from bench.retrieval.figures import FIGURES, Difference, difference, figures, me
 from bench.retrieval.nothing import brought_in
 from bench.retrieval.sets import CACHE, Collection, Corpus, found_sets, written
 from promptuary.blocking import Promptuary
-from promptuary.core.search import SearchQuery
+from promptuary.search.values import SearchQuery
 
 LIMITS = (100, 10)
 """How many hits are asked for: enough for ten documents, and a person's default."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from bench.retrieval.sets import Corpus
 from promptuary.blocking import Promptuary
-from promptuary.core.search import Chunk
+from promptuary.search.values import Chunk
 
 Ranking = Callable[[str, int], Sequence[str]]
 """Returns the documents of the best hits for a question, the best first, given how many hits count."""
@@ -56,9 +56,9 @@ def vectors(promptuary: Promptuary, chunks: Sequence[tuple[str, Chunk]]) -> Rank
     """Return the order of the cosines alone, over the same vectors that ours uses."""
     import numpy as np
 
-    from promptuary.core.ports.models import vector_space_id
     from promptuary.models.embedders import embedder_for
-    from promptuary.storage.vectors import Vectors
+    from promptuary.search.values import vector_space_id
+    from promptuary.search.vectors.store import Vectors
 
     embedder = embedder_for(promptuary.settings)
     assert embedder is not None, 'the embeddings extra is not installed: pip install "promptuary[embeddings]"'

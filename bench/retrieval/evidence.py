@@ -12,9 +12,9 @@ from pathlib import Path
 from bench.retrieval.figures import mean
 from bench.retrieval.sets import Corpus
 from promptuary.blocking import Promptuary
-from promptuary.core.search import SearchQuery
 from promptuary.layers.recall import SemanticRecall
-from promptuary.tokens import Counter
+from promptuary.search.values import SearchQuery
+from promptuary.tokens.counting import Counter
 
 BUDGETS = (1_000, 2_000, 4_000)
 DEPTH = 100

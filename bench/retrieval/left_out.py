@@ -19,9 +19,9 @@ from msgspec.structs import fields, replace
 from bench.retrieval.figures import FIGURES, figures, mean
 from bench.retrieval.sets import CACHE, Corpus, found_sets, written
 from promptuary.blocking import Promptuary
-from promptuary.core.ports.models import Scale
-from promptuary.core.query import parse
+from promptuary.models.protocols import Scale
 from promptuary.search.answer import Searching
+from promptuary.search.query import parse
 from promptuary.search.ranking import WEIGHTS, Candidate, Weights, fuse
 from promptuary.search.vectors.scale import measured as scale_of
 

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Final
 
 from promptuary.blocking import Promptuary
-from promptuary.core.query import unquoted
-from promptuary.core.search import SearchQuery
 from promptuary.layers.recall import asked
 from promptuary.references.kinds.search_hits import recallable
+from promptuary.search.query import unquoted
+from promptuary.search.values import SearchQuery
 
 _LIST: Final = Path(__file__).parents[2] / "tests" / "fixtures" / "messages_that_ask_for_nothing.txt"
 

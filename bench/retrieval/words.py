@@ -29,10 +29,10 @@ from bench.retrieval.figures import FIGURES, figures, mean
 from bench.retrieval.nothing import messages
 from bench.retrieval.sets import CACHE, Collection, Corpus, found_sets, written
 from promptuary.blocking import Promptuary
-from promptuary.core.query import unquoted
-from promptuary.core.search import SearchQuery, SearchResult
 from promptuary.layers.recall import asked
+from promptuary.search.query import unquoted
 from promptuary.search.ranking import WEIGHTS
+from promptuary.search.values import SearchQuery, SearchResult
 
 SHOWN = ("nDCG@10", "R@5", "MRR", "hit@1")
 FOREIGN = 25

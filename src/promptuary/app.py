@@ -15,26 +15,21 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import replace
 
+from promptuary.base.errors import CLOSED, ConfigError, PromptuaryError
+from promptuary.base.principals import Principal
 from promptuary.config.settings import Settings, SettingsOptions, find_workspace, load, narrowed, talking_to
-from promptuary.core.errors import CLOSED, ConfigError, PromptuaryError
-from promptuary.core.expansion import Spend, sent_alone
-from promptuary.core.principals import Principal
-from promptuary.tokens import Counter
+from promptuary.references.expansion import Spend, sent_alone
+from promptuary.tokens.counting import Counter
 from promptuary.workspace.workspace import open_door
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from promptuary.context.render import Provider
-    from promptuary.core.expansion import Expansion
-    from promptuary.core.layers import Layer
-    from promptuary.core.ports.models import ChatModel
-    from promptuary.core.references import Pasted
-    from promptuary.core.runs import Tool
-    from promptuary.core.search import SearchQuery, SearchResult
-    from promptuary.core.sessions import Reach, Sight
+    from promptuary.base.references import Pasted
+    from promptuary.database.state import StateDatabase
     from promptuary.experiences.experiences import Experiences
     from promptuary.experiences.learning.learner import ExperienceLearner
+    from promptuary.layers.layer import Layer
     from promptuary.maintenance.maintenance import Maintenance
     from promptuary.memory.memories import Memories
     from promptuary.memory.mentions import Mentions
@@ -43,14 +38,19 @@ if TYPE_CHECKING:
     from promptuary.memory.writeback.learning import Learning
     from promptuary.memory.writeback.runner import TurnReader
     from promptuary.models.named.store import ModelStore
+    from promptuary.models.protocols import ChatModel
+    from promptuary.models.render import Provider
     from promptuary.references.completion.menus import Menus
     from promptuary.references.drafts import Drafts
+    from promptuary.references.expansion import Expansion
     from promptuary.references.messages import Messages
     from promptuary.search.service import SearchService
+    from promptuary.search.values import SearchQuery, SearchResult
     from promptuary.sessions.sessions import Sessions
-    from promptuary.storage.state import StateDatabase
+    from promptuary.sessions.values import Reach, Sight
+    from promptuary.threads.ledger import Ledger
     from promptuary.threads.options import Learner, Waiting
-    from promptuary.threads.past.ledger import Ledger
+    from promptuary.threads.run_values import Tool
     from promptuary.threads.threads import Threads
     from promptuary.workspace.workspace import Workspace
 
@@ -162,8 +162,8 @@ class App:
                 return state
             if self._state is not None and self._state.is_current():
                 return self._state
-            from promptuary.storage.state import StateDatabase  # noqa: PLC0415
-            from promptuary.storage.workspace_state import open_state  # noqa: PLC0415
+            from promptuary.database.state import StateDatabase  # noqa: PLC0415
+            from promptuary.workspace.state import open_state  # noqa: PLC0415
             from promptuary.workspace.state_file import has_state  # noqa: PLC0415
 
             if not create and not has_state(self.workspace):
@@ -205,8 +205,8 @@ class App:
 
     def render(self, expansion: Expansion, provider: Provider) -> Any:
         """Return an expanded message in the format of a provider."""
-        from promptuary.context.render import FORMS  # noqa: PLC0415
-        from promptuary.core.messages import Prompt  # noqa: PLC0415
+        from promptuary.base.messages import Prompt  # noqa: PLC0415
+        from promptuary.models.render import FORMS  # noqa: PLC0415
 
         return FORMS[provider](Prompt((), (), (), expansion.messages[-1]))
 
@@ -253,7 +253,7 @@ class App:
 
     def ledger(self, *, create: bool = False) -> Ledger:
         """Return the threads of the principal as the ledger has them, without what a turn needs."""
-        from promptuary.threads.past.ledger import Ledger  # noqa: PLC0415
+        from promptuary.threads.ledger import Ledger  # noqa: PLC0415
 
         return Ledger(self, self.state(create=create))
 
@@ -386,7 +386,7 @@ class App:
 
     def find(self, query: str | SearchQuery, limit: int = 10) -> SearchResult:
         """Return the best hits in the indexed files that the principal may read; ``limit`` is that of a text."""
-        from promptuary.core.search import SearchQuery  # noqa: PLC0415
+        from promptuary.search.values import SearchQuery  # noqa: PLC0415
 
         if isinstance(query, str):
             query = SearchQuery(query, limit)

@@ -14,8 +14,8 @@ from queue import SimpleQueue
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from promptuary import concurrency
-from promptuary.core.errors import CLOSED, PromptuaryError
+from promptuary.base import concurrency
+from promptuary.base.errors import CLOSED, PromptuaryError
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Event
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from promptuary.app import App
-    from promptuary.core.messages import ToolCall
-    from promptuary.core.runs import Confirm, OnEvent, RunEvent
+    from promptuary.base.messages import ToolCall
+    from promptuary.threads.run_values import Confirm, OnEvent, RunEvent
 
 Service = TypeVar("Service")
 Result = TypeVar("Result")

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from promptuary.app import App
+from promptuary.base.principals import LOCAL, Principal
 from promptuary.calls import AsyncCalls
-from promptuary.core.fading import HALF_LIFE, PRUNE_BELOW
-from promptuary.core.principals import LOCAL, Principal
+from promptuary.experiences.decay import HALF_LIFE, PRUNE_BELOW
 
 # Types only: each part is imported when it is used.
 if TYPE_CHECKING:
@@ -20,11 +20,15 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    from promptuary.base.blocks import Block
+    from promptuary.base.messages import Answer, Item, Message
+    from promptuary.base.references import Completion, MenuItem, Pasted
+    from promptuary.base.values import Json
     from promptuary.config.settings import Settings, SettingsOptions
-    from promptuary.context.render import Provider
-    from promptuary.core.blocks import Block
-    from promptuary.core.expansion import Expansion, Measured
-    from promptuary.core.experiences import (
+    from promptuary.context.history import HistoryStats
+    from promptuary.context.receipt import Receipt
+    from promptuary.experiences.experiences import Experiences
+    from promptuary.experiences.values import (
         Experience,
         ExperienceFields,
         ExperienceList,
@@ -34,10 +38,9 @@ if TYPE_CHECKING:
         Feedback,
         PruneReport,
     )
-    from promptuary.core.layers import Json, Layer
-    from promptuary.core.ledger import Audit, AuditRow, KeptReport, Pruned
-    from promptuary.core.messages import Answer, Item, Message
-    from promptuary.core.notes import (
+    from promptuary.layers.layer import Layer
+    from promptuary.memory.memory import Memory
+    from promptuary.memory.values import (
         Examination,
         ForeignForm,
         ForgetReport,
@@ -51,12 +54,13 @@ if TYPE_CHECKING:
         NoteSelection,
         NoteTrust,
     )
-    from promptuary.core.ports.models import ChatModel, FetchProgress, ModelInfo
-    from promptuary.core.ports.threads import ThreadInfo, Totals, TurnRecord
-    from promptuary.core.receipts import Receipt
-    from promptuary.core.references import Completion, MenuItem, Pasted
-    from promptuary.core.runs import AnyModel, Confirm, OnEvent, RunResult, Tool
-    from promptuary.core.search import (
+    from promptuary.memory.writeback.proposals import Proposals
+    from promptuary.memory.writeback.values import Proposal, ProposalFields, QueuedTurn
+    from promptuary.models.protocols import ChatModel, FetchProgress, ModelInfo
+    from promptuary.models.render import Provider
+    from promptuary.references.expansion import Expansion, Measured
+    from promptuary.search.service import SearchService
+    from promptuary.search.values import (
         EmbedProgress,
         IndexStatus,
         IndexUpdate,
@@ -65,27 +69,25 @@ if TYPE_CHECKING:
         SyncProgress,
         SyncReport,
     )
-    from promptuary.core.sessions import Reach, Session, SessionReport
-    from promptuary.core.threads import (
+    from promptuary.sessions.sessions import Sessions, Wanted
+    from promptuary.sessions.values import Reach, Session, SessionReport
+    from promptuary.threads.ledger import Ledger
+    from promptuary.threads.ledger_values import Audit, AuditRow, Pruned
+    from promptuary.threads.prepared import Turn
+    from promptuary.threads.records import ThreadInfo, Totals, TurnRecord
+    from promptuary.threads.run_values import AnyModel, Confirm, OnEvent, RunResult, Tool
+    from promptuary.threads.threads import Threads
+    from promptuary.threads.values import (
         AttachmentList,
         CompactedThread,
         ExportForm,
-        HistoryStats,
         ImportedThread,
         Replay,
         Rerun,
         UndoneTurn,
     )
-    from promptuary.core.writeback import Proposal, ProposalFields, QueuedTurn
-    from promptuary.experiences.experiences import Experiences
-    from promptuary.memory.memory import Memory
-    from promptuary.memory.writeback.proposals import Proposals
-    from promptuary.search.service import SearchService
-    from promptuary.sessions.sessions import Sessions, Wanted
-    from promptuary.threads.past.ledger import Ledger
-    from promptuary.threads.prepared import Turn
-    from promptuary.threads.threads import Threads
     from promptuary.tools import ToolForm
+    from promptuary.workspace.data_folder.kept_files import KeptReport
 
 __all__ = [
     "AsyncExperiences",

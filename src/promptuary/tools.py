@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from promptuary.core.errors import PromptuaryError
+from promptuary.base.errors import PromptuaryError
 
 ToolForm = Literal["openai", "anthropic", "mcp"]
 """The format of a tool definition, by provider."""

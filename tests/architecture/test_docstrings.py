@@ -154,7 +154,7 @@ def identifiers(tree: ast.Module) -> set[str]:
     ("token", "there"),
     [
         ("core.text", True),
-        ("promptuary.core.text", True),
+        ("promptuary.base.text", True),
         ("core/text", True),
         ("core/", True),
         ("core.text.one_line", True),

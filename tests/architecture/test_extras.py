@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.errors import how_to_install
+from promptuary.base.errors import how_to_install
 
 PROJECT = Path(__file__).parents[2]
 SOURCES = {path: path.read_text() for path in (PROJECT / "src").rglob("*.py")}

@@ -120,10 +120,10 @@ def test_the_version_is_told_without_loading_anything_heavy() -> None:
 
 NOT_FOR_EVERY_MESSAGE = (
     "asyncio",
-    "promptuary.core.experiences",
-    "promptuary.core.messages",
-    "promptuary.core.notes",
-    "promptuary.core.search",
+    "promptuary.experiences.values",
+    "promptuary.base.messages",
+    "promptuary.memory.values",
+    "promptuary.search.values",
     "promptuary.engine",
     "promptuary.layers",
     "promptuary.references.completion",
@@ -142,8 +142,8 @@ NOT_FOR_EVERY_MESSAGE = (
 )
 NOT_WITHOUT_REFERENCES = (
     "json",
-    "promptuary.core.render",
-    "promptuary.core.table",
+    "promptuary.references.render",
+    "promptuary.base.table",
     "promptuary.references.kinds",
     "promptuary.references.resolve",
     "promptuary.workspace.matching",

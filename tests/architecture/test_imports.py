@@ -13,7 +13,8 @@ import pytest
 
 import promptuary
 from promptuary.cli.command_table import COMMANDS
-from promptuary.plugins import EMBEDDERS, GROUP
+from promptuary.layers.plugins import GROUP
+from promptuary.models.plugins import EMBEDDERS
 from tests.architecture.source import ROOT, SRC, modules, names, walk
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -30,8 +31,8 @@ BY_STRING = {
     },
     "promptuary.database.queries": set(),  # finds the SQL of the package that asks
     # These load packages of others.
-    "promptuary.concurrency": set(),
-    "promptuary.outline.syntax_tree": set(),
+    "promptuary.base.concurrency": set(),
+    "promptuary.search.outline.syntax_tree": set(),
 }
 """Modules that import others by strings, which the linter does not see, and which ones of ours those are."""
 
@@ -117,9 +118,9 @@ def test_no_private_name_is_imported_from_another_module() -> None:
 @pytest.mark.parametrize(
     ("source", "found"),
     [
-        ("from promptuary.core.text import _width", ["_width"]),
+        ("from promptuary.base.text import _width", ["_width"]),
         ("from promptuary.core import text\ntext._width('')", ["_width"]),
-        ("import promptuary.core.text as words\nwords._width('')", ["_width"]),
+        ("import promptuary.base.text as words\nwords._width('')", ["_width"]),
         ("from promptuary import __version__, _version\nself._width()", ["_version"]),
     ],
 )

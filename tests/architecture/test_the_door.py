@@ -16,7 +16,7 @@ import pytest
 import promptuary
 from promptuary.blocking import Promptuary
 from promptuary.cli.main import main
-from promptuary.core.layers import Layer
+from promptuary.layers.layer import Layer
 from promptuary.testing.loopback import Loopback, answer
 from tests.architecture.audited import door
 from tests.conftest import Files, git, watched

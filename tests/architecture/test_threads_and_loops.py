@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from promptuary.core.messages import ToolCall
-from promptuary.core.principals import LOCAL
+from promptuary.base.messages import ToolCall
+from promptuary.base.principals import LOCAL
+from promptuary.database.state import StateDatabase
 from promptuary.engine import AsyncThreads, Promptuary
-from promptuary.storage.state import StateDatabase
 from promptuary.testing.scripted import ScriptedStream
 from tests.architecture.source import modules, walk
 from tests.conftest import Files
@@ -46,7 +46,7 @@ def starters(tree: ast.Module) -> Iterator[str]:
 def test_threads_are_started_by_one_module() -> None:
     found = {one.name: names for one in modules() if (names := list(starters(one.tree)))}
 
-    assert set(found) == {"promptuary.concurrency"}
+    assert set(found) == {"promptuary.base.concurrency"}
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from promptuary.core.ports.models import ChatModel, JsonChatModel
 from promptuary.models.chat.openai_chat import EndpointChatModel
 from promptuary.models.chat.scripted_replies import ScriptedReplies
+from promptuary.models.protocols import ChatModel, JsonChatModel
 from promptuary.testing.loopback import Loopback, Step, answer
 from promptuary.testing.scripted import ScriptedModel
 from promptuary.testing.suites.chat_model import ChatModelConformance, JsonChatModelConformance

@@ -9,7 +9,7 @@ import pytest
 anthropic = pytest.importorskip("anthropic")
 openai = pytest.importorskip("openai")
 
-from promptuary.core.messages import ToolCall  # noqa: E402
+from promptuary.base.messages import ToolCall  # noqa: E402
 from promptuary.testing.chat_server import BreaksOff, ChatServer, Fails, Garbles, Refuses, Reply, Says, Silent  # noqa: E402
 
 CALLS = [ToolCall(f"c{number}", "look", json.dumps({"path": f"a-long-name-{number}.py"})) for number in range(2)]

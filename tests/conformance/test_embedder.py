@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.ports.models import Embedder
+from promptuary.models.http import PostPolicy
 from promptuary.models.minilm import MiniLM, available
 from promptuary.models.onnx_folder import open_embedder
 from promptuary.models.openai_embeddings import EndpointEmbedder
 from promptuary.models.paired import PairedEmbedder
+from promptuary.models.protocols import Embedder
 from promptuary.testing.embedder_conformance import EmbedderConformance, numbers
 from promptuary.testing.loopback import Loopback, Step, answer
 from promptuary.testing.word_embedder import WordEmbedder
-from promptuary.workspace.web.post import PostPolicy
 from tests.embedders import HashedWords
 from tests.onnx_models import embedder_weights, write_folder
 

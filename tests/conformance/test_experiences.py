@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from promptuary.core.errors import DatabaseDamagedError
-from promptuary.core.experiences import used
-from promptuary.core.principals import LOCAL, Principal
-from promptuary.storage.experiences import ExperienceStore
-from promptuary.storage.state import StateDatabase
+from promptuary.base.errors import DatabaseDamagedError
+from promptuary.base.principals import LOCAL, Principal
+from promptuary.database.state import StateDatabase
+from promptuary.experiences.store import ExperienceStore
+from promptuary.experiences.values import used
 from tests.suites.experiences import ALL, DAY_TWO, FAILED, SOLVED, ExperienceStoreConformance
 
 

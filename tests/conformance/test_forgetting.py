@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from promptuary.core.errors import DatabaseDamagedError
-from promptuary.core.ports.threads import ThreadChange
-from promptuary.core.principals import LOCAL
-from promptuary.core.receipts import Receipt
-from promptuary.storage.state import StateDatabase
+from promptuary.base.errors import DatabaseDamagedError
+from promptuary.base.principals import LOCAL
+from promptuary.context.receipt import Receipt
+from promptuary.database.state import StateDatabase
+from promptuary.threads.records import ThreadChange
 from tests.suites.forgetting import (
     BODY,
     DIGEST,

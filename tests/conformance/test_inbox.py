@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.storage.inbox import InboxStore
+from promptuary.gateways.inbox_store import InboxStore
 from tests.suites.inbox import BODY, InboxConformance
 
 

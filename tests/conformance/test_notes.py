@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.storage.notes.files import NoteFiles
-from promptuary.storage.notes.journal import NoteJournal
-from promptuary.storage.state import StateDatabase
+from promptuary.database.state import StateDatabase
+from promptuary.memory.store.files import NoteFiles
+from promptuary.memory.store.journal import NoteJournal
 from tests.suites.notes import (
     ADA,
     NoteFilesConformance,

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.ports.models import Reranker
 from promptuary.models.minilm import available
 from promptuary.models.onnx_folder import read_folder
 from promptuary.models.onnx_reranker import OnnxReranker
+from promptuary.models.protocols import Reranker
 from promptuary.models.rerank_endpoint import EndpointReranker
 from promptuary.testing.loopback import Loopback, Step, answer
 from promptuary.testing.reranker_conformance import RerankerConformance

@@ -11,9 +11,9 @@ for suite in ("index_conformance", "suites.words", "suites.vectors"):
     pytest.register_assert_rewrite(f"promptuary.testing.{suite}")
 pytest.importorskip("turbovec")
 
-from promptuary.core.ports.index import SearchIndex, VectorStore
-from promptuary.storage.index.index import DiskIndex
-from promptuary.storage.vectors import Vectors
+from promptuary.search.index.index import DiskIndex
+from promptuary.search.index.port import SearchIndex, VectorStore
+from promptuary.search.vectors.store import Vectors
 from tests.in_memory_index import InMemoryIndex, InMemoryVectorStore
 from tests.suites.index import EMBEDDER, SearchIndexConformance
 from tests.suites.vectors import VectorStoreConformance

@@ -8,11 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from promptuary import Principal
-from promptuary.core.errors import DatabaseDamagedError
-from promptuary.core.principals import LOCAL
-from promptuary.core.sessions import Pins
-from promptuary.storage.sessions.store import SessionStore
-from promptuary.storage.state import StateDatabase
+from promptuary.base.errors import DatabaseDamagedError
+from promptuary.base.principals import LOCAL
+from promptuary.database.state import StateDatabase
+from promptuary.sessions.store import SessionStore
+from promptuary.sessions.values import Pins
 from tests.suites.sessions import ONE, PINS, SessionStoreConformance
 
 

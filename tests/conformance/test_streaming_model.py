@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 
-from promptuary.core.messages import ToolCall
-from promptuary.core.ports.chat import StreamingModel
+from promptuary.base.messages import ToolCall
 from promptuary.models.chat.anthropic_chat import AnthropicChatModel
 from promptuary.models.chat.openai_chat import EndpointChatModel
 from promptuary.models.chat.pydantic_ai_chat import PydanticAiModel
+from promptuary.models.chat_model import StreamingModel
 from promptuary.testing.chat_server import ChatServer, Refuses, Says
 from promptuary.testing.scripted import ScriptedStream
 from promptuary.testing.suites.streaming_model import StreamingModelConformance

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.messages import Replacement
-from promptuary.core.ports.threads import ThreadChange
-from promptuary.core.principals import LOCAL
-from promptuary.storage.state import StateDatabase
-from promptuary.storage.threads.store import ThreadStore
+from promptuary.base.messages import Replacement
+from promptuary.base.principals import LOCAL
+from promptuary.database.state import StateDatabase
+from promptuary.threads.records import ThreadChange
+from promptuary.threads.store.store import ThreadStore
 from tests.suites.ledger import LedgerConformance
 from tests.suites.threads import ThreadStoreConformance, said, turned
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from promptuary.core.errors import DatabaseDamagedError
-from promptuary.core.principals import LOCAL, Principal
-from promptuary.storage.state import StateDatabase
-from promptuary.storage.writeback import NoteQueue, ProposalStore
+from promptuary.base.errors import DatabaseDamagedError
+from promptuary.base.principals import LOCAL, Principal
+from promptuary.database.state import StateDatabase
+from promptuary.memory.writeback.store import NoteQueue, ProposalStore
 from tests.suites.writeback import FIRST, ONE, NoteQueueConformance, ProposalStoreConformance
 
 

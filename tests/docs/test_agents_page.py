@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from promptuary import Counter
+from promptuary.base.messages import CALL_OVERHEAD, MESSAGE_OVERHEAD
 from promptuary.blocking import Promptuary
-from promptuary.context.history import CALL_OVERHEAD, MESSAGE_OVERHEAD
 from promptuary.testing.loopback import Loopback, Step, answer
 from tests.conftest import Files
 from tests.current_files import current_files

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from promptuary import Promptuary
+from promptuary.base.errors import Code
+from promptuary.base.references import KEYWORDS, KINDS, WRITING_KINDS
 from promptuary.cli.command_table import make_parser
 from promptuary.config.settings import SETTINGS, USER_ONLY, Settings
 from promptuary.context.assemble import Room
 from promptuary.context.history import CompactionPolicy
-from promptuary.core.errors import Code
-from promptuary.core.references import KEYWORDS, KINDS, WRITING_KINDS
 from promptuary.engine import AsyncMemory, AsyncSearch, AsyncSessions, AsyncThreads
 from promptuary.references.completion.menu import HELP
 from promptuary.references.kinds import KINDS as RESOLVERS

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.messages import Item, Message
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.messages import Item, Message
-from promptuary.core.search import FilesSynced, IndexUpdate, SearchQuery
+from promptuary.search.values import FilesSynced, IndexUpdate, SearchQuery
 from tests.conftest import Files
 from tests.embedders import HashedWords, search_with
 from tests.indexes import search_of

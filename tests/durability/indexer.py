@@ -7,7 +7,7 @@ import random
 import sys
 from pathlib import Path
 
-from promptuary.core.errors import PromptuaryError
+from promptuary.base.errors import PromptuaryError
 from tests.indexes import search_of
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta"]

@@ -18,11 +18,11 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from promptuary import durable
+from promptuary.base import durable
+from promptuary.base.errors import NoteConflictError, PromptuaryError
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import NoteConflictError, PromptuaryError
-from promptuary.core.notes import Note, NoteDraft, NoteHeader, NoteKind
 from promptuary.memory.memory import Memory
+from promptuary.memory.values import Note, NoteDraft, NoteHeader, NoteKind
 
 AGENT: Final = "memory/agents/default"
 KINDS: Final[Sequence[NoteKind]] = ("user", "feedback", "project", "reference")
@@ -44,9 +44,9 @@ _context.set_forkserver_preload(
         *(__name__, "tests.durability.test_notes_and_faults"),
         # What a process imports when it first needs it: these import the rest.
         *(f"promptuary.{name}" for name in ("search.chunks.chunker", "models.minilm", "storage.index.index")),
-        *("promptuary.storage.workspace_state", "promptuary.memory.memories"),
-        *("promptuary.storage.notes.journal", "promptuary.storage.forgetting", "tantivy"),
-        "promptuary.storage.state",
+        *("promptuary.workspace.state", "promptuary.memory.memories"),
+        *("promptuary.memory.store.journal", "promptuary.threads.store.forgetting", "tantivy"),
+        "promptuary.database.state",
     ]
 )
 

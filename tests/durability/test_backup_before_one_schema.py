@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from promptuary.base.errors import DatabaseDamagedError, PromptuaryError, UnknownFormatError
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import DatabaseDamagedError, PromptuaryError, UnknownFormatError
 from promptuary.database.migrate import APPLICATION, BEFORE
 from promptuary.database.sqlite import copy_database
-from promptuary.storage.old_format import bring_up_to_date
-from promptuary.storage.state import StateDatabase
+from promptuary.database.state import StateDatabase
+from promptuary.maintenance.old_format import bring_up_to_date
 from tests.fixtures.backup_before_one_schema import (
     ANSWERS,
     ARCHIVE,

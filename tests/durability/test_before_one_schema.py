@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.base.errors import UnknownFormatError
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import UnknownFormatError
 from promptuary.database import migrate
-from promptuary.storage.inbox import InboxStore
+from promptuary.gateways.inbox_store import InboxStore
 
 
 def old_database(path: Path) -> bytes:

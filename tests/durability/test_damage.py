@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.ports.threads import ThreadChange
+from promptuary.base.errors import PromptuaryError
 from promptuary.database.sqlite import SqliteDatabase
+from promptuary.threads.records import ThreadChange
 from tests.conftest import Figure
 from tests.durability.writer import written
 from tests.stores import FileStore, state_of

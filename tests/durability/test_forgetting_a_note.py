@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from promptuary import Principal
+from promptuary.base.errors import PromptuaryError
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.notes import NoteDraft, NoteKind
-from promptuary.core.writeback import Proposal, QueuedTurn
 from promptuary.database.sqlite import SqliteDatabase
 from promptuary.memory.copies import CopyEraser
+from promptuary.memory.store.journal import NoteJournal
+from promptuary.memory.values import NoteDraft, NoteKind
+from promptuary.memory.writeback.values import Proposal, QueuedTurn
 from promptuary.references.input_history import keep_line
-from promptuary.storage.index import generations
-from promptuary.storage.notes.journal import NoteJournal
+from promptuary.search.index import generations
 
 NONCE = "Zk4Nonce9Qw"
 ADA, BEN = Principal("ada"), Principal("ben")

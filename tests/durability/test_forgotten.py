@@ -7,21 +7,21 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.base.principals import LOCAL, Principal
 from promptuary.blocking import Promptuary
-from promptuary.core.notes import Note, NoteChange, NoteStamp
-from promptuary.core.principals import LOCAL, Principal
-from promptuary.layers.memory_digest import MemoryDigest
-from promptuary.layers.memory_recall import MemoryRecall
+from promptuary.database.contents import unpack
+from promptuary.database.state import StateDatabase
+from promptuary.memory.digest_layer import MemoryDigest
+from promptuary.memory.layer import MemoryRecall
 from promptuary.memory.recall.digest import remembered
 from promptuary.memory.recall.index import RECIPE, NoteIndex
 from promptuary.memory.recall.select import RecallPolicy, Selector
 from promptuary.memory.recall.visible import NoteKey
+from promptuary.memory.values import Note, NoteChange, NoteStamp
 from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.index.index import DiskIndex
 from promptuary.search.kind_index import SearchBackend
-from promptuary.storage.contents import unpack
-from promptuary.storage.index.index import DiskIndex
-from promptuary.storage.state import StateDatabase
-from promptuary.storage.vectors import Vectors
+from promptuary.search.vectors.store import Vectors
 from promptuary.testing.word_embedder import WordEmbedder
 from tests.notes import COUNTER, NOW, Shelf, note
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.search import IndexRebuilt, SearchQuery
+from promptuary.search.values import IndexRebuilt, SearchQuery
 from tests.conftest import Figure
 from tests.durability.indexer import WORDS, change
 from tests.indexes import everything, search_of

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from promptuary.storage.values import frozen
+from promptuary.threads.store.values import frozen
 from tests.conftest import Figure
 from tests.durability.writer import steps
 from tests.stores import FileStore, MemoryStore, state_of, thread_state

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.errors import ConflictError, PromptuaryError
-from promptuary.core.messages import Item
-from promptuary.core.ports.threads import ThreadChange
+from promptuary.base.errors import ConflictError, PromptuaryError
+from promptuary.base.messages import Item
+from promptuary.threads.records import ThreadChange
 from tests.conftest import Figure
 from tests.durability.writer import written
 from tests.stores import FileStore, MemoryStore

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.messages import Replacement
-from promptuary.core.ports.threads import ThreadChange
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.messages import Replacement
 from promptuary.database import migrate
 from promptuary.database.queries import named, statements
 from promptuary.database.sqlite import SqliteDatabase
+from promptuary.threads.records import ThreadChange
 from tests.stores import FileStore
 from tests.suites.threads import said
 
@@ -87,7 +87,7 @@ def test_many_may_take_the_steps_at_once(tmp_path: Path) -> None:
 
 def test_many_processes_may_take_them_at_once(tmp_path: Path) -> None:
     program = (
-        "import sys, pathlib; from promptuary.storage.state import StateDatabase\n"
+        "import sys, pathlib; from promptuary.database.state import StateDatabase\n"
         "sys.stdin.read(); StateDatabase(pathlib.Path(sys.argv[1])).close()"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "state.db")]

@@ -22,9 +22,9 @@ from typing import Final, Literal
 import pytest
 
 from promptuary.app import App
+from promptuary.base.errors import PromptuaryError, UnknownNoteError
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import PromptuaryError, UnknownNoteError
-from promptuary.core.notes import ForgetReport, Note, NoteDraft
+from promptuary.memory.values import ForgetReport, Note, NoteDraft
 from tests.conftest import Figure
 from tests.durability.note_worker import (
     Ack,

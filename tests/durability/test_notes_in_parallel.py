@@ -12,9 +12,9 @@ from typing import Final
 
 import pytest
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.notes import NoteDraft
+from promptuary.base.errors import PromptuaryError
 from promptuary.memory.memory import Memory
+from promptuary.memory.values import NoteDraft
 from tests.conftest import Figure
 from tests.durability.note_worker import Ack, heard, history_problems, opened, roots, sealed, start, tell, told, work
 from tests.durability.test_notes_survive import problems

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from msgspec.structs import replace
 
-from promptuary.core.errors import ConflictError
-from promptuary.core.messages import Item, Replacement, ToolCall
-from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, TurnRecord
-from promptuary.storage.threads.store import ThreadStore
+from promptuary.base.errors import ConflictError
+from promptuary.base.messages import Item, Replacement, ToolCall
+from promptuary.layers.layer import LayerState, StateKey
+from promptuary.threads.records import ThreadChange, TurnRecord
+from promptuary.threads.store.store import ThreadStore
 from tests.conftest import TORTURE
 from tests.stores import FileStore, MemoryStore, thread_state
 from tests.suites.threads import turned

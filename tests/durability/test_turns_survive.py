@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.base.messages import Item
 from promptuary.blocking import Promptuary
-from promptuary.core.layers import Layer, LayerContext, RecallRequest, Reply
-from promptuary.core.messages import Item
+from promptuary.layers.layer import Layer, LayerContext, RecallRequest, Reply
 from tests.conftest import Figure
 from tests.stores import FileStore, state_of
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from promptuary.config.settings import Settings
-from promptuary.core.search import FilesSynced, IndexUpdate, SearchQuery, WatchModeChanged
 from promptuary.search.answer import answer
 from promptuary.search.chunks.chunker import chunks
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.service import SearchService
-from promptuary.tokens import DEFAULT_VOCABULARY, Counter
+from promptuary.search.values import FilesSynced, IndexUpdate, SearchQuery, WatchModeChanged
+from promptuary.tokens.counting import DEFAULT_VOCABULARY, Counter
 from promptuary.workspace.changes.snapshot import snapshot
 from promptuary.workspace.workspace import open_door
 from tests.conftest import Figure

@@ -15,13 +15,14 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from promptuary.core.errors import ConflictError
-from promptuary.core.messages import Item, Replacement
-from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, TurnRecord, TurnStatus
-from promptuary.core.principals import LOCAL
-from promptuary.core.receipts import Receipt
-from promptuary.storage.state import StateDatabase
-from promptuary.storage.threads.store import ThreadStore
+from promptuary.base.errors import ConflictError
+from promptuary.base.messages import Item, Replacement
+from promptuary.base.principals import LOCAL
+from promptuary.context.receipt import Receipt
+from promptuary.database.state import StateDatabase
+from promptuary.layers.layer import LayerState, StateKey
+from promptuary.threads.records import ThreadChange, TurnRecord, TurnStatus
+from promptuary.threads.store.store import ThreadStore
 
 EVERY = 5
 """After so many turns what is older is compacted, the last summary too."""

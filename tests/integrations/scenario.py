@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 import pytest
 
+from promptuary.base.messages import ToolCall
 from promptuary.blocking import Promptuary
-from promptuary.core.messages import ToolCall
 from promptuary.testing.chat_server import ChatServer, Says
 from tests.conftest import Files
 

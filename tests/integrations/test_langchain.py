@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import pytest
 
 from promptuary import Principal, PromptuaryError
+from promptuary.base.messages import ToolCall
 from promptuary.blocking import Promptuary
-from promptuary.core.messages import ToolCall
 from promptuary.testing.chat_server import ChatServer, Refuses, Says
 from tests.conftest import Figure, Files
 from tests.integrations.scenario import FILES, TOOL_SAYS, TURNS, check, opened, run, run_example, run_hostile, whole

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from promptuary import PromptuaryError
+from promptuary.base.messages import ToolCall
 from promptuary.blocking import Promptuary
-from promptuary.core.messages import ToolCall
 from promptuary.testing.chat_server import ChatServer, Says
 from promptuary.testing.loopback import Loopback, Step, answer
 from tests.conftest import Files

@@ -10,8 +10,8 @@ import pytest
 from pydantic import BaseModel
 
 from promptuary import PromptuaryError
+from promptuary.base.messages import ToolCall
 from promptuary.blocking import Promptuary
-from promptuary.core.messages import ToolCall
 from promptuary.testing.chat_server import ChatServer, Says
 from tests.conftest import Files
 from tests.integrations.scenario import FILES, TOOL_SAYS, TURNS, check, opened, run, run_hostile, run_with_loop, whole

@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from promptuary.core.messages import ToolCall
-from promptuary.core.runs import BROKEN_OFF, INTERRUPTED
+from promptuary.base.messages import ToolCall
 from promptuary.testing.chat_server import (
     BreaksOff,
     ChatServer,
@@ -27,6 +26,7 @@ from promptuary.testing.chat_server import (
     Says,
     Silent,
 )
+from promptuary.threads.run_values import BROKEN_OFF, INTERRUPTED
 from tests.interaction.conftest import Run
 
 PROMPTUARY = [sys.executable, "-m", "promptuary"]

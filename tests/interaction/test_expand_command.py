@@ -18,7 +18,7 @@ from promptuary.cli.flags import SETTING_FLAGS
 from promptuary.cli.main import _parsed, main
 from promptuary.config.settings import SETTINGS, SettingsOptions, load
 from promptuary.testing.loopback import Loopback, answer
-from promptuary.tokens import Counter
+from promptuary.tokens.counting import Counter
 from tests.conftest import Files, git
 from tests.images import png
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.base.errors import PromptuaryError, how_to_install
 from promptuary.blocking import BlockingSearch
 from promptuary.cli.main import main
-from promptuary.core.errors import PromptuaryError, how_to_install
 from promptuary.testing.loopback import Loopback, Step, answer
 from tests.conftest import Files, git
 from tests.interaction.answers import Answer, Run

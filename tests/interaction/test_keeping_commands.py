@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from promptuary.cli.main import main
-from promptuary.workspace.disk.own.own_place import person_place
+from promptuary.workspace.data_folder.data_path import person_place
 
 
 @pytest.fixture

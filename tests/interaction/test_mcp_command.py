@@ -17,8 +17,8 @@ import mcp_types as types
 import pytest
 from mcp import Client
 
+from promptuary.base.errors import how_to_install
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import how_to_install
 from tests.conftest import Files, git
 from tests.mcp_clients import MODES, PROMPTUARY, Mode, http_server, in_process, over_http, over_stdio, text_of
 

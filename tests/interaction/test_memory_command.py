@@ -15,7 +15,7 @@ import pytest
 from promptuary.blocking import Promptuary
 from promptuary.cli.main import main
 from promptuary.cli.memory import actions
-from promptuary.core import notes
+from promptuary.memory import values as notes
 from tests.interaction.answers import Answer, Run
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.base.errors import Code
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import Code
-from promptuary.core.search import note_text
+from promptuary.search.values import note_text
 from tests.conftest import Files
 
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PROMPTUARY_EMBEDDER": "none"}

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.base.errors import PromptuaryError
 from promptuary.cli.command_table import COMMANDS
 from promptuary.cli.main import _parsed, main
 from promptuary.cli.old_spellings import OLD_COMMANDS, OLD_FLAGS
-from promptuary.core.errors import PromptuaryError
 
 
 @pytest.mark.parametrize(("old", "new"), OLD_COMMANDS.items())

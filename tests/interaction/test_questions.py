@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.base.messages import ToolCall
 from promptuary.blocking import Promptuary
-from promptuary.core.messages import ToolCall
 from promptuary.testing.chat_server import ChatServer, Says
 from tests.interaction.pseudo_terminal import PseudoTerminal
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from promptuary.blocking import Promptuary
-from promptuary.core.ports.models import Purpose
 from promptuary.models import minilm
+from promptuary.models.protocols import Purpose
 from tests.conftest import Figure
 
 pytestmark = pytest.mark.skipif(not minilm.available(), reason="the model is not installed")

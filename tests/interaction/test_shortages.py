@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.base.errors import NO_THREADS
 from promptuary.blocking import Promptuary
 from promptuary.cli.main import main
-from promptuary.core.errors import NO_THREADS
 from tests.conftest import Files
 
 COMMAND = [sys.executable, "-m", "promptuary"]

@@ -7,7 +7,7 @@ import pytest
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.main import main
-from promptuary.references.slips import MAX_SLIPS, KnownPaths, one_edit
+from promptuary.references.typos import MAX_SLIPS, KnownPaths, one_edit
 from tests.conftest import Files, git
 
 TREE = {

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.base.messages import Message
 from promptuary.blocking import Promptuary
 from promptuary.cli.main import main
-from promptuary.core.messages import Message
-from promptuary.core.ports.threads import ThreadChange
+from promptuary.threads.records import ThreadChange
 from tests.conftest import Files, git
 from tests.interaction.answers import Answer, Run
 from tests.stores import FileStore, thread_state

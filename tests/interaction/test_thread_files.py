@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from promptuary import Principal
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.messages import Item, Replacement
+from promptuary.base.principals import LOCAL
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.messages import Item, Replacement
-from promptuary.core.ports.threads import ThreadChange
-from promptuary.core.principals import LOCAL
+from promptuary.database.state import StateDatabase
 from promptuary.memory.writeback.snapshot import held_foreign_text, snapshot
-from promptuary.storage.state import StateDatabase
 from promptuary.threads.exchange import changes, from_text
+from promptuary.threads.records import ThreadChange
 from tests.interaction.conftest import Run
 
 

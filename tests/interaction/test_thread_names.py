@@ -10,21 +10,21 @@ from typing import Final
 import pytest
 
 from promptuary import engine
+from promptuary.base.errors import ConflictError, PromptuaryError
+from promptuary.base.messages import Item
+from promptuary.base.principals import LOCAL
 from promptuary.blocking import Promptuary
 from promptuary.commands.run import run_command
 from promptuary.config.gateways import NamedGateway
-from promptuary.core.errors import ConflictError, PromptuaryError
-from promptuary.core.messages import Item
-from promptuary.core.ports.threads import ThreadChange
-from promptuary.core.principals import LOCAL
-from promptuary.core.threads import thread_name
+from promptuary.database.state import StateDatabase
 from promptuary.gateways.people import thread_of
 from promptuary.gateways.port import Inbound
 from promptuary.integrations.conversation import Conversation
 from promptuary.mcp.tools import CALLS, ToolRequest
 from promptuary.models.chat.scripted_replies import ScriptedReplies
 from promptuary.present.plain_text import plain_text
-from promptuary.storage.state import StateDatabase
+from promptuary.threads.records import ThreadChange
+from promptuary.threads.values import thread_name
 from tests.interaction.conftest import Run
 
 ODD: Final = (

@@ -14,8 +14,8 @@ import pytest
 
 from promptuary.cli.main import main
 from promptuary.cli.search.watch import UpdatePrinter
-from promptuary.core.search import ChunksEmbedded, UpdateFailed, WatchModeChanged
-from promptuary.storage.index.generations import Generations
+from promptuary.search.index.generations import Generations
+from promptuary.search.values import ChunksEmbedded, UpdateFailed, WatchModeChanged
 from tests.conftest import Files
 
 PROMPTUARY = [sys.executable, "-m", "promptuary"]

@@ -11,8 +11,8 @@ import pytest
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.main import main
-from promptuary.workspace.disk.own.own_place import own_place, person_place
-from promptuary.workspace.disk.own.private_folder import private_folder
+from promptuary.workspace.data_folder.data_path import own_place, person_place
+from promptuary.workspace.data_folder.private_folder import private_folder
 
 NOBODY = 65534
 

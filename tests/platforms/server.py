@@ -19,7 +19,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from msgspec import Struct, field
 
-from promptuary import concurrency
+from promptuary.base import concurrency
 
 _PATIENCE: Final = 30.0
 

@@ -10,12 +10,12 @@ from typing import Final
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from promptuary.base.messages import Item
+from promptuary.base.principals import LOCAL
 from promptuary.blocking import Promptuary
-from promptuary.core.messages import Item
-from promptuary.core.ports.threads import TurnRecord
-from promptuary.core.principals import LOCAL
-from promptuary.storage.state import StateDatabase
-from promptuary.storage.threads.store import ThreadStore
+from promptuary.database.state import StateDatabase
+from promptuary.threads.records import TurnRecord
+from promptuary.threads.store.store import ThreadStore
 from tests.conftest import TORTURE
 
 FILES: Final = ("a.py", "b.md", "docs/c.txt")

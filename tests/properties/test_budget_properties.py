@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.core.blocks import Detail, Source, Trust
-from promptuary.core.budget import water_fill
-from promptuary.core.render import preamble, render
+from promptuary.base.blocks import Detail, Source, Trust
+from promptuary.base.budget import water_fill
 from promptuary.references.detail import best_within, whole
 from promptuary.references.fit import RankedSource, fit
-from promptuary.tokens import Counter
+from promptuary.references.render import preamble, render
+from promptuary.tokens.counting import Counter
 
 pytestmark = pytest.mark.torture
 

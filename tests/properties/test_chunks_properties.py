@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.core.budget import TokenCounter
-from promptuary.core.search import Chunk
+from promptuary.base.budget import TokenCounter
 from promptuary.search.chunks.chunker import chunks
 from promptuary.search.chunks.file_kinds import date_of
 from promptuary.search.chunks.sizes import Sizes
-from promptuary.tokens import Counter
+from promptuary.search.values import Chunk
+from promptuary.tokens.counting import Counter
 
 NAMES = ["a.md", "a.rst", "a.org", "a.adoc", "a.py", "a.ts", "a.go", "a.txt", "a.json", "Makefile"]
 PIECES = st.one_of(

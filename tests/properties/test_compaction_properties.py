@@ -8,20 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from promptuary.base.messages import Item, Role, ToolCall, cost
 from promptuary.context.compact.digest import digest
 from promptuary.context.compact.envelope import summary_of
 from promptuary.context.compact.run import Compaction, compact
-from promptuary.context.history import (
-    CompactionPolicy,
-    PricedHistory,
-    cost,
-    groups,
-    kept,
-    older,
-    spoken,
-)
-from promptuary.core.messages import Item, Role, ToolCall
-from promptuary.tokens import Counter
+from promptuary.context.history import CompactionPolicy, PricedHistory, groups, kept, older, spoken
+from promptuary.tokens.counting import Counter
 from tests.items import attached, whole
 
 COUNTER = Counter()

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from promptuary.base.blocks import Source, Trust
 from promptuary.blocking import Promptuary
-from promptuary.core.blocks import Source, Trust
 from promptuary.references.detail import best_within, whole
 from promptuary.testing.loopback import Loopback, answer
-from promptuary.tokens import Counter
+from promptuary.tokens.counting import Counter
 from tests.conftest import TORTURE, git
 
 pytestmark = pytest.mark.torture

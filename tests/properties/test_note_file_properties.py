@@ -3,11 +3,11 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from promptuary.core.errors import FrontMatterError
-from promptuary.core.front_matter import _Field, _Scanner, parse
-from promptuary.core.notes import KINDS
+from promptuary.base.errors import FrontMatterError
+from promptuary.base.front_matter import _Field, _Scanner, parse
 from promptuary.memory.index_page import human_text, updated_page
 from promptuary.memory.note_file import Standing, as_bytes, as_text, read_note, rewrite, write_new
+from promptuary.memory.values import KINDS
 
 KEYS = ["id", "title", "tags", "summary", "x", "y z", "status"]
 TEXT = st.text(max_size=30)

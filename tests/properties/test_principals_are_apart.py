@@ -19,6 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from promptuary import Layer, LayerContext, Principal, Recall, RecallRequest
+from promptuary.base.errors import PromptuaryError, SourceError
+from promptuary.base.messages import Message, ToolCall
+from promptuary.base.principals import LOCAL
 from promptuary.blocking import (
     BlockingExperiences,
     BlockingMemory,
@@ -30,16 +33,12 @@ from promptuary.blocking import (
 )
 from promptuary.cli.command_table import COMMANDS, make_parser
 from promptuary.cli.main import main
-from promptuary.core.errors import PromptuaryError, SourceError
-from promptuary.core.experiences import TYPES
-from promptuary.core.layers import Scope
-from promptuary.core.messages import Message, ToolCall
-from promptuary.core.notes import KINDS, STATUSES, NoteHeader
-from promptuary.core.ports.threads import PRIVATE_SCOPES, StateKey
-from promptuary.core.principals import LOCAL
-from promptuary.storage.state import StateDatabase
-from promptuary.storage.threads.store import ThreadStore
+from promptuary.database.state import StateDatabase
+from promptuary.experiences.values import TYPES
+from promptuary.layers.layer import PRIVATE_SCOPES, Scope, StateKey
+from promptuary.memory.values import KINDS, STATUSES, NoteHeader
 from promptuary.testing.scripted import ScriptedModel, ScriptedStream, Spoken
+from promptuary.threads.store.store import ThreadStore
 from tests.conftest import TORTURE
 
 PRINCIPALS: Final = (

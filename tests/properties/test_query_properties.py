@@ -9,7 +9,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from promptuary.core.query import (
+from promptuary.search.index.document import Document
+from promptuary.search.index.fulltext.index import TantivyIndex
+from promptuary.search.index.fulltext.query import LONGEST_WORD
+from promptuary.search.query import (
     MOST_TERMS,
     distance,
     extra_terms,
@@ -19,9 +22,6 @@ from promptuary.core.query import (
     parse,
     words_to_check,
 )
-from promptuary.storage.index.document import Document
-from promptuary.storage.index.fulltext.index import TantivyIndex
-from promptuary.storage.index.fulltext.query import LONGEST_WORD
 
 ANY = st.characters(categories=("L", "M", "N", "P", "S", "Z", "C"))  # surrogates too
 PIECES = st.one_of(

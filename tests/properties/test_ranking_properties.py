@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.core.ports.index import ChunkTraits, Similarity
-from promptuary.core.ports.models import Scale
+from promptuary.models.protocols import Scale
+from promptuary.search.index.port import ChunkTraits, Similarity
 from promptuary.search.ranking import Candidate, confidence, fuse
 
 WORDS = st.none() | st.floats(0, 64)

@@ -6,24 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from promptuary.core.blocks import Block
-from promptuary.core.layers import Recall
-from promptuary.core.messages import Item
-from promptuary.core.notes import Note, NoteTrust
-from promptuary.core.render import render_message
-from promptuary.layers.memory_recall import HEADING
+from promptuary.base.blocks import Block
+from promptuary.base.messages import Item
+from promptuary.database.contents import mark, mentioned
+from promptuary.layers.layer import Recall
+from promptuary.memory.layer import HEADING
 from promptuary.memory.recall.digest import Remembered, digest
 from promptuary.memory.recall.note_blocks import note_block, note_source
+from promptuary.memory.redaction import holds, item_without_blocks, passages, without_blocks, without_words
+from promptuary.memory.values import Note, NoteTrust
 from promptuary.references.detail import whole
-from promptuary.storage.redaction import (
-    holds,
-    item_without_blocks,
-    mark,
-    mentioned,
-    passages,
-    without_blocks,
-    without_words,
-)
+from promptuary.references.render import render_message
 from tests.notes import COUNTER, NOW, note
 
 ADDRESS = "memory:forgotten"

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from promptuary.core.blocks import Block, Detail, Source, Trust
-from promptuary.core.render import preamble, render, render_message
-from promptuary.core.text import visible, with_unix_lines
+from promptuary.base.blocks import Block, Detail, Source, Trust
+from promptuary.base.text import visible, with_unix_lines
 from promptuary.references.detail import best_within, whole
-from promptuary.tokens import VOCABULARIES, Counter
+from promptuary.references.render import preamble, render, render_message
+from promptuary.tokens.counting import VOCABULARIES, Counter
 from tests.conftest import TORTURE
 
 pytestmark = pytest.mark.torture

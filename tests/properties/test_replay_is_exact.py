@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from promptuary.blocking import Promptuary
-from promptuary.core.receipts import Receipt
+from promptuary.context.receipt import Receipt
 from tests.conftest import TORTURE, Files, git
 
 if TYPE_CHECKING:
-    from promptuary.core.messages import Message
-    from promptuary.core.notes import NoteHeader
+    from promptuary.base.messages import Message
+    from promptuary.memory.values import NoteHeader
 
 TURNS: Final = 200 if TORTURE else 60
 THREADS: Final = ("main", "review", "side")

@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from promptuary.context import render
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.messages import EMPTY, Message, Prompt
 from promptuary.context.replies import reply_messages
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.messages import EMPTY, Message, Prompt
+from promptuary.models import render
 
 TEXTS = st.text(max_size=30).filter(lambda text: text != EMPTY)
 ARGUMENTS = st.dictionaries(

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from promptuary.base.messages import Message
 from promptuary.blocking import Promptuary
-from promptuary.core.messages import Message
-from promptuary.core.receipts import ReceiptEntry
+from promptuary.context.receipt import ReceiptEntry
 from promptuary.threads.prepared import Turn
 from tests.conftest import Figure, Files
 from tests.properties.test_turn_properties import cost_of

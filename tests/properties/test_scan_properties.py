@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from promptuary.core.references import ENDS_VALUE, KEYWORDS, KINDS, PUNCTUATION, Reference, format_reference, glued
+from promptuary.base.references import ENDS_VALUE, KEYWORDS, KINDS, PUNCTUATION, Reference, format_reference, glued
 from promptuary.references.scan import MAX_VALUE, scan
 from promptuary.references.selection import SUFFIX, interpretations
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from promptuary.core.search import FILE_KINDS, Filters, Hit, SearchQuery
 from promptuary.search.answer import answer
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.service import SearchService
+from promptuary.search.values import FILE_KINDS, Filters, Hit, SearchQuery
 from tests.embedders import HashedWords, search_with
 from tests.indexes import index_of
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from promptuary import Principal
+from promptuary.base.errors import SourceError
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import SourceError
 from tests.conftest import TORTURE
 
 OWNERS: Final = (Principal("ada"), Principal("bob"))

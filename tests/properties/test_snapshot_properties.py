@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from promptuary.core.errors import SourceError
+from promptuary.base.errors import SourceError
 from promptuary.workspace.changes.readable_names import ReadableNames
 from promptuary.workspace.changes.snapshot import snapshot, snapshot_of
 from promptuary.workspace.disk.policy import ReadPolicy

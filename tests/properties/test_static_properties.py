@@ -7,12 +7,12 @@ from functools import cache
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from promptuary.core.layers import LayerContext, Recall, RecallRequest
-from promptuary.core.text import visible
+from promptuary.base.text import visible
 from promptuary.layers.instructions.imports import parse
+from promptuary.layers.layer import LayerContext, Recall, RecallRequest
 from promptuary.layers.sections import escaped, unescaped
 from promptuary.layers.static import NamedText, StaticContent
-from promptuary.tokens import Counter
+from promptuary.tokens.counting import Counter
 
 TAGS = ["instructions", "a", "house-rules", "v1.2", "_", "Règles", "規則"]
 ANY = st.characters(categories=("L", "M", "N", "P", "S", "Z", "C"))  # surrogates too

@@ -10,10 +10,10 @@ from tempfile import TemporaryDirectory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.core.budget import TokenCounter
-from promptuary.core.layers import Incoming, LayerContext, Recall, RecallRequest
+from promptuary.base.budget import TokenCounter
+from promptuary.layers.layer import Incoming, LayerContext, Recall, RecallRequest
 from promptuary.layers.tracked.layer import TrackedFiles
-from promptuary.tokens import Counter
+from promptuary.tokens.counting import Counter
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.web.policy import FetchPolicy
 from promptuary.workspace.workspace import open_workspace

@@ -11,28 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from promptuary.base.blocks import Block
+from promptuary.base.budget import Claim, allocate
+from promptuary.base.ids import new_id
+from promptuary.base.messages import CALL_OVERHEAD, MESSAGE_OVERHEAD, Item, Message, as_message, cost
+from promptuary.base.principals import LOCAL
 from promptuary.blocking import Promptuary
 from promptuary.context.assemble import Room, ceiling, promise
-from promptuary.context.history import (
-    CALL_OVERHEAD,
-    MESSAGE_OVERHEAD,
-    CompactionPolicy,
-    PricedHistory,
-    cost,
-    groups,
-    spoken,
-)
-from promptuary.core.blocks import Block
-from promptuary.core.budget import Claim, allocate
-from promptuary.core.expansion import Expansion, Spend
-from promptuary.core.ids import new_id
-from promptuary.core.layers import Band, Between, Budget, Layer, LayerContext, Recall, RecallRequest
-from promptuary.core.messages import Item, Message, as_message
-from promptuary.core.principals import LOCAL
+from promptuary.context.history import CompactionPolicy, PricedHistory, groups, spoken
+from promptuary.layers.layer import Band, Between, Budget, Layer, LayerContext, Recall, RecallRequest
+from promptuary.references.expansion import Expansion, Spend
 from promptuary.threads.options import ExpandRequest, ThreadOptions
 from promptuary.threads.prepared import Turn
 from promptuary.threads.turn import Thread
-from promptuary.tokens import Counter
+from promptuary.tokens.counting import Counter
 from tests.properties.test_compaction_properties import HISTORIES
 from tests.stores import MemoryStore, forged
 

@@ -12,7 +12,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from promptuary.core.errors import Code, SourceError
+from promptuary.base.errors import Code, SourceError
 from promptuary.testing.loopback import Loopback, answer, redirect
 from promptuary.workspace.web.fetch import Resolver, fetch
 from promptuary.workspace.web.policy import FetchPolicy

@@ -12,13 +12,14 @@ from typing import Final
 
 import pytest
 
+from promptuary.base.errors import Code, ConfigError, PromptuaryError, SourceError
+from promptuary.base.files import Folder
+from promptuary.base.references import KEYWORDS, KINDS
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import Code, ConfigError, PromptuaryError, SourceError
-from promptuary.core.references import KEYWORDS, KINDS
-from promptuary.core.search import Folder, IndexBusy
 from promptuary.search.folders import IndexedFolders
+from promptuary.search.values import IndexBusy
 from promptuary.workspace.changes.snapshot import snapshot, snapshot_of
-from promptuary.workspace.disk.own.closed_folders import CLOSED_NOTE, ClosedFolders, closed_error
+from promptuary.workspace.disk.protected_folders import CLOSED_NOTE, ClosedFolders, closed_error
 from promptuary.workspace.disk.root import Root
 from promptuary.workspace.git.repository import Repository
 from promptuary.workspace.indexed_folders import IndexedFoldersFile

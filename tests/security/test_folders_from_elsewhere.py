@@ -14,10 +14,10 @@ from typing import Final
 
 import pytest
 
+from promptuary.base.errors import ForeignStateError, PromptuaryError
+from promptuary.base.principals import Principal
 from promptuary.blocking import Promptuary
 from promptuary.cli.main import main
-from promptuary.core.errors import ForeignStateError, PromptuaryError
-from promptuary.core.principals import Principal
 from promptuary.hooks.agents import AGENTS
 from promptuary.hooks.context import prompt_context, start_context
 from tests.conftest import git

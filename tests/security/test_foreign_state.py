@@ -13,10 +13,10 @@ import pytest
 
 from promptuary import Layer, LayerContext, RecallRequest, Reply
 from promptuary import Promptuary as AsyncPromptuary
+from promptuary.base.errors import ConflictError, ForeignStateError, StateReplacedError
 from promptuary.blocking import Promptuary
 from promptuary.cli.main import main
-from promptuary.core.errors import ConflictError, ForeignStateError, StateReplacedError
-from promptuary.storage.state import StateDatabase
+from promptuary.database.state import StateDatabase
 from promptuary.workspace.git.repository import Repository
 from tests.conftest import Files, git
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.base.errors import PromptuaryError
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import PromptuaryError
 from tests.conftest import Figure, git
 from tests.security.test_hostile_git import crafted_index
 

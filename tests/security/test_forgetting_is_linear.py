@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from promptuary.storage.redaction import holds, passages, without_blocks, without_words
+from promptuary.memory.redaction import holds, passages, without_blocks, without_words
 from tests.linear import assert_linear, repeated
 
 ADDRESS = "memory:4f1c00aa11bb"

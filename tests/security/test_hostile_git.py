@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from promptuary.core.errors import Code, SourceError
+from promptuary.base.errors import Code, SourceError
 from promptuary.workspace.git.process import run
 from promptuary.workspace.git.repository import Repository
 from tests.conftest import git

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from promptuary.core.errors import Code, SourceError
+from promptuary.base.errors import Code, SourceError
 from promptuary.testing.loopback import RESET, Loopback, Route, Step, answer, redirect
 from promptuary.workspace.web.fetch import fetch
 from promptuary.workspace.web.policy import FetchPolicy
@@ -120,7 +120,7 @@ CASES: dict[str, tuple[Route, set[Code] | set[Code | None]]] = {
 
 PROGRAM = """
 import json, sys, time
-from promptuary.core.errors import SourceError
+from promptuary.base.errors import SourceError
 from promptuary.workspace.web.fetch import FetchPolicy, fetch
 
 def memory(key):

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import pytest
 
+from promptuary.base.messages import Item, Message
 from promptuary.blocking import Promptuary
-from promptuary.core.messages import Item, Message
 from promptuary.experiences.learning.results import result_of
 from promptuary.threads.prepared import Turn
 from tests.conftest import git

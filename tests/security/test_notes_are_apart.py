@@ -17,14 +17,14 @@ from typing import Any, Final
 import pytest
 
 from promptuary import Principal
+from promptuary.base.blocks import Trust
+from promptuary.base.errors import PromptuaryError, UnknownNoteError
+from promptuary.base.principals import LOCAL
 from promptuary.blocking import Promptuary
 from promptuary.cli.main import main
-from promptuary.core.blocks import Trust
-from promptuary.core.errors import PromptuaryError, UnknownNoteError
-from promptuary.core.notes import AUDIENCES, KINDS, STATUSES, NoteHeader, folder_name
-from promptuary.core.principals import LOCAL
 from promptuary.memory.index_page import END, START, page_path
 from promptuary.memory.note_file import owner_label
+from promptuary.memory.values import AUDIENCES, KINDS, STATUSES, NoteHeader, folder_name
 from promptuary.threads.prepared import Turn
 from tests.conftest import TORTURE, git
 from tests.properties.test_principals_are_apart import (

@@ -12,7 +12,7 @@ from types import FrameType
 import pytest
 
 import promptuary
-from promptuary.outline import definitions
+from promptuary.search.outline import definitions
 from tests.adversarial import FAMILIES
 from tests.conftest import TORTURE, Figure, Files
 from tests.embedders import search_with

@@ -13,9 +13,9 @@ from typing import Final
 
 import pytest
 
+from promptuary.base.messages import Message
 from promptuary.blocking import Promptuary
-from promptuary.core.experiences import Experience
-from promptuary.core.messages import Message
+from promptuary.experiences.values import Experience
 from promptuary.threads.prepared import Turn
 
 NONCE: Final = "quokkagram"

@@ -16,11 +16,11 @@ from typing import Any, Final
 import pytest
 
 from promptuary import Layer, LayerContext, Principal, Recall, RecallRequest
+from promptuary.base.blocks import Trust
+from promptuary.base.messages import Message, WireToolCall
 from promptuary.blocking import Promptuary
-from promptuary.core.blocks import Trust
-from promptuary.core.messages import Message, WireToolCall
-from promptuary.core.notes import STATUSES
 from promptuary.memory.index_page import END, START
+from promptuary.memory.values import STATUSES
 from promptuary.testing.loopback import Loopback, answer
 from promptuary.testing.scripted import ScriptedModel
 from tests.conftest import TORTURE, git

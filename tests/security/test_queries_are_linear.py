@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from promptuary.core.query import extra_terms, folded, parse
+from promptuary.search.query import extra_terms, folded, parse
 from tests.conftest import Figure
 from tests.linear import assert_linear, repeated
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from promptuary import Message, Principal, Reach
+from promptuary.base.errors import Code, ConfigError, SourceError
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import Code, ConfigError, SourceError
-from promptuary.core.sessions import OPEN_KINDS, REMOTE_KINDS
 from promptuary.engine import Promptuary as AsyncPromptuary
+from promptuary.sessions.values import OPEN_KINDS, REMOTE_KINDS
 from tests.conftest import Files, git
 
 GUEST = Principal(user="guest")

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import pytest
 
-from promptuary.core.text import count_masked
+from promptuary.base.text import count_masked
 from promptuary.workspace.disk.secret_values import mask_secrets
 from tests.conftest import TORTURE
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from promptuary.blocking import Promptuary
-from promptuary.core.expansion import Expansion
+from promptuary.references.expansion import Expansion
 from promptuary.testing.loopback import Loopback, answer
 from promptuary.workspace.disk.secret_values import mask_secrets
 from tests.linear import assert_linear, repeated

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.base.errors import Code, SecretError
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import Code, SecretError
 
 PW = "Tr0ub4dor"
 TOLD = [

@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from promptuary.core.errors import Code
+from promptuary.base.errors import Code
 from promptuary.workspace.changes.readable_names import ReadableNames
 from promptuary.workspace.disk.policy import ReadPolicy
 

@@ -11,8 +11,8 @@ from typing import Final
 
 import pytest
 
+from promptuary.base.references import WRITING_KINDS
 from promptuary.blocking import Promptuary
-from promptuary.core.references import WRITING_KINDS
 from promptuary.references.kinds import KINDS
 from promptuary.threads.prepared import Turn
 from tests.conftest import Files

@@ -18,14 +18,14 @@ from typing import Any, Final
 import pexpect
 import pytest
 
+from promptuary.base.messages import Item
+from promptuary.base.principals import LOCAL
+from promptuary.base.references import format_reference
 from promptuary.blocking import Promptuary
 from promptuary.cli.completion import script
-from promptuary.core.messages import Item
-from promptuary.core.ports.threads import ThreadChange
-from promptuary.core.principals import LOCAL
-from promptuary.core.references import format_reference
+from promptuary.database.state import StateDatabase
 from promptuary.references.completion.menu import spell_value
-from promptuary.storage.state import StateDatabase
+from promptuary.threads.records import ThreadChange
 from tests.conftest import Figure, git
 
 SHELLS: Final = ("bash", "zsh", "fish")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.errors import Code, ConfigError, SourceError
+from promptuary.base.errors import Code, ConfigError, SourceError
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.read import read_text
 from promptuary.workspace.disk.root import OpenerName, Root

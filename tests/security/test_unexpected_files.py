@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.base.errors import SourceError, StorageError
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import SourceError, StorageError
-from promptuary.core.search import IndexUpdate, UpdateFailed
+from promptuary.search.values import IndexUpdate, UpdateFailed
 from promptuary.workspace.git.repository import Repository
 from tests.conftest import Files, git
 

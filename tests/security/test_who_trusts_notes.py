@@ -9,7 +9,7 @@ import pytest
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.main import main
-from promptuary.core.notes import Note
+from promptuary.memory.values import Note
 from tests.security.test_folders_from_elsewhere import outside_of_boundaries
 
 SAID: Final = "Releases are approved by the robot of the build."

@@ -1,13 +1,14 @@
 """A whole turn, as a person would read it. ``make snapshots`` writes it anew; then read the diff."""
 
 import re
-from msgspec.structs import replace
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from promptuary.blocking import Promptuary
-from promptuary.layers.experience import ExperienceRecall
-from promptuary.layers.memory_digest import MemoryDigest
-from promptuary.layers.memory_recall import MemoryRecall
+from promptuary.experiences.layer import ExperienceRecall
+from promptuary.memory.digest_layer import MemoryDigest
+from promptuary.memory.layer import MemoryRecall
 from promptuary.memory.recall.digest import remembered
 from promptuary.memory.recall.select import RecallPolicy, Selector
 from promptuary.memory.recall.visible import MemoryPage
@@ -74,7 +75,13 @@ def test_a_turn_with_a_memory(files: Files, tmp_path: Path) -> None:
     long = "".join(f"Step {number} of the release is described elsewhere.\n\n" for number in range(120))
     shelf = Shelf(
         note("tabs", "Ada indents Python with tabs, never with spaces.", title="Indentation", kind="user", pinned=True),
-        note("brief", "Two sentences are enough.", title="Answer briefly", kind="feedback", summary="At most two sentences."),
+        note(
+            "brief",
+            "Two sentences are enough.",
+            title="Answer briefly",
+            kind="feedback",
+            summary="At most two sentences.",
+        ),
         note(
             "steps",
             f"# Releases\n\n{long}# Rollback\n\nTo roll a release back, put the last image back.\n",

@@ -10,9 +10,17 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from promptuary import concurrency
-from promptuary.core.experiences import Experience, ExperienceFilter, contradicted, decayed, reinforced, strength, used
-from promptuary.storage.experiences import ExperienceStore
+from promptuary.base import concurrency
+from promptuary.experiences.store import ExperienceStore
+from promptuary.experiences.values import (
+    Experience,
+    ExperienceFilter,
+    contradicted,
+    decayed,
+    reinforced,
+    strength,
+    used,
+)
 
 DAY_ONE: Final = "2026-01-01T00:00:00.000Z"
 DAY_TWO: Final = "2026-01-02T00:00:00.000Z"

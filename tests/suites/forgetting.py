@@ -14,16 +14,17 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from promptuary.core.blocks import Attachment, Detail
-from promptuary.core.messages import Item, Message, Replacement, ToolCall
-from promptuary.core.notes import NoteDraft, Place
-from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, TurnRecord
-from promptuary.core.principals import LOCAL, Principal
-from promptuary.core.receipts import HookRun, Receipt, ReceiptEntry
-from promptuary.core.writeback import Proposal, QueuedTurn
-from promptuary.storage.forgetting import Forgetting
-from promptuary.storage.state import StateDatabase
-from promptuary.storage.threads.store import ThreadStore
+from promptuary.base.blocks import Attachment, Detail
+from promptuary.base.messages import Item, Message, Replacement, ToolCall
+from promptuary.base.principals import LOCAL, Principal
+from promptuary.context.receipt import Receipt, ReceiptEntry
+from promptuary.database.state import StateDatabase
+from promptuary.layers.layer import HookRun, LayerState, StateKey
+from promptuary.memory.values import NoteDraft, Place
+from promptuary.memory.writeback.values import Proposal, QueuedTurn
+from promptuary.threads.records import ThreadChange, TurnRecord
+from promptuary.threads.store.forgetting import Forgetting
+from promptuary.threads.store.store import ThreadStore
 
 EVE: Final = Principal("eve")
 NOTE: Final = "memory:4f1c00aa11bb"

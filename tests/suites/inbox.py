@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from promptuary.storage.inbox import InboxStore
+from promptuary.gateways.inbox_store import InboxStore
 
 BODY = {"text": "Hello ä \ud800", "user": "42", "attachments": [{"name": "a.pdf"}]}
 

@@ -22,11 +22,11 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from promptuary import concurrency
-from promptuary.core.ports.index import IndexWriter, SearchIndex, VectorStore
-from promptuary.core.ports.models import vector_space_id
-from promptuary.core.query import parse
-from promptuary.core.search import UNREAD, Chunk, FileKind, Filters, Folder, IndexedFile, Stamp, Words
+from promptuary.base import concurrency
+from promptuary.base.files import Folder, Stamp
+from promptuary.search.index.port import IndexWriter, SearchIndex, VectorStore
+from promptuary.search.query import parse
+from promptuary.search.values import UNREAD, Chunk, FileKind, Filters, IndexedFile, Words, vector_space_id
 from promptuary.testing.word_embedder import WordEmbedder
 
 EMBEDDER: Final = WordEmbedder()

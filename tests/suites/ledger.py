@@ -8,14 +8,15 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from promptuary.core.blocks import Attachment, Detail
-from promptuary.core.ledger import Origin, Pruned, SourceUse, Way
-from promptuary.core.messages import Item, Message, Replacement
-from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, TurnRecord
-from promptuary.core.principals import Principal
-from promptuary.core.receipts import EntryStatus, Receipt, ReceiptEntry
-from promptuary.storage.state import StateDatabase
-from promptuary.storage.threads.store import ThreadStore
+from promptuary.base.blocks import Attachment, Detail
+from promptuary.base.messages import Item, Message, Replacement
+from promptuary.base.principals import Principal
+from promptuary.context.receipt import EntryStatus, Receipt, ReceiptEntry
+from promptuary.database.state import StateDatabase
+from promptuary.layers.layer import LayerState, StateKey
+from promptuary.threads.ledger_values import Origin, Pruned, SourceUse, Way
+from promptuary.threads.records import ThreadChange, TurnRecord
+from promptuary.threads.store.store import ThreadStore
 
 
 def entry(source: str, status: EntryStatus = "in", *, layer: str = "references", revision: str = "r1") -> ReceiptEntry:

@@ -24,12 +24,12 @@ from typing import Any, Final
 import pytest
 from msgspec.structs import replace
 
-from promptuary import concurrency
-from promptuary.core.errors import LockTimeoutError, NoteFileError, PromptuaryError
-from promptuary.core.notes import Audience, ChangeKind, NoteChange, NoteFilter, NoteHeader, NoteStamp, NoteView
-from promptuary.core.principals import LOCAL, Owner, Principal
-from promptuary.storage.notes.files import NoteFiles
-from promptuary.storage.notes.journal import NoteJournal
+from promptuary.base import concurrency
+from promptuary.base.errors import LockTimeoutError, NoteFileError, PromptuaryError
+from promptuary.base.principals import LOCAL, Owner, Principal
+from promptuary.memory.store.files import NoteFiles
+from promptuary.memory.store.journal import NoteJournal
+from promptuary.memory.values import Audience, ChangeKind, NoteChange, NoteFilter, NoteHeader, NoteStamp, NoteView
 
 ONE: Final = "private/user/likes-tabs-0123456789ab.md"
 OTHER: Final = "shared/project/uses-git-ba9876543210.md"

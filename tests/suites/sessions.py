@@ -4,8 +4,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from promptuary.core.sessions import FilePin, Pins, Session
-from promptuary.storage.sessions.store import SessionStore
+from promptuary.sessions.store import SessionStore
+from promptuary.sessions.values import FilePin, Pins, Session
 
 ONE: Final = Session(
     "session-1",

@@ -19,22 +19,17 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from promptuary import concurrency
-from promptuary.core.blocks import Attachment, Detail
-from promptuary.core.errors import ConflictError, PromptuaryError, ThreadBusyError
-from promptuary.core.layers import Json
-from promptuary.core.messages import Item, ItemKind, Message, Replacement, ToolCall
-from promptuary.core.ports.threads import (
-    LayerState,
-    StateKey,
-    ThreadChange,
-    Totals,
-    TurnRecord,
-)
-from promptuary.core.principals import LOCAL, Principal
-from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry
-from promptuary.storage.state import StateDatabase
-from promptuary.storage.threads.store import ThreadStore
+from promptuary.base import concurrency
+from promptuary.base.blocks import Attachment, Detail
+from promptuary.base.errors import ConflictError, PromptuaryError, ThreadBusyError
+from promptuary.base.messages import Item, ItemKind, Message, Replacement, ToolCall
+from promptuary.base.principals import LOCAL, Principal
+from promptuary.base.values import Json
+from promptuary.context.receipt import Receipt, ReceiptEntry
+from promptuary.database.state import StateDatabase
+from promptuary.layers.layer import Failure, HookRun, LayerState, StateKey
+from promptuary.threads.records import ThreadChange, Totals, TurnRecord
+from promptuary.threads.store.store import ThreadStore
 
 STRANGE: Final = ("", "\x00", "a\x00b", "\ud800", "\ud83d\ude00", "😀", "é", "e\u0301", "\u2028\r\n", "';--", "\ufeff")
 """Texts that stores have lost: empty, NUL, lone and paired surrogates, composed and combining characters."""

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Sequence
 from math import isclose
 
-from promptuary.core.ports.index import VectorStore
+from promptuary.search.index.port import VectorStore
 from promptuary.testing.word_embedder import unit_vector
 
 

@@ -3,9 +3,9 @@
 It needs the same fixtures. Scores may differ from index to index; what is found may not.
 """
 
-from promptuary.core.ports.index import IndexWriter, SearchIndex
-from promptuary.core.query import parse
-from promptuary.core.search import Chunk, NoteLink, Words
+from promptuary.search.index.port import IndexWriter, SearchIndex
+from promptuary.search.query import parse
+from promptuary.search.values import Chunk, NoteLink, Words
 from tests.suites.index import HERE, STRANGE, THERE, file, filled, found, lines, writing
 
 

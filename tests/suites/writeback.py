@@ -11,10 +11,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from promptuary import concurrency
-from promptuary.core.notes import NoteDraft
-from promptuary.core.writeback import Proposal, QueuedTurn
-from promptuary.storage.writeback import NoteQueue, ProposalStore
+from promptuary.base import concurrency
+from promptuary.memory.values import NoteDraft
+from promptuary.memory.writeback.store import NoteQueue, ProposalStore
+from promptuary.memory.writeback.values import Proposal, QueuedTurn
 
 ONE: Final = QueuedTurn("turn-1", "main", "2026-01-02T03:04:05+00:00", '{"said": "ä \\ud83d\\ude00 \\u0000"}', due=10.0)
 TWO: Final = QueuedTurn("turn-2", "other", "2026-01-02T03:04:06+00:00", "two", due=20.0)

@@ -9,7 +9,7 @@ from bench.retrieval.__main__ import HYBRID, gains
 from bench.retrieval.evidence import filled, share
 from bench.retrieval.figures import FIGURES, Difference, difference, figures
 from bench.retrieval.sets import found_sets, written
-from promptuary.tokens import Counter
+from promptuary.tokens.counting import Counter
 
 
 def put_corpus(folder: Path, documents: list[dict[str, str]], answers: dict[str, str]) -> None:

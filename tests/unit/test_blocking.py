@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from promptuary import Expansion, Turn
+from promptuary.base.errors import ConfigError, PromptuaryError
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import ConfigError, PromptuaryError
 from promptuary.references.messages import Messages
 from promptuary.testing.loopback import Loopback
 from tests.conftest import Files

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.chat_exports import as_transcript, slack_names
+from promptuary.workspace.documents.chat_exports import as_transcript, slack_names
 
 
 def node(number: int, role: str, *parts: Any, parent: int | None = None, time: object = None, **message: Any) -> Any:

@@ -4,8 +4,7 @@ import logging
 
 import pytest
 
-from promptuary.commands.results import CommandDone, NotesMatched, PassagesFound
-from promptuary.core.errors import (
+from promptuary.base.errors import (
     Code,
     ConfigError,
     DatabaseDamagedError,
@@ -17,9 +16,10 @@ from promptuary.core.errors import (
     StorageError,
     UnknownNoteError,
 )
-from promptuary.core.notes import MemoryResult
-from promptuary.core.search import FilesSkipped, Hit, IndexBusy, SearchedByWordsOnly, SearchResult, Why
+from promptuary.commands.results import CommandDone, NotesMatched, PassagesFound
 from promptuary.gateways.texts.wording import FAILED, UNUSABLE, in_chat, unanswered, worded
+from promptuary.memory.values import MemoryResult
+from promptuary.search.values import FilesSkipped, Hit, IndexBusy, SearchedByWordsOnly, SearchResult, Why
 
 SHELL = "run `promptuary frob` in /srv/app"
 

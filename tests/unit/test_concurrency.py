@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import pytest
 
-from promptuary import concurrency
+from promptuary.base import concurrency
 
 Result = TypeVar("Result")
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from promptuary import durable
-from promptuary.core.errors import LockTimeoutError
+from promptuary.base import durable
+from promptuary.base.errors import LockTimeoutError
 from tests.waiting import wait_until
 
 OLD, NEW = b"old " * 3_000, b"new " * 5_000

@@ -2,11 +2,11 @@
 
 import pytest
 
+from promptuary.base.principals import Principal
 from promptuary.config.gateways import ChatRules, NamedGateway
-from promptuary.core.principals import Principal
-from promptuary.core.sessions import OPEN_KINDS, REMOTE_KINDS
 from promptuary.gateways.people import SaidLately, principal_of, reach_of
 from promptuary.gateways.port import Inbound
+from promptuary.sessions.values import OPEN_KINDS, REMOTE_KINDS
 
 GATEWAY = NamedGateway("bot", "telegram", people={"7": "ada"})
 

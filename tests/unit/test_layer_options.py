@@ -7,12 +7,12 @@ from typing import get_args
 import pytest
 
 from promptuary import ConfigError, Layer, LayerContext, RecallRequest, TrackedFiles
+from promptuary.base.errors import PromptuaryError
 from promptuary.blocking import Promptuary
 from promptuary.cli.main import main
 from promptuary.config.settings import Settings, load
 from promptuary.config.static_layers import SCOPES
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.layers import Scope
+from promptuary.layers.layer import Scope
 from tests.conftest import Files
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from promptuary.outline import GRAMMARS, best_named, definitions, has_grammar, outline, plain_name
+from promptuary.search.outline import GRAMMARS, best_named, definitions, has_grammar, outline, plain_name
 
 SAMPLES = {
     "python": (

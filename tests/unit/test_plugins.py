@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.base.errors import PromptuaryError
 from promptuary.blocking import Promptuary
 from promptuary.cli.main import main
-from promptuary.core.errors import PromptuaryError
-from promptuary.plugins import EMBEDDERS, GROUP, installed_embedders, installed_layers
+from promptuary.layers.plugins import GROUP, installed_layers
+from promptuary.models.plugins import EMBEDDERS, installed_embedders
 from tests.conftest import Files
 
 MODULE = """

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripts.pack_tokens import ordinary_tokens
 
-from promptuary import tokens
-from promptuary.core.errors import ConfigError
-from promptuary.tokens import VOCABULARIES, Counter, for_model, known_model
-from promptuary.vocabularies.table import TokenTable, pack
+from promptuary.base.errors import ConfigError
+from promptuary.tokens import counting as tokens
+from promptuary.tokens.counting import VOCABULARIES, Counter, for_model, known_model
+from promptuary.tokens.vocabulary import TokenTable, pack
 from tests.reference_tokenizer import reference
 
 SAMPLES = [

@@ -4,10 +4,10 @@ from typing import get_args
 
 import pytest
 
-from promptuary.core.experiences import TYPES, ExperienceOutcome
-from promptuary.core.notes import AUDIENCES, KINDS
+from promptuary.experiences.values import TYPES, ExperienceOutcome
 from promptuary.mcp.description import OFFERED
 from promptuary.mcp.tools import CALLS
+from promptuary.memory.values import AUDIENCES, KINDS
 from promptuary.tools import TOOLS
 
 

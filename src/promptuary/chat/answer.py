@@ -4,14 +4,22 @@ import time
 from collections.abc import Sequence
 from typing import Final, assert_never
 
+from promptuary.base.errors import Status
+from promptuary.base.text import counted
 from promptuary.chat.terminal import Terminal
-from promptuary.core.errors import Status
-from promptuary.core.expansion import Expansion
-from promptuary.core.ports.chat import Retrying, TextPiece
-from promptuary.core.receipts import Receipt, ReceiptEntry
-from promptuary.core.runs import CallBegun, CallEnded, RunEnded, RunEvent, RunResult, TurnExtended, TurnPrepared
-from promptuary.core.text import counted
+from promptuary.context.receipt import Receipt, ReceiptEntry
+from promptuary.models.chat_model import Retrying, TextPiece
 from promptuary.present.runs import call_line, ending_line, result_line, retry_line, took_line
+from promptuary.references.expansion import Expansion
+from promptuary.threads.run_values import (
+    CallBegun,
+    CallEnded,
+    RunEnded,
+    RunEvent,
+    RunResult,
+    TurnExtended,
+    TurnPrepared,
+)
 
 _TRACKED: Final = "file_reference"
 """The layer of the files in view."""

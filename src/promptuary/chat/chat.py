@@ -8,15 +8,15 @@ import signal
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from promptuary.base.errors import PromptuaryError
 from promptuary.chat.options import ChatOptions
 from promptuary.chat.prompt.any_prompt import AnyPrompt, PromptInterruptedError
 from promptuary.chat.prompt.responsive import answer_keys_first
 from promptuary.chat.resume import last_exchange
 from promptuary.chat.terminal import Terminal
-from promptuary.core.errors import PromptuaryError
 
 if TYPE_CHECKING:
-    from promptuary.chat.talk import Talk
+    from promptuary.chat.session import Talk
     from promptuary.engine import Promptuary
 
 
@@ -85,7 +85,7 @@ class Chat:
 
     def _talking(self) -> "Talk":
         if self._talk is None:
-            from promptuary.chat.talk import Talk  # noqa: PLC0415  (the prompt appears first)
+            from promptuary.chat.session import Talk  # noqa: PLC0415  (the prompt appears first)
 
             options = self._options
             self._talk = Talk(self._p, options, prompt=self._prompt, terminal=self._terminal)

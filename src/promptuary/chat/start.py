@@ -6,7 +6,7 @@ import termios
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
-from promptuary.core.errors import PromptuaryError, how_to_install
+from promptuary.base.errors import PromptuaryError, how_to_install
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -4,8 +4,8 @@ import os
 import sys
 from typing import Final, Literal, TextIO
 
+from promptuary.base.text import VisibleStream, one_line, visible, with_unix_lines
 from promptuary.chat.word_wrap import WordWrap
-from promptuary.core.text import VisibleStream, one_line, visible, with_unix_lines
 
 TextStyle = Literal["bold", "dim", "red", "yellow", "green", "cyan"]
 _USUAL: Final = 80

@@ -3,11 +3,19 @@
 import sys
 from typing import assert_never
 
+from promptuary.base.text import VisibleStream, one_line
 from promptuary.cli.terminal import styled
-from promptuary.core.ports.chat import Retrying, TextPiece
-from promptuary.core.runs import CallBegun, CallEnded, RunEnded, RunEvent, RunResult, TurnExtended, TurnPrepared
-from promptuary.core.text import VisibleStream, one_line
+from promptuary.models.chat_model import Retrying, TextPiece
 from promptuary.present.runs import call_line, ending_line, result_line, retry_line, took_line
+from promptuary.threads.run_values import (
+    CallBegun,
+    CallEnded,
+    RunEnded,
+    RunEvent,
+    RunResult,
+    TurnExtended,
+    TurnPrepared,
+)
 
 
 class ShownAnswer:

@@ -8,6 +8,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from promptuary.base.errors import PromptuaryError, RunFailedError
+from promptuary.base.messages import ToolCall
+from promptuary.base.text import one_line, visible
 from promptuary.blocking import Promptuary
 from promptuary.cli.answer import ShownAnswer
 from promptuary.cli.common import (
@@ -22,10 +25,6 @@ from promptuary.cli.common import (
 from promptuary.cli.memory.learning import learnt_aside
 from promptuary.config.named_models import NO_MODEL, how_to_configure
 from promptuary.config.settings import user_file
-from promptuary.core.errors import PromptuaryError, RunFailedError
-from promptuary.core.messages import ToolCall
-from promptuary.core.runs import RunResult, Tool
-from promptuary.core.text import one_line, visible
 from promptuary.present.runs import (
     NOT_SENT,
     NOTHING_ARRIVED,
@@ -37,6 +36,7 @@ from promptuary.present.runs import (
     tool_text,
     unsent_json,
 )
+from promptuary.threads.run_values import RunResult, Tool
 
 DONE: Final = 0
 NOT_ALL: Final = 1

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Final, NoReturn
 
 from promptuary._version import __version__
+from promptuary.base.text import one_line
 from promptuary.cli.arguments import (
     add_answer_settings,
     add_answering,
@@ -46,7 +47,6 @@ from promptuary.cli.parsing import (
     did_you_mean,
 )
 from promptuary.cli.threads.actions import add_thread_actions
-from promptuary.core.text import one_line
 
 _DESCRIPTION = """\
 Promptuary builds prompts. Write a message with references in it: Promptuary fetches

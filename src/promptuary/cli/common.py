@@ -11,11 +11,11 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct, to_builtins
 
+from promptuary.base.errors import ConfigError, PromptuaryError, SourceError
+from promptuary.base.text import is_unicode, one_line
 from promptuary.blocking import Promptuary
 from promptuary.cli.flags import SETTING_FLAGS
 from promptuary.config.settings import SETTINGS, Settings
-from promptuary.core.errors import ConfigError, PromptuaryError, SourceError
-from promptuary.core.text import is_unicode, one_line
 
 _OPTION = re.compile(r"^option (\w+)")
 

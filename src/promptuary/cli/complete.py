@@ -5,12 +5,12 @@ import sys
 
 from msgspec import to_builtins
 
+from promptuary.base.references import Completion, MenuItem
+from promptuary.base.table import Column
+from promptuary.base.text import one_line
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import message, opened, print_json
 from promptuary.cli.terminal import headed_table
-from promptuary.core.references import Completion, MenuItem
-from promptuary.core.table import Column
-from promptuary.core.text import one_line
 
 DONE, NOTHING = 0, 1
 _TIMEOUT = 10.0

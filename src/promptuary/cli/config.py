@@ -5,13 +5,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from promptuary.base.table import Column, table
+from promptuary.base.text import one_line
 from promptuary.cli.common import opened, print_json
 from promptuary.cli.terminal import headed
 from promptuary.config.named_models import NamedModel
 from promptuary.config.settings import SETTINGS, Settings
 from promptuary.config.static_layers import StaticLayer
-from promptuary.core.table import Column, table
-from promptuary.core.text import one_line
 
 
 def main(options: argparse.Namespace) -> int:

@@ -6,9 +6,9 @@ With ``--thread`` it prepares a turn, and prints its whole prompt.
 import argparse
 import sys
 
+from promptuary.base.text import one_line, visible
 from promptuary.cli.common import copied, message, opened, print_json, print_new_notes, print_rendered
-from promptuary.core.expansion import Expansion
-from promptuary.core.text import one_line, visible
+from promptuary.references.expansion import Expansion
 
 DONE, NOT_ALL = 0, 1
 
@@ -90,8 +90,8 @@ def _account(expansion: Expansion, options: argparse.Namespace) -> None:
         for one in expansion.outcomes
     ]
     if rows:
+        from promptuary.base.table import Column, table  # noqa: PLC0415  (likewise)
         from promptuary.cli.terminal import headed  # noqa: PLC0415  (most short messages have no references)
-        from promptuary.core.table import Column, table  # noqa: PLC0415  (likewise)
 
         columns = (
             Column("reference"),

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from promptuary import concurrency
+from promptuary.base import concurrency
 
 Result = TypeVar("Result")
 

@@ -18,11 +18,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from promptuary.base.errors import NO_THREADS, PromptuaryError, shortage
+from promptuary.base.text import one_line
 from promptuary.cli.command_table import COMMANDS, flags_of, make_parser, overview
 from promptuary.cli.old_spellings import OLD_COMMANDS, OLD_FLAGS
 from promptuary.cli.parsing import chosen_parser, did_you_mean, in_order, is_flag
-from promptuary.core.errors import NO_THREADS, PromptuaryError, shortage
-from promptuary.core.text import one_line
 from promptuary.hooks.flags import of_hook
 
 DONE, NOT_ALL, WRONG_USAGE = 0, 1, 2

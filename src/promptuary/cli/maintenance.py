@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.table import Column
+from promptuary.base.text import counted, one_line
 from promptuary.cli.common import confirmed, opened, print_json
 from promptuary.cli.terminal import headed_table
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.ledger import KeptReport, ThreadSize
-from promptuary.core.table import Column
-from promptuary.core.text import counted, one_line
 from promptuary.present.maintenance import examination_json, kept_json
+from promptuary.threads.ledger_values import ThreadSize
+from promptuary.workspace.data_folder.kept_files import KeptReport
 
 DONE, NOT_ALL = 0, 1
 _MAX_THREADS: Final = 10

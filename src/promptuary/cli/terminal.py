@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TextIO
 
-from promptuary.core.table import Column, display_width, table
+from promptuary.base.table import Column, display_width, table
 
 WITHOUT_TERMINAL: Final = 120
 """Columns of output that does not go to a terminal."""

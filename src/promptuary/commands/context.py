@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from promptuary.commands.one_by_one import Worded, one_by_one
+from promptuary.commands.each_id import Worded, one_by_one
 from promptuary.commands.parsing import Invocation
 from promptuary.commands.results import CommandResult, ContextShown, FilesFound
 

@@ -3,7 +3,9 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from promptuary.commands.one_by_one import Worded, one_by_one
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.text import one_line
+from promptuary.commands.each_id import Worded, one_by_one
 from promptuary.commands.parsing import Invocation
 from promptuary.commands.results import (
     CommandDone,
@@ -14,9 +16,7 @@ from promptuary.commands.results import (
     NotesMatched,
     ProposalsListed,
 )
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.notes import Note
-from promptuary.core.text import one_line
+from promptuary.memory.values import Note
 
 if TYPE_CHECKING:
     from promptuary.engine import Promptuary

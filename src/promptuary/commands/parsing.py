@@ -8,8 +8,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from promptuary.base.text import beginning, one_line
 from promptuary.commands.registry import COMMANDS, Action, SlashCommand, allowed_commands, find_command, is_allowed
-from promptuary.core.text import beginning, one_line
 
 # Telegram adds ``@name`` in a group. A path such as /etc/hosts is not a command.
 _COMMAND: Final = re.compile(r"\s*/([A-Za-z][A-Za-z-]*)(?:@\w+)?(?=\s|$)")

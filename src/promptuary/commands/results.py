@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from promptuary.commands.registry import SlashCommand
-from promptuary.core.expansion import Measured
-from promptuary.core.notes import ForgetReport, MemoryResult, Note, NoteChange, NoteHeader, NoteList
-from promptuary.core.ports.threads import ThreadInfo
-from promptuary.core.search import SearchResult
-from promptuary.core.threads import AttachmentList, CompactedThread, HistoryStats, Replay, UndoneTurn
-from promptuary.core.writeback import Proposal
+from promptuary.context.history import HistoryStats
+from promptuary.memory.values import ForgetReport, MemoryResult, Note, NoteChange, NoteHeader, NoteList
+from promptuary.memory.writeback.values import Proposal
+from promptuary.references.expansion import Measured
+from promptuary.search.values import SearchResult
+from promptuary.threads.records import ThreadInfo
+from promptuary.threads.values import AttachmentList, CompactedThread, Replay, UndoneTurn
 
 
 class CommandRefused(Struct, frozen=True):

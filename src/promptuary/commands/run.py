@@ -6,8 +6,10 @@ sentence.
 
 from typing import TYPE_CHECKING, Final
 
-from promptuary.commands import context, looking_back, memory
-from promptuary.commands.one_by_one import Worded
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.text import one_line
+from promptuary.commands import context, history, memory
+from promptuary.commands.each_id import Worded
 from promptuary.commands.parsing import MARK, CommandSlip, Invocation, near_names, parse
 from promptuary.commands.registry import EVERYTHING, allowed_commands
 from promptuary.commands.results import (
@@ -22,8 +24,6 @@ from promptuary.commands.results import (
     ThreadChosen,
     ThreadsListed,
 )
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.text import one_line
 
 if TYPE_CHECKING:
     from promptuary.engine import Promptuary
@@ -72,7 +72,7 @@ async def _done(
         case "find":
             return FilesFound(asked.rest, await p.find_files(asked.rest))
         case "why" | "replay" | "compact" | "undo" | "copy" | "save":
-            return await looking_back.run(p, asked, thread)
+            return await history.run(p, asked, thread)
         case "model":
             return _model(p, asked.rest, model)
         case "thread":

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from promptuary.config.values import cut
-from promptuary.tokens import known_model
+from promptuary.tokens.counting import known_model
 
 
 def counting_notes(model: str, assumed: int, approximate: str) -> Sequence[str]:

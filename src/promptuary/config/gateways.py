@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
+from promptuary.base.errors import ConfigError
 from promptuary.config.values import cut, integer, nearest, number
-from promptuary.core.errors import ConfigError
-from promptuary.core.sessions import REMOTE_KINDS, Reach
+from promptuary.sessions.values import REMOTE_KINDS, Reach
 
 PLATFORMS: Final = ("telegram", "discord", "slack")
 EVERYBODY: Final = "*"

@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from promptuary.core.errors import ConfigError, PromptuaryError, how_to_install
+from promptuary.base.errors import ConfigError, PromptuaryError, how_to_install
 from promptuary.workspace.web.refusals import without_key
 
 KEYRING_SERVICE: Final = "promptuary"

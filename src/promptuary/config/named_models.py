@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from promptuary.base.errors import ConfigError
+from promptuary.base.values import shown_without
 from promptuary.config.keys import KeyPlace
 from promptuary.config.prices import Price, price_of
 from promptuary.config.values import converted, cut, nearest
-from promptuary.core.errors import ConfigError
-from promptuary.core.values import shown_without
 
 NO_MODEL: Final = (
     'no model is configured to answer: write answer_model = "NAME" into your own configuration, with the name of a '

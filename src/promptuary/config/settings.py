@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from promptuary.base.errors import Code, ConfigError, SourceError
+from promptuary.base.text import one_line
 from promptuary.config.counting import counting_notes
 from promptuary.config.settings_file import SHORT_NAMES, STATIC_LAYERS, parsed, without_tables, workspace_table
 from promptuary.config.values import converted, cut, nearest
-from promptuary.core.errors import Code, ConfigError, SourceError
-from promptuary.core.text import one_line
-from promptuary.tokens import DEFAULT_VOCABULARY, DEFAULT_WINDOW, Model, for_model, known_model
+from promptuary.tokens.counting import DEFAULT_VOCABULARY, DEFAULT_WINDOW, Model, for_model, known_model
 from promptuary.workspace.disk.ownership import own_markers
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.read import read_text
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from promptuary.config.gateways import NamedGateway
     from promptuary.config.named_models import NamedModel
     from promptuary.config.static_layers import StaticLayer
-    from promptuary.core.sessions import Reach
+    from promptuary.sessions.values import Reach
 
 MARKERS: Final = (".promptuary", ".git", "promptuary.toml")
 """A folder that contains one of these is a workspace."""

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from promptuary.base.errors import ConfigError
 from promptuary.config.values import cut
-from promptuary.core.errors import ConfigError
 
 STATIC_LAYERS: Final = "static_layers"
 """The setting for the tables of ``[layers.static]``."""

@@ -10,8 +10,8 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
+from promptuary.base.errors import ConfigError
 from promptuary.config.values import cut, integer, nearest, number
-from promptuary.core.errors import ConfigError
 
 MOST: Final = 20
 """The most such layers."""

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from promptuary.core.errors import ConfigError
-from promptuary.core.text import beginning
-from promptuary.tokens import VOCABULARIES
+from promptuary.base.errors import ConfigError
+from promptuary.base.text import beginning
+from promptuary.tokens.counting import VOCABULARIES
 
 _LONGEST_SHOWN: Final = 60
 # No size has more digits, and Python refuses to parse or print thousands of them.

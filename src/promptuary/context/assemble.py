@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary.context.history import MESSAGE_OVERHEAD, PricedHistory
-from promptuary.core.budget import Claim, TokenCounter, allocate
-from promptuary.core.layers import Band, Between, Budget, Omitted, Recall
-from promptuary.core.messages import Item, Message, Prompt, as_message
+from promptuary.base.budget import Claim, TokenCounter, allocate
+from promptuary.base.messages import MESSAGE_OVERHEAD, Item, Message, Prompt, as_message
+from promptuary.context.history import PricedHistory
+from promptuary.layers.layer import Band, Between, Budget, Omitted, Recall
 
 _LOOP_SHARE = 8
 """One part in so many, beyond the layers' reservations, is left free for calls of tools and their results."""

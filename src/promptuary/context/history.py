@@ -9,21 +9,18 @@ result without a call, stay in the history and are never sent.
 """
 
 from collections import Counter as Tally
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary.core.budget import TokenCounter
-from promptuary.core.errors import ConfigError
-from promptuary.core.messages import SPEAKERS, Item, Message
-from promptuary.core.threads import HistoryStats
-
-MESSAGE_OVERHEAD = 4
-"""Tokens that providers spend on the envelope of a message: its role and where it starts and ends."""
-
-CALL_OVERHEAD = 8
-"""Tokens for the envelope of a tool call, around its name and arguments."""
+from promptuary.base.budget import TokenCounter
+from promptuary.base.errors import ConfigError
+from promptuary.base.messages import (
+    SPEAKERS,
+    Item,
+    cost,
+)
 
 SUMMARY_SHARE = 0.25
 """Summaries up to this part of the room are sent even if not all messages after them fit."""
@@ -31,6 +28,17 @@ SUMMARY_SHARE = 0.25
 _CACHED_CHARACTERS = 16 * 1024 * 1024
 _EACH = 128
 """The overhead of an entry besides its text, in characters."""
+
+
+class HistoryStats(Struct, frozen=True):
+    """A history in figures; ``share`` is the part of the window that it takes."""
+
+    messages: int
+    tokens: int
+    window: int
+    share: float
+    needs_compaction: bool
+    summaries: int
 
 
 class CachingCounter:
@@ -129,35 +137,6 @@ class Group(Struct, frozen=True):
     def end(self) -> int:
         """The index after its last item."""
         return self.start + len(self.items)
-
-
-def item_cost(item: Item, counter: TokenCounter) -> int:
-    """Return the cost of ``item`` when it is sent: content, tool calls with names and arguments, envelopes."""
-    tokens = MESSAGE_OVERHEAD + counter.count(item.content)
-    if item.images:
-        tokens += sum(image["tokens"] for image in item.images)
-    if not item.tool_calls:
-        return tokens
-    return tokens + sum(
-        CALL_OVERHEAD + counter.count(call.name) + counter.count(call.arguments) for call in item.tool_calls
-    )
-
-
-def message_cost(message: Message, counter: TokenCounter) -> int:
-    """Return the cost of a message of a prompt, as ``item_cost`` counts it."""
-    tokens = MESSAGE_OVERHEAD + counter.count(message["content"])
-    calls = message.get("tool_calls", ())
-    tokens += sum(image["tokens"] for image in message.get("images", ()))
-    return tokens + sum(
-        CALL_OVERHEAD + counter.count(call["name"]) + counter.count(call["arguments"]) for call in calls
-    )
-
-
-def cost(items: Iterable[Item], counter: TokenCounter) -> int:
-    tokens = 0
-    for item in items:
-        tokens += item_cost(item, counter)
-    return tokens
 
 
 def spoken(items: Sequence[Item]) -> Sequence[Item]:

@@ -9,18 +9,18 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from promptuary.base.blocks import Block, Detail, Source, content_hash
+from promptuary.base.budget import TokenCounter, water_fill
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.excerpt import excerpt
+from promptuary.base.ids import new_id
+from promptuary.base.messages import Item, cost, item_cost
+from promptuary.base.text import one_line
 from promptuary.context.compact.shorten import Shorten
 from promptuary.context.compact.trim import Trim
 from promptuary.context.compact.types import everything_behind
-from promptuary.context.history import CompactionPolicy, cost, groups, item_cost
+from promptuary.context.history import CompactionPolicy, groups
 from promptuary.context.receipt_entries import PromptPart
-from promptuary.core.blocks import Block, Detail, Source, content_hash
-from promptuary.core.budget import TokenCounter, water_fill
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.ids import new_id
-from promptuary.core.messages import Item
-from promptuary.core.text import one_line
-from promptuary.core.texts.excerpt import excerpt
 
 LAYER = "loop"
 """The name of the loop in receipts."""

@@ -10,16 +10,16 @@ from typing import Final
 
 from msgspec import Struct
 
+from promptuary.base.blocks import Block, Detail, Source, content_hash
+from promptuary.base.budget import TokenCounter
+from promptuary.base.messages import Item
+from promptuary.base.text import one_line
 from promptuary.context.assemble import Contribution
 from promptuary.context.history import Group, PricedHistory
-from promptuary.core.blocks import Block, Detail, Source, content_hash
-from promptuary.core.budget import TokenCounter
-from promptuary.core.expansion import Expansion
-from promptuary.core.layers import Band, Omitted
-from promptuary.core.messages import Item
-from promptuary.core.ports.chat import ToolSpec
-from promptuary.core.receipts import ReceiptEntry
-from promptuary.core.text import one_line
+from promptuary.context.receipt import ReceiptEntry
+from promptuary.layers.layer import Band, Omitted
+from promptuary.models.chat_model import ToolSpec
+from promptuary.references.expansion import Expansion
 
 TOOLS: Final = "tools"
 """The name of the tool descriptions in receipts."""

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.ids import new_id
-from promptuary.core.messages import EMPTY, Answer, Item, Message, ToolCall, WireToolCall
-from promptuary.core.text import one_line
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.ids import new_id
+from promptuary.base.messages import EMPTY, Answer, Item, Message, ToolCall, WireToolCall
+from promptuary.base.text import one_line
 
 if TYPE_CHECKING:
     from promptuary.threads.prepared import Turn

@@ -8,7 +8,7 @@ the meaning of the tables nor files.
 from collections.abc import Sequence
 from typing import Final
 
-from promptuary.core.errors import UnknownFormatError
+from promptuary.base.errors import UnknownFormatError
 from promptuary.database.errors import damaged
 from promptuary.database.port import Connection
 from promptuary.database.queries import statements

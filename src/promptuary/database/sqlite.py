@@ -19,8 +19,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final, Literal
 
-from promptuary import durable
-from promptuary.core.errors import ConflictError, LockTimeoutError, PromptuaryError, StateReplacedError, shortage
+from promptuary.base import durable
+from promptuary.base.errors import ConflictError, LockTimeoutError, PromptuaryError, StateReplacedError, shortage
 from promptuary.database import migrate
 from promptuary.database.columns import from_column, to_column
 from promptuary.database.errors import damaged, is_busy, lacks_shared_memory, translated

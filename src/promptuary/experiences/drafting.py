@@ -14,8 +14,11 @@ from unicodedata import normalize
 
 from msgspec.structs import replace
 
-from promptuary.core.errors import ConfigError
-from promptuary.core.experiences import (
+from promptuary.base.errors import ConfigError
+from promptuary.base.values import Json
+from promptuary.experiences.sameness import fingerprint, preference_fingerprint, topic
+from promptuary.experiences.scrub import scrubbed, scrubbed_value
+from promptuary.experiences.values import (
     FEEDBACK,
     FIRST_CONFIDENCE,
     OUTCOMES,
@@ -27,10 +30,7 @@ from promptuary.core.experiences import (
     Feedback,
     revised,
 )
-from promptuary.core.layers import Json
-from promptuary.core.notes import NoteTrust, new_note_id
-from promptuary.experiences.sameness import fingerprint, preference_fingerprint, topic
-from promptuary.experiences.scrub import scrubbed, scrubbed_value
+from promptuary.memory.values import NoteTrust, new_note_id
 
 LONGEST_INTENT: Final = 2_000
 LONGEST_PROBLEM: Final = 4_000

@@ -8,12 +8,12 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from promptuary.core.blocks import Block, Source, Trust
-from promptuary.core.budget import TokenCounter
-from promptuary.core.experiences import Experience, days_between
-from promptuary.core.render import without_gap
-from promptuary.core.text import shortened
+from promptuary.base.blocks import Block, Source, Trust
+from promptuary.base.budget import TokenCounter
+from promptuary.base.text import shortened
+from promptuary.experiences.values import Experience, days_between
 from promptuary.references.detail import whole
+from promptuary.references.render import without_gap
 
 _LONGEST_LINE: Final = 240
 _MOST_STEPS: Final = 4

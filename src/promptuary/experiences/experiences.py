@@ -10,29 +10,13 @@ from typing import TYPE_CHECKING, Final, Unpack
 
 from msgspec.structs import replace
 
-from promptuary.core.blocks import Block
-from promptuary.core.budget import TokenCounter
-from promptuary.core.clock import now
-from promptuary.core.errors import ConfigError, PromptuaryError, UnknownExperienceError
-from promptuary.core.experiences import (
-    Experience,
-    ExperienceFields,
-    ExperienceFilter,
-    ExperienceList,
-    ExperienceOutcome,
-    ExperienceResult,
-    ExperienceStats,
-    Feedback,
-    PruneReport,
-    decayed,
-    judged,
-    strength,
-    used,
-)
-from promptuary.core.fading import HALF_LIFE, PRUNE_BELOW
-from promptuary.core.layers import Json
-from promptuary.core.notes import NoteTrust
-from promptuary.core.query import unquoted
+from promptuary.base.blocks import Block
+from promptuary.base.budget import TokenCounter
+from promptuary.base.clock import now
+from promptuary.base.errors import ConfigError, PromptuaryError, UnknownExperienceError
+from promptuary.base.values import Json
+from promptuary.database.state import StateDatabase
+from promptuary.experiences.decay import HALF_LIFE, PRUNE_BELOW
 from promptuary.experiences.drafting import (
     checked_days,
     checked_feedback,
@@ -47,10 +31,26 @@ from promptuary.experiences.experience_blocks import experience_block
 from promptuary.experiences.index import ExperienceIndex
 from promptuary.experiences.search import ExperienceQuery
 from promptuary.experiences.selection import MOST_FOUND, selected
+from promptuary.experiences.store import Change, ExperienceStore
+from promptuary.experiences.values import (
+    Experience,
+    ExperienceFields,
+    ExperienceFilter,
+    ExperienceList,
+    ExperienceOutcome,
+    ExperienceResult,
+    ExperienceStats,
+    Feedback,
+    PruneReport,
+    decayed,
+    judged,
+    strength,
+    used,
+)
+from promptuary.memory.values import NoteTrust
+from promptuary.search.query import unquoted
 from promptuary.search.records import LONG_PATIENCE
-from promptuary.storage.experiences import Change, ExperienceStore
-from promptuary.storage.forgetting import Forgetting
-from promptuary.storage.state import StateDatabase
+from promptuary.threads.store.forgetting import Forgetting
 
 if TYPE_CHECKING:
     from promptuary.app import App

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from promptuary.core.clock import now
-from promptuary.core.experiences import Experience, ExperienceFilter, ExperienceResult, strength
-from promptuary.core.fading import PRUNE_BELOW
-from promptuary.core.search import Chunk, Folder, IndexedFile, SearchQuery, Stamp
+from promptuary.base.clock import now
+from promptuary.base.files import Folder, Stamp
+from promptuary.experiences.decay import PRUNE_BELOW
 from promptuary.experiences.search import ExperienceQuery, rank
+from promptuary.experiences.store import ExperienceStore
+from promptuary.experiences.values import Experience, ExperienceFilter, ExperienceResult, strength
 from promptuary.search.indexes import open_records
 from promptuary.search.kind_index import OpenBackend
 from promptuary.search.records import PATIENCE, Listed, RecordEntry, RecordIndex
-from promptuary.storage.experiences import ExperienceStore
+from promptuary.search.values import Chunk, IndexedFile, SearchQuery
 
 if TYPE_CHECKING:
     from promptuary.app import App

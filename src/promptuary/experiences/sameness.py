@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Final
 
-from promptuary.core.layers import Json
+from promptuary.base.values import Json
 from promptuary.memory.writeback.wording import telling_wording, wording
 
 _ARGUMENTS: Final = frozenset({"arguments", "args", "input", "parameters", "result", "output"})

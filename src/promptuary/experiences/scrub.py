@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Final
 
-from promptuary.core.layers import Json
+from promptuary.base.values import Json
 from promptuary.memory.secret_texts import FIELD_NAMES, MASK, is_placeholder, without_secrets
 
 _NAME_LENGTH: Final = 30

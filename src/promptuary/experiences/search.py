@@ -9,16 +9,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from promptuary.core.experiences import (
-    Experience,
-    ExperienceHit,
-    ExperienceOutcome,
-    ExperienceResult,
-    strength,
-)
-from promptuary.core.fading import PRUNE_BELOW
-from promptuary.core.search import Hit
+from promptuary.experiences.decay import PRUNE_BELOW
+from promptuary.experiences.values import Experience, ExperienceHit, ExperienceOutcome, ExperienceResult, strength
 from promptuary.search.answer import Answer
+from promptuary.search.values import Hit
 
 MOST: Final = 20
 """How many hits are ranked with what is known about them. Further hits keep the order of the search."""

@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from promptuary.core.experiences import LEAST_CONFIDENCE, Experience, ExperienceHit, ExperienceResult
+from promptuary.experiences.values import LEAST_CONFIDENCE, Experience, ExperienceHit, ExperienceResult
 
 MOST_FOUND: Final = 20
 """How many are considered."""

@@ -12,26 +12,26 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from promptuary.base.errors import Code, ConfigError, PlatformError, PromptuaryError, RunFailedError, SourceError
+from promptuary.base.references import format_reference
+from promptuary.base.text import one_line
 from promptuary.commands.parsing import Invocation, is_command, parse, unescaped
 from promptuary.commands.results import CommandResult, FilesFound
 from promptuary.commands.run import run_command
 from promptuary.config.gateways import NamedGateway
-from promptuary.core.errors import Code, ConfigError, PlatformError, PromptuaryError, RunFailedError, SourceError
-from promptuary.core.ports.chat import TextPiece
-from promptuary.core.ports.inbox import Received
-from promptuary.core.references import format_reference
-from promptuary.core.runs import INTERRUPTED, RunEvent, TurnPrepared
-from promptuary.core.text import one_line
 from promptuary.engine import Promptuary
 from promptuary.gateways.delivery import Delivery, insist
 from promptuary.gateways.inbox import AsyncInbox
+from promptuary.gateways.inbox_values import Received
 from promptuary.gateways.model import model_trouble
 from promptuary.gateways.people import thread_of
 from promptuary.gateways.port import ChatFile, Inbound, Platform
 from promptuary.gateways.texts.chunking import closed
 from promptuary.gateways.texts.markdown import code, escaped
 from promptuary.gateways.texts.wording import about_references, in_chat, unanswered, unseen_paths, worded
+from promptuary.models.chat_model import TextPiece
 from promptuary.threads.prepared import Turn
+from promptuary.threads.run_values import INTERRUPTED, RunEvent, TurnPrepared
 
 logger = logging.getLogger(__name__)
 

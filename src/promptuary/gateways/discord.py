@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from promptuary.core.errors import (
+from promptuary.base.errors import (
     BadTokenError,
     ConfigError,
     PlatformError,
@@ -24,7 +24,7 @@ from promptuary.core.errors import (
     RateLimitedError,
     how_to_install,
 )
-from promptuary.core.text import one_line
+from promptuary.base.text import one_line
 from promptuary.gateways.port import Accept, Backoff, Capabilities, ChatFile, ChatReply, Inbound, kind_of_mime
 from promptuary.gateways.texts.discord_markdown import discord_markdown
 from promptuary.gateways.texts.entities import units

@@ -15,12 +15,12 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from promptuary.base.errors import PlatformError, PlatformUnreachableError, PromptuaryError
 from promptuary.config.gateways import NamedGateway
-from promptuary.core.errors import PlatformError, PlatformUnreachableError, PromptuaryError
-from promptuary.core.ports.inbox import Received
 from promptuary.gateways.answering import AnsweredChat, answer
 from promptuary.gateways.delivery import Delivery, insist
 from promptuary.gateways.inbox import AsyncInbox
+from promptuary.gateways.inbox_values import Received
 from promptuary.gateways.people import HOUR, MINUTE, RateLimit, SaidLately, principal_of
 from promptuary.gateways.port import Backoff, Inbound, Platform
 from promptuary.gateways.texts.wording import FAILED, unanswered

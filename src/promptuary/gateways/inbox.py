@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from promptuary import concurrency
-from promptuary.storage.inbox import InboxStore
+from promptuary.base import concurrency
+from promptuary.gateways.inbox_store import InboxStore
 from promptuary.workspace.user_folders import made, state_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from promptuary.core.layers import Json
-    from promptuary.core.ports.inbox import EditOutcome, Received
+    from promptuary.base.values import Json
+    from promptuary.gateways.inbox_values import EditOutcome, Received
 
 Result = TypeVar("Result")
 

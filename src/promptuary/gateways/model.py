@@ -2,9 +2,9 @@
 
 from typing import Final
 
+from promptuary.base.errors import ConfigError
 from promptuary.config.gateways import NamedGateway
 from promptuary.config.settings import Settings
-from promptuary.core.errors import ConfigError
 
 _NO_MODEL: Final = "set answer_model, or model of the gateway"
 

@@ -10,10 +10,10 @@ from itertools import islice
 
 from msgspec import Struct, field
 
+from promptuary.base.principals import Principal
 from promptuary.config.gateways import ChatRules, NamedGateway
-from promptuary.core.principals import Principal
-from promptuary.core.sessions import OPEN_KINDS, REMOTE_KINDS, Reach
 from promptuary.gateways.port import Inbound
+from promptuary.sessions.values import OPEN_KINDS, REMOTE_KINDS, Reach
 
 MINUTE = 60.0
 HOUR = 3600.0

@@ -10,8 +10,8 @@ from typing import Any, Literal, Protocol
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from promptuary.core.errors import PlatformUnreachableError, RateLimitedError
-from promptuary.core.layers import Json
+from promptuary.base.errors import PlatformUnreachableError, RateLimitedError
+from promptuary.base.values import Json
 
 AttachmentKind = Literal["document", "picture", "sound", "other"]
 

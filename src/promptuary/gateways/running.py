@@ -7,17 +7,11 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from promptuary.base.errors import BadTokenError, ConfigError, PlatformError, PlatformUnreachableError, PromptuaryError
+from promptuary.base.text import one_line
 from promptuary.config.gateways import NamedGateway
 from promptuary.config.keys import KeyPlace
 from promptuary.config.settings import Settings, load
-from promptuary.core.errors import (
-    BadTokenError,
-    ConfigError,
-    PlatformError,
-    PlatformUnreachableError,
-    PromptuaryError,
-)
-from promptuary.core.text import one_line
 from promptuary.gateways.gateway import Gateway
 from promptuary.gateways.inbox import AsyncInbox
 from promptuary.gateways.model import model_trouble

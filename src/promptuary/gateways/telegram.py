@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from promptuary.core.errors import (
+from promptuary.base.errors import (
     BadTokenError,
     ConfigError,
     PlatformError,
@@ -19,7 +19,7 @@ from promptuary.core.errors import (
     RateLimitedError,
     how_to_install,
 )
-from promptuary.core.text import one_line
+from promptuary.base.text import one_line
 from promptuary.gateways.port import Accept, Backoff, Capabilities, ChatFile, ChatReply, Inbound, kind_of_mime
 from promptuary.gateways.texts.entities import units, with_entities
 

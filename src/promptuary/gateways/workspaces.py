@@ -13,10 +13,10 @@ from typing import Final
 
 from msgspec import Struct
 
+from promptuary.base.errors import ConfigError
+from promptuary.base.principals import Principal
+from promptuary.base.references import format_reference
 from promptuary.config.gateways import ChatRules
-from promptuary.core.errors import ConfigError
-from promptuary.core.principals import Principal
-from promptuary.core.references import format_reference
 from promptuary.engine import Promptuary
 from promptuary.gateways.inbox import AsyncInbox
 from promptuary.gateways.people import reach_of

@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from promptuary.base.errors import PromptuaryError
 from promptuary.blocking import Promptuary
 from promptuary.config.settings import find_workspace
-from promptuary.core.errors import PromptuaryError
 from promptuary.hooks.agents import PLACES, Agent, Moment, typed
 from promptuary.hooks.context import prompt_context, start_context
-from promptuary.hooks.room import Shown
+from promptuary.hooks.fit import Shown
 from promptuary.hooks.sessions import new_turns, session_name
 from promptuary.hooks.transcripts import TranscriptTurn
-from promptuary.workspace.programs.agents.learnt import note_learnt, note_shown, shown_marks
+from promptuary.workspace.programs.agents.learning_marks import note_learnt, note_shown, shown_marks
 
 _MOST_TURNS: Final = 20
 """The most turns to learn from at once: more are missed only if hooks were off."""

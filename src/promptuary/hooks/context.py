@@ -6,13 +6,13 @@ A text that is too long for the agent is cut and says so (``room``), so that nob
 from collections.abc import Sequence
 from typing import Final
 
+from promptuary.base.blocks import Block
+from promptuary.base.text import one_line
 from promptuary.blocking import Promptuary
-from promptuary.core.blocks import Block
-from promptuary.core.expansion import Expansion, Outcome
-from promptuary.core.notes import NoteHeader, they_wait
-from promptuary.core.text import one_line
 from promptuary.hooks.agents import Agent
-from promptuary.hooks.room import ContextPart, ContextSection, Shown, whole_part
+from promptuary.hooks.fit import ContextPart, ContextSection, Shown, whole_part
+from promptuary.memory.values import NoteHeader, they_wait
+from promptuary.references.expansion import Expansion, Outcome
 
 _LONGEST_QUESTION: Final = 2_000
 _MOST_NOTES: Final = 4

@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn
 from promptuary.hooks.agents import AGENTS, PLACES, Agent, Moment, answer, moment
 from promptuary.hooks.flags import WORK, HookArguments, hook_arguments
 from promptuary.hooks.sessions import new_turns
-from promptuary.workspace.programs.agents import aside, sockets
+from promptuary.workspace.programs.agents import detached, sockets
 
 LARGEST: Final = 1 << 20
 """The most bytes of input from an agent."""
@@ -78,7 +78,7 @@ def _worked(agent: Agent, when: Moment, told: Mapping[str, Any], given: HookArgu
         # Gemini checks before every request whether to shorten its history: mostly there is nothing new to learn then.
         if when == "stop" or (when == "compact" and new_turns(agent, told)):
             named = ["--workspace", folder] if exact else []
-            aside.start(["hook", agent.name, _event(agent, when), WORK, *named], json.dumps(told).encode())
+            detached.start(["hook", agent.name, _event(agent, when), WORK, *named], json.dumps(told).encode())
         return {}
     question = {"agent": agent.name, "when": when, "told": told, "exact": exact}
     found = None if given.working else sockets.ask(folder, question, timeout=_SECONDS)

@@ -8,7 +8,7 @@ from typing import Any
 
 from promptuary.hooks.agents import Agent, typed
 from promptuary.hooks.transcripts import TranscriptTurn, told_turn, turns, unknown_turns
-from promptuary.workspace.programs.agents.learnt import learnt_mark
+from promptuary.workspace.programs.agents.learning_marks import learnt_mark
 from promptuary.workspace.programs.agents.transcript import read_end
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from promptuary.hooks.gemini_transcript import gemini_messages
 
 if TYPE_CHECKING:
-    from promptuary.core.messages import Message
+    from promptuary.base.messages import Message
 
 _MOST_LINES: Final = 20_000
 _LONGEST_LINE: Final = 1 << 20

@@ -13,8 +13,8 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from promptuary import concurrency
-from promptuary.core.errors import PromptuaryError, how_to_install
+from promptuary.base import concurrency
+from promptuary.base.errors import PromptuaryError, how_to_install
 from promptuary.integrations.formats.memory_texts import folder_text, is_below, numbered, replaced, what_is_wrong
 from promptuary.integrations.path_notes import PathNotes
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     )
 
     from promptuary.blocking import Promptuary
-    from promptuary.core.notes import Note, NoteHeader
+    from promptuary.memory.values import Note, NoteHeader
 
 _ROOT: Final = "/memories"
 _OTHERS: Final = "notes/"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from promptuary.core.errors import PromptuaryError
+from promptuary.base.errors import PromptuaryError
 from promptuary.integrations.given import checked_facade, checked_thread
 
 if TYPE_CHECKING:

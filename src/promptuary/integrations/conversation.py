@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from promptuary.core.errors import ConflictError, PromptuaryError
-from promptuary.core.messages import Message, WireToolCall, as_message
+from promptuary.base.errors import ConflictError, PromptuaryError
+from promptuary.base.messages import Message, WireToolCall, as_message
 from promptuary.integrations.given import checked_facade, checked_thread
 
 if TYPE_CHECKING:

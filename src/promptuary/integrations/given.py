@@ -4,7 +4,7 @@ A mistake is reported where it is made: a framework calls an adapter much later,
 """
 
 from promptuary import blocking
-from promptuary.core.errors import PromptuaryError
+from promptuary.base.errors import PromptuaryError
 
 
 def checked_facade(given: object) -> blocking.Promptuary:

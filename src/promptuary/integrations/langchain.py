@@ -13,8 +13,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired
 
-from promptuary import concurrency
-from promptuary.core.errors import how_to_install
+from promptuary.base import concurrency
+from promptuary.base.errors import how_to_install
 from promptuary.integrations.conversation import Conversation, persons_words
 from promptuary.integrations.given import checked_facade
 

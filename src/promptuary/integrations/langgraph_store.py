@@ -15,9 +15,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote
 
-from promptuary import concurrency
-from promptuary.core.errors import how_to_install
-from promptuary.core.text import valid_unicode
+from promptuary.base import concurrency
+from promptuary.base.errors import how_to_install
+from promptuary.base.text import valid_unicode
 from promptuary.integrations.path_notes import PathNotes
 
 try:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from promptuary.blocking import Promptuary
-    from promptuary.core.notes import Note, NoteHeader
+    from promptuary.memory.values import Note, NoteHeader
 
 _ROOT: Final = "store"
 _FENCE: Final = "```json\n"

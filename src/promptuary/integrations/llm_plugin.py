@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import llm
 
+from promptuary.base.errors import PromptuaryError
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import PromptuaryError
 from promptuary.integrations.conversation import Conversation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from promptuary.core.expansion import Expansion
+    from promptuary.references.expansion import Expansion
 
 logger = logging.getLogger(__name__)
 

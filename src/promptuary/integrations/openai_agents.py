@@ -14,9 +14,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 
-from promptuary import concurrency
-from promptuary.core.errors import PromptuaryError, how_to_install
-from promptuary.core.messages import Message, as_message
+from promptuary.base import concurrency
+from promptuary.base.errors import PromptuaryError, how_to_install
+from promptuary.base.messages import Message, as_message
 from promptuary.integrations.conversation import Conversation, persons_words, tool_result
 from promptuary.integrations.formats.openai_items import ItemFields, as_ours, content_parts, item_groups, items_of
 

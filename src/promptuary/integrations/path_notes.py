@@ -10,14 +10,14 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from promptuary.core.errors import PromptuaryError
+from promptuary.base.errors import PromptuaryError
 from promptuary.integrations.given import checked_facade
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from promptuary.blocking import Promptuary
-    from promptuary.core.notes import Note, NoteHeader
+    from promptuary.memory.values import Note, NoteHeader
 
 _LONGEST: Final = 100_000
 _LONGEST_NAME: Final = 180

@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from promptuary import concurrency
-from promptuary.core.errors import how_to_install
+from promptuary.base import concurrency
+from promptuary.base.errors import how_to_install
 from promptuary.integrations.conversation import Conversation
 
 try:

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from promptuary.core.layers import Changed, Ending, Incoming, Layer, LayerContext, Recall, RecallRequest, Reply
+from promptuary.layers.layer import Changed, Ending, Incoming, Layer, LayerContext, Recall, RecallRequest, Reply
 
 if TYPE_CHECKING:
-    from promptuary.core.sessions import Sight
+    from promptuary.sessions.values import Sight
 
 _MAIN: Final = "main"
 

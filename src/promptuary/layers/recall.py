@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from promptuary import concurrency
-from promptuary.core.blocks import Block, Passage
-from promptuary.core.budget import TokenCounter
-from promptuary.core.errors import ConfigError, PromptuaryError
-from promptuary.core.layers import Between, Layer, LayerContext, Omitted, Recall, RecallRequest, Slot
-from promptuary.core.query import unquoted
-from promptuary.core.render import without_gap
-from promptuary.core.search import Hit, Search, SearchQuery, SearchResult, note_text, why_text
-from promptuary.core.text import visible, with_unix_lines
+from promptuary.base import concurrency
+from promptuary.base.blocks import Block, Passage
+from promptuary.base.budget import TokenCounter
+from promptuary.base.errors import ConfigError, PromptuaryError
+from promptuary.base.text import visible, with_unix_lines
+from promptuary.layers.layer import Between, Layer, LayerContext, Omitted, Recall, RecallRequest, Slot
 from promptuary.layers.tracked.links import without
 from promptuary.references.detail import whole
 from promptuary.references.kinds.search_hits import (
@@ -31,10 +28,13 @@ from promptuary.references.kinds.search_hits import (
     source_of,
     text_of,
 )
+from promptuary.references.render import without_gap
 from promptuary.references.scan import scan
+from promptuary.search.query import unquoted
+from promptuary.search.values import Hit, Search, SearchQuery, SearchResult, note_text, why_text
 
 if TYPE_CHECKING:
-    from promptuary.core.sessions import Sight
+    from promptuary.sessions.values import Sight
 
 SearchWithin = Callable[[SearchQuery, "Sight"], SearchResult]
 """Searches the files that a session may see, as they were pinned. Blocks."""

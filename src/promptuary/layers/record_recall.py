@@ -13,12 +13,12 @@ from typing import Any, ClassVar, Final, Generic, TypeVar
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from promptuary.core.blocks import Block
-from promptuary.core.budget import TokenCounter
-from promptuary.core.layers import Ending, Layer, LayerContext, Omitted, Recall, RecallRequest, Reply
-from promptuary.core.notes import NoteScope
-from promptuary.core.query import unquoted
+from promptuary.base.blocks import Block
+from promptuary.base.budget import TokenCounter
+from promptuary.layers.layer import Ending, Layer, LayerContext, Omitted, Recall, RecallRequest, Reply
 from promptuary.layers.recall import asked
+from promptuary.memory.values import NoteScope
+from promptuary.search.query import unquoted
 
 _SHOWN: Final = "shown"
 _PENDING: Final = "pending"

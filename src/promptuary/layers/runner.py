@@ -17,32 +17,35 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from promptuary.context.history import MESSAGE_OVERHEAD
-from promptuary.core.blocks import Block, Detail, Trust
-from promptuary.core.budget import TokenCounter
-from promptuary.core.errors import ConfigError, LayerInitError
-from promptuary.core.layers import (
+from promptuary.base.blocks import Block, Detail, Trust
+from promptuary.base.budget import TokenCounter
+from promptuary.base.errors import ConfigError, LayerInitError
+from promptuary.base.messages import MESSAGE_OVERHEAD
+from promptuary.base.principals import LOCAL, Principal
+from promptuary.base.references import carried_spans
+from promptuary.base.values import Json
+from promptuary.layers.layer import (
     TIMEOUTS,
     Changed,
     Earlier,
     Ending,
+    Failure,
     Hook,
+    HookRun,
     Incoming,
-    Json,
     Layer,
     LayerContext,
+    LayerState,
     Omitted,
     Recall,
     RecallRequest,
     Reply,
+    StateKey,
+    StateScope,
 )
-from promptuary.core.ports.threads import LayerState, StateKey, StateScope
-from promptuary.core.principals import LOCAL, Principal
-from promptuary.core.receipts import Failure, HookRun
-from promptuary.core.references import carried_spans
 
 if TYPE_CHECKING:
-    from promptuary.core.sessions import Sight
+    from promptuary.sessions.values import Sight
 
 logger = logging.getLogger(__name__)
 

@@ -15,12 +15,12 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from promptuary.core.blocks import Block, Detail, Source
-from promptuary.core.budget import Claim, TokenCounter, allocate
-from promptuary.core.errors import ConfigError
-from promptuary.core.layers import Omitted, Recall
-from promptuary.core.text import one_line, visible, with_unix_lines
-from promptuary.core.texts.excerpt import largest
+from promptuary.base.blocks import Block, Detail, Source
+from promptuary.base.budget import Claim, TokenCounter, allocate
+from promptuary.base.errors import ConfigError
+from promptuary.base.excerpt import largest
+from promptuary.base.text import one_line, visible, with_unix_lines
+from promptuary.layers.layer import Omitted, Recall
 
 _NAME_START = (
     r"A-Z_a-z\xc0-\xd6\xd8-\xf6\xf8-\u02ff\u0370-\u037d\u037f-\u1fff\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff"

@@ -15,14 +15,16 @@ from typing import Literal, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary import concurrency
-from promptuary.core.blocks import Source
-from promptuary.core.errors import Code, ConfigError, SourceError
-from promptuary.core.layers import (
+from promptuary.base import concurrency
+from promptuary.base.blocks import Source
+from promptuary.base.errors import Code, ConfigError, SourceError
+from promptuary.base.text import one_line, shortened
+from promptuary.base.values import Json
+from promptuary.layers import sections
+from promptuary.layers.layer import (
     TIMEOUTS,
     Budget,
     Hook,
-    Json,
     Layer,
     LayerContext,
     Omitted,
@@ -32,8 +34,6 @@ from promptuary.core.layers import (
     Slot,
     check,
 )
-from promptuary.core.text import one_line, shortened
-from promptuary.layers import sections
 
 LoadText = Callable[[], str | Awaitable[str]]
 """Returns the text; a plain function runs in a thread, so it may block."""

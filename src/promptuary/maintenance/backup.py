@@ -11,20 +11,22 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from promptuary.base.clock import now
+from promptuary.base.errors import DatabaseDamagedError, PromptuaryError, UnknownFormatError
+from promptuary.base.text import one_line
 from promptuary.config.settings import user_file
-from promptuary.core.clock import now
-from promptuary.core.errors import DatabaseDamagedError, PromptuaryError, UnknownFormatError
-from promptuary.core.ledger import KeptFile, KeptReport
-from promptuary.core.text import one_line
 from promptuary.database.sqlite import copy_database, same_database
-from promptuary.storage.old_format import bring_up_to_date
-from promptuary.storage.state import StateDatabase
-from promptuary.workspace.disk.own import known_workspaces
-from promptuary.workspace.disk.own.archive import NAME, unpack, write_archive
-from promptuary.workspace.disk.own.kept_files import (
+from promptuary.database.state import StateDatabase
+from promptuary.maintenance.old_format import bring_up_to_date
+from promptuary.workspace.data_folder import known_workspaces
+from promptuary.workspace.data_folder.archive import NAME, unpack, write_archive
+from promptuary.workspace.data_folder.data_path import own_place
+from promptuary.workspace.data_folder.kept_files import (
     CONFIG,
     NOTES,
     STATE,
+    KeptFile,
+    KeptReport,
     files_below,
     is_plain_file,
     is_readable,
@@ -37,10 +39,9 @@ from promptuary.workspace.disk.own.kept_files import (
     scratch_folder,
     size_of,
 )
-from promptuary.workspace.disk.own.moved import proof
-from promptuary.workspace.disk.own.notes_folders import person_notes
-from promptuary.workspace.disk.own.own_place import own_place
-from promptuary.workspace.disk.own.private_folder import private_folder
+from promptuary.workspace.data_folder.notes_folders import person_notes
+from promptuary.workspace.data_folder.private_folder import private_folder
+from promptuary.workspace.data_folder.relocation import proof
 from promptuary.workspace.indexed_folders import names_folders_outside
 from promptuary.workspace.user_folders import made, notes_folder, state_folder, workspace_file
 

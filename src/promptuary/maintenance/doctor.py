@@ -14,19 +14,19 @@ from urllib.parse import unquote
 
 from msgspec.structs import replace
 
-from promptuary.core.errors import NoteFileError, PromptuaryError
-from promptuary.core.ledger import ThreadSize
-from promptuary.core.notes import Examination, Finding, FindingCode, Note, NoteFilter
-from promptuary.core.principals import Principal
-from promptuary.core.writeback import QueuedTurn
+from promptuary.base.errors import NoteFileError, PromptuaryError
+from promptuary.base.principals import Principal
+from promptuary.database.state import StateDatabase
 from promptuary.memory.copies import CopyEraser
 from promptuary.memory.forget import finish
 from promptuary.memory.memory import Memory
 from promptuary.memory.note_file import as_text, claimed_owner, owner_label
-from promptuary.memory.notebook.by_hand import is_page
+from promptuary.memory.notebook.external_edits import is_page
 from promptuary.memory.notebook.notebook import Notebook
-from promptuary.memory.notebook.standing import SAME_ID
-from promptuary.storage.state import StateDatabase
+from promptuary.memory.notebook.ownership import SAME_ID
+from promptuary.memory.values import Examination, Finding, FindingCode, Note, NoteFilter
+from promptuary.memory.writeback.values import QueuedTurn
+from promptuary.threads.ledger_values import ThreadSize
 
 if TYPE_CHECKING:
     from promptuary.app import App

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from promptuary.maintenance import backup
 from promptuary.maintenance.doctor import examined
-from promptuary.storage.workspace_state import adopt_state
+from promptuary.workspace.state import adopt_state
 
 if TYPE_CHECKING:
     from promptuary.app import App
-    from promptuary.core.ledger import KeptReport
-    from promptuary.core.notes import Examination
+    from promptuary.memory.values import Examination
+    from promptuary.workspace.data_folder.kept_files import KeptReport
 
 
 class Maintenance:

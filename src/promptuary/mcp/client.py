@@ -17,8 +17,8 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.messages import Message
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.messages import Message
 
 logger = logging.getLogger(__name__)
 

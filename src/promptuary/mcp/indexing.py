@@ -4,8 +4,8 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.text import counted
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.text import counted
 from promptuary.engine import Promptuary
 from promptuary.mcp.folders import is_wide
 

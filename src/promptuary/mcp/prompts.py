@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Final
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.expansion import Expansion
-from promptuary.core.references import format_reference
-from promptuary.core.text import one_line
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.references import format_reference
+from promptuary.base.text import one_line
 from promptuary.engine import Promptuary
 from promptuary.mcp.description import PROMPTS
+from promptuary.references.expansion import Expansion
 
 _LONGEST: Final = 200_000
 _REVIEW: Final = (

@@ -7,10 +7,10 @@ import json
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote
 
-from promptuary.core.blocks import Detail
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.references import format_reference
-from promptuary.core.text import one_line
+from promptuary.base.blocks import Detail
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.references import format_reference
+from promptuary.base.text import one_line
 from promptuary.engine import Promptuary
 from promptuary.mcp.client import Client
 from promptuary.mcp.workspaces import Workspaces

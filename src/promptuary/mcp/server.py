@@ -17,12 +17,12 @@ from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.shared.exceptions import MCPError
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.text import one_line
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.text import one_line
 from promptuary.mcp import completions, prompts, resources
 from promptuary.mcp.client import Client, Context
 from promptuary.mcp.description import INSTRUCTIONS, OFFERED, PROMPTS, SERVER, listed, listed_templates
-from promptuary.mcp.paused import PausedCalls
+from promptuary.mcp.elicitation import PausedCalls
 from promptuary.mcp.resources import ListedResource
 from promptuary.mcp.tools import CALLS, ToolAnswer, ToolRequest, checked
 from promptuary.mcp.workspaces import Workspaces

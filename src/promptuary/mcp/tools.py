@@ -9,18 +9,18 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.expansion import Expansion
-from promptuary.core.notes import plain_arguments
-from promptuary.core.ports.json_answers import wrong_arguments
-from promptuary.core.search import Filters, SearchQuery, note_text
-from promptuary.core.text import one_line
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.text import one_line
 from promptuary.engine import Promptuary
 from promptuary.mcp.description import OFFERED
 from promptuary.mcp.indexing import Report, indexed
+from promptuary.memory.values import plain_arguments
+from promptuary.models.json_answers import wrong_arguments
 from promptuary.present.experiences import experience_answer_json, experience_json
 from promptuary.present.search import passages_json
 from promptuary.present.threads import attachments_json
+from promptuary.references.expansion import Expansion
+from promptuary.search.values import Filters, SearchQuery, note_text
 from promptuary.tools import SEARCH_FILES, SEARCH_NOTES, WRITE_NOTE
 
 _MAX_TEXT: Final = 200_000

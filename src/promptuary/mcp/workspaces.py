@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from promptuary import concurrency
+from promptuary.base import concurrency
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.text import one_line
 from promptuary.config.settings import SettingsOptions, load
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.text import one_line
 from promptuary.engine import Promptuary
 from promptuary.mcp.client import Client, ClientModel
 from promptuary.mcp.folders import is_wide, usable_folders

@@ -5,18 +5,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final
 
-from promptuary import durable
-from promptuary.core.errors import NoteFileError, PromptuaryError
-from promptuary.core.notes import Place
+from promptuary.base import durable
+from promptuary.base.errors import NoteFileError, PromptuaryError
+from promptuary.database.columns import to_text
+from promptuary.database.state import StateDatabase
 from promptuary.memory.forget import finish
 from promptuary.memory.memory import Memory
 from promptuary.memory.places import MemoryPlace
+from promptuary.memory.redaction import holds, passages
+from promptuary.memory.values import Place
 from promptuary.references.input_history import drop_lines, lines
 from promptuary.search.indexes import drop_note_indexes
-from promptuary.storage.redaction import holds, passages
-from promptuary.storage.state import StateDatabase
-from promptuary.storage.values import to_text
-from promptuary.workspace.disk.own.private_folder import private_folder
+from promptuary.workspace.data_folder.private_folder import private_folder
 
 if TYPE_CHECKING:
     from promptuary.app import App

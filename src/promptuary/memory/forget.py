@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from promptuary.core.errors import LockTimeoutError, PromptuaryError, StorageError, UnknownNoteError
-from promptuary.core.notes import ForgetReport, Note, NoteChange
+from promptuary.base.errors import LockTimeoutError, PromptuaryError, StorageError, UnknownNoteError
 from promptuary.memory.memory import ADDRESS, Memory
 from promptuary.memory.note_file import Standing, as_bytes, read_note
 from promptuary.memory.notebook.notebook import Notebook
 from promptuary.memory.recall.visible import NoteKey
+from promptuary.memory.values import ForgetReport, Note, NoteChange
 from promptuary.memory.writeback.proposals import THREAD
 from promptuary.memory.writeback.wording import restated
 

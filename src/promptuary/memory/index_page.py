@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 from urllib.parse import quote
 
-from promptuary.core.notes import INDEX_NAME, Audience, NoteHeader
-from promptuary.core.principals import LOCAL_USER, Owner
-from promptuary.core.text import split_lines, visible
+from promptuary.base.principals import LOCAL_USER, Owner
+from promptuary.base.text import split_lines, visible
+from promptuary.memory.values import INDEX_NAME, Audience, NoteHeader
 
 START: Final = "<!-- promptuary: notes, this list is written for you -->"
 END: Final = "<!-- promptuary: end of notes -->"

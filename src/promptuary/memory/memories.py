@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from promptuary.core.errors import UnknownNoteError
+from promptuary.base.errors import UnknownNoteError
 from promptuary.memory.copies import CopyEraser, finish_forgetting
 from promptuary.memory.forget import forget
 from promptuary.memory.memory import Memory
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from promptuary.app import App
-    from promptuary.core.notes import ForgetReport, Note
-    from promptuary.core.sessions import Sight
-    from promptuary.storage.state import StateDatabase
+    from promptuary.database.state import StateDatabase
+    from promptuary.memory.values import ForgetReport, Note
+    from promptuary.sessions.values import Sight
 
 
 class Memories:

@@ -16,10 +16,24 @@ from typing import TYPE_CHECKING, Final, Unpack
 
 from msgspec.structs import replace
 
-from promptuary import concurrency
-from promptuary.core.clock import now_in_seconds
-from promptuary.core.errors import PromptuaryError, UnknownNoteError
-from promptuary.core.notes import (
+from promptuary.base import concurrency
+from promptuary.base.clock import now_in_seconds
+from promptuary.base.errors import PromptuaryError, UnknownNoteError
+from promptuary.base.text import one_line
+from promptuary.memory.note_file import as_bytes, as_text
+from promptuary.memory.notebook.defaults import check_choices, check_selection, scope_of
+from promptuary.memory.notebook.drafting import Writer
+from promptuary.memory.notebook.history import found_at, moment, notes_at, text_before
+from promptuary.memory.notebook.notebook import Notebook, Written
+from promptuary.memory.notebook.pages import MemoryPages
+from promptuary.memory.places import MemoryPlace
+from promptuary.memory.recall.digest import is_external
+from promptuary.memory.recall.index import NoteIndex
+from promptuary.memory.recall.search import NoteQuery
+from promptuary.memory.recall.visible import MemoryPage, NoteKey, VisibleNotes
+from promptuary.memory.roots import Roots
+from promptuary.memory.similar import is_called, near
+from promptuary.memory.values import (
     STATUSES,
     ImportReport,
     MemoryResult,
@@ -35,23 +49,9 @@ from promptuary.core.notes import (
     NoteTrust,
     is_note_id,
 )
-from promptuary.core.search import IndexBusy, SearchNote
-from promptuary.core.text import one_line
-from promptuary.memory.near import is_called, near
-from promptuary.memory.note_file import as_bytes, as_text
-from promptuary.memory.notebook.defaults import check_choices, check_selection, scope_of
-from promptuary.memory.notebook.drafting import Writer
-from promptuary.memory.notebook.notebook import Notebook, Written
-from promptuary.memory.notebook.pages import MemoryPages
-from promptuary.memory.notebook.past import found_at, moment, notes_at, text_before
-from promptuary.memory.places import MemoryPlace
-from promptuary.memory.recall.digest import is_external
-from promptuary.memory.recall.index import NoteIndex
-from promptuary.memory.recall.search import NoteQuery
-from promptuary.memory.recall.visible import MemoryPage, NoteKey, VisibleNotes
-from promptuary.memory.roots import Roots
 from promptuary.memory.writeback.wording import are_about_the_same
 from promptuary.search.records import LONG_PATIENCE
+from promptuary.search.values import IndexBusy, SearchNote
 
 if TYPE_CHECKING:
     from promptuary.app import App

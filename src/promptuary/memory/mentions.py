@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from promptuary.core.blocks import Source
-from promptuary.core.errors import Code, PromptuaryError, SourceError
-from promptuary.core.notes import AUDIENCES, Note, NoteHeader
-from promptuary.core.search import note_text
-from promptuary.core.text import one_line
+from promptuary.base.blocks import Source
+from promptuary.base.errors import Code, PromptuaryError, SourceError
+from promptuary.base.text import one_line
 from promptuary.memory.memory import ADDRESS, Memory
 from promptuary.memory.recall.digest import is_external
 from promptuary.memory.recall.freshness import age_in_days
 from promptuary.memory.recall.note_blocks import note_source
 from promptuary.memory.recall.search import asked_for
 from promptuary.memory.remembering import remember
+from promptuary.memory.values import AUDIENCES, Note, NoteHeader
 from promptuary.references.completion.menu import NoteLine
 from promptuary.references.resolve_context import NoteKept, NotesFound
+from promptuary.search.values import note_text
 
 if TYPE_CHECKING:
     from promptuary.app import App
-    from promptuary.core.references import Reference
+    from promptuary.base.references import Reference
     from promptuary.memory.pinned import TurnMemory
     from promptuary.threads.options import ExpandRequest
 

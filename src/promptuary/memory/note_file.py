@@ -15,9 +15,12 @@ from typing import Final, TypeVar, get_args
 
 from msgspec import Struct
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.front_matter import NewValue, NoteText, parse
-from promptuary.core.notes import (
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.front_matter import NewValue, NoteText, parse
+from promptuary.base.principals import Owner
+from promptuary.base.text import valid_unicode, with_unix_lines
+from promptuary.memory.secret_texts import has_secret, without_secrets
+from promptuary.memory.values import (
     KINDS,
     LEGACY_KINDS,
     STATUSES,
@@ -31,9 +34,6 @@ from promptuary.core.notes import (
     folder_name,
     is_note_id,
 )
-from promptuary.core.principals import Owner
-from promptuary.core.text import valid_unicode, with_unix_lines
-from promptuary.memory.secret_texts import has_secret, without_secrets
 
 MAX_NOTE: Final = 1024 * 1024
 """The most bytes of a note's file."""

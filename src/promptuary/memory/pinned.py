@@ -7,10 +7,8 @@ the session at its new revision. Every method blocks.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from promptuary.core.blocks import content_hash
-from promptuary.core.errors import PromptuaryError, UnknownNoteError
-from promptuary.core.notes import MemoryResult, Note, NoteChange, NoteDraft, NoteHeader, NoteScope, NoteView
-from promptuary.core.sessions import NotePin, Sight
+from promptuary.base.blocks import content_hash
+from promptuary.base.errors import PromptuaryError, UnknownNoteError
 from promptuary.memory.memory import ADDRESS, Memory
 from promptuary.memory.notebook.notebook import Written
 from promptuary.memory.pinned_notes import PinnedNotes
@@ -18,6 +16,8 @@ from promptuary.memory.places import MemoryPlace
 from promptuary.memory.recall.index import NoteIndex
 from promptuary.memory.recall.search import NoteQuery
 from promptuary.memory.recall.visible import MemoryPage, NoteKey, VisibleNotes
+from promptuary.memory.values import MemoryResult, Note, NoteChange, NoteDraft, NoteHeader, NoteScope, NoteView
+from promptuary.sessions.values import NotePin, Sight
 
 if TYPE_CHECKING:
     from promptuary.app import App

@@ -6,9 +6,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from promptuary.core.notes import folder_name
-from promptuary.core.principals import Principal
-from promptuary.workspace.disk.own.own_place import own_place
+from promptuary.base.principals import Principal
+from promptuary.memory.values import folder_name
+from promptuary.workspace.data_folder.data_path import own_place
 from promptuary.workspace.user_folders import notes_folder
 from promptuary.workspace.workspace import Workspace
 

@@ -7,8 +7,8 @@ person's memory.
 
 from typing import TYPE_CHECKING, Final
 
-from promptuary.core.errors import Code, PromptuaryError, SecretError, SourceError
-from promptuary.core.references import Reference
+from promptuary.base.errors import Code, PromptuaryError, SecretError, SourceError
+from promptuary.base.references import Reference
 from promptuary.memory.writeback.own_words import own_words
 from promptuary.references.resolve_context import NoteKept
 from promptuary.references.scan import scan

@@ -5,19 +5,19 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from promptuary.core.clock import now_in_seconds
-from promptuary.core.errors import NoteFileError, PromptuaryError
-from promptuary.core.notes import NoteScope, NoteView
-from promptuary.memory.notebook.by_hand import Tracked
+from promptuary.base.clock import now_in_seconds
+from promptuary.base.errors import NoteFileError, PromptuaryError
+from promptuary.database.state import StateDatabase
+from promptuary.memory.notebook.external_edits import Tracked
 from promptuary.memory.notebook.notebook import Notebook
 from promptuary.memory.notebook.pages import MemoryPages
 from promptuary.memory.places import MEMORY, MemoryPlace
-from promptuary.storage.notes.files import NoteFiles
-from promptuary.storage.state import StateDatabase
-from promptuary.workspace.disk.own.closed_folders import FOLDER
-from promptuary.workspace.disk.own.notes_folders import notes_beside, person_notes, workspace_notes
-from promptuary.workspace.disk.own.own_place import own_place
-from promptuary.workspace.disk.own.private_folder import let_git_see
+from promptuary.memory.store.files import NoteFiles
+from promptuary.memory.values import NoteScope, NoteView
+from promptuary.workspace.data_folder.data_path import own_place
+from promptuary.workspace.data_folder.notes_folders import notes_beside, person_notes, workspace_notes
+from promptuary.workspace.data_folder.private_folder import let_git_see
+from promptuary.workspace.disk.protected_folders import FOLDER
 from promptuary.workspace.user_folders import notes_folder
 
 if TYPE_CHECKING:

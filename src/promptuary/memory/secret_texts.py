@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import Final
 
-from promptuary.core.errors import SecretError
+from promptuary.base.errors import SecretError
 from promptuary.workspace.disk.secret_values import mask_secrets
 
 MASK: Final = "***"

@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from msgspec.structs import replace
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.notes import Note, NoteDraft, NoteHeader, NoteHit, new_note_id, plain_arguments
-from promptuary.core.ports.json_answers import wrong_arguments
-from promptuary.core.search import note_text
+from promptuary.base.errors import PromptuaryError
 from promptuary.memory.recall.digest import is_external
 from promptuary.memory.recall.freshness import freshness
 from promptuary.memory.recall.note_blocks import note_source
 from promptuary.memory.secret_texts import has_secret, without_secrets
+from promptuary.memory.values import Note, NoteDraft, NoteHeader, NoteHit, new_note_id, plain_arguments
 from promptuary.memory.writeback.decisions import Archive, Decision, Drop, Propose, Write, dispose, known_for
 from promptuary.memory.writeback.learning import turn_so_far
 from promptuary.memory.writeback.snapshot import TurnSnapshot
+from promptuary.models.json_answers import wrong_arguments
 from promptuary.references.detail import whole
+from promptuary.search.values import note_text
 from promptuary.tools import SEARCH_NOTES, TOOLS, WRITE_NOTE, ToolForm, note_tools
 
 if TYPE_CHECKING:
     from promptuary.app import App
-    from promptuary.core.messages import Message
+    from promptuary.base.messages import Message
     from promptuary.memory.pinned import TurnMemory
     from promptuary.threads.prepared import Turn
 

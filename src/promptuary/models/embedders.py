@@ -12,15 +12,15 @@ from weakref import WeakValueDictionary
 
 from msgspec.structs import replace
 
+from promptuary.base.errors import ConfigError
 from promptuary.config.keys import KeyPlace
 from promptuary.config.settings import Settings
-from promptuary.core.errors import ConfigError
-from promptuary.core.ports.models import Embedder, Reranker
 from promptuary.models import minilm
+from promptuary.models.protocols import Embedder, Reranker
 from promptuary.workspace.user_folders import cache_folder
 
 if TYPE_CHECKING:
-    from promptuary.workspace.web.post import PostPolicy
+    from promptuary.models.http import PostPolicy
 
 _FOLDER: Final = "onnx:"
 _PAIR: Final = "+"
@@ -50,7 +50,7 @@ def embedder_for(settings: Settings) -> Embedder | None:
 
     if model := fetched_model(settings, settings.embedder):
         return _local_embedder(model.folder, settings.embedder, model.hashes)
-    from promptuary.plugins import installed_embedders  # noqa: PLC0415  (looking for plug-ins takes time)
+    from promptuary.models.plugins import installed_embedders  # noqa: PLC0415  (looking for plug-ins takes time)
 
     plugged = installed_embedders()
     if settings.embedder not in plugged:
@@ -123,7 +123,7 @@ def _key(setting: str, variable: str) -> KeyPlace:
 
 
 def _post_policy(settings: Settings, timeout: float = 60.0) -> "PostPolicy":
-    from promptuary.workspace.web.post import PostPolicy  # noqa: PLC0415  (a local model needs no network)
+    from promptuary.models.http import PostPolicy  # noqa: PLC0415  (a local model needs no network)
 
     return PostPolicy(allow_hosts=frozenset(host.lower() for host in settings.allow_hosts), timeout=timeout)
 

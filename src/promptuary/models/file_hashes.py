@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from promptuary import durable
-from promptuary.core.errors import ConfigError
+from promptuary.base import durable
+from promptuary.base.errors import ConfigError
 
 _MEMORY: Final = "hashes.json"
 _MOST: Final = 1000

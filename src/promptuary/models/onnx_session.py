@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
-from promptuary import concurrency
-from promptuary.core.errors import PromptuaryError, how_to_install
+from promptuary.base import concurrency
+from promptuary.base.errors import PromptuaryError, how_to_install
 from promptuary.models import onnx_cache
 
 _INPUTS: Final = ("input_ids", "attention_mask", "token_type_ids", "position_ids")

@@ -11,11 +11,11 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.text import valid_unicode
 from promptuary.config.keys import NO_KEY, KeyPlace
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.ports.models import Purpose
-from promptuary.core.text import valid_unicode
-from promptuary.workspace.web.post import Credential, PostPolicy, post_json
+from promptuary.models.http import Credential, PostPolicy, post_json
+from promptuary.models.protocols import Purpose
 
 _CHARACTERS: Final = 24_000
 """Longer texts are cut: services refuse the whole request for one text that exceeds the model's window."""

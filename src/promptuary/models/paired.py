@@ -10,8 +10,8 @@ from array import array
 from collections.abc import Sequence
 from typing import Final
 
-from promptuary import concurrency
-from promptuary.core.ports.models import Embedder, Purpose
+from promptuary.base import concurrency
+from promptuary.models.protocols import Embedder, Purpose
 
 _HALF: Final = math.sqrt(0.5)
 

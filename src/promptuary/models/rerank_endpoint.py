@@ -9,10 +9,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from promptuary.base.errors import PromptuaryError, ServiceRefusedError
 from promptuary.config.keys import NO_KEY, KeyPlace
-from promptuary.core.errors import PromptuaryError, ServiceRefusedError
+from promptuary.models.http import Credential, PostPolicy, post_json
 from promptuary.models.openai_embeddings import sendable
-from promptuary.workspace.web.post import Credential, PostPolicy, post_json
 
 _CHARACTERS: Final = 8_000
 """Longer texts are cut: services refuse the whole request for one text that exceeds the model's window."""

@@ -5,9 +5,9 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from promptuary.core.expansion import Expansion, Outcome
-from promptuary.core.messages import Message, as_recorded
-from promptuary.core.receipts import Receipt, receipt_json
+from promptuary.base.messages import Message, as_recorded
+from promptuary.context.receipt import Receipt, receipt_json
+from promptuary.references.expansion import Expansion, Outcome
 
 
 def expansion_json(expansion: Expansion) -> dict[str, Any]:

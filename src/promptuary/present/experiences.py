@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from promptuary.core.experiences import (
+from promptuary.experiences.values import (
     Experience,
     ExperienceHit,
     ExperienceList,
@@ -13,8 +13,8 @@ from promptuary.core.experiences import (
     PruneReport,
     strength,
 )
-from promptuary.core.render import external_text
 from promptuary.present.search import note_json, why_json
+from promptuary.references.render import external_text
 
 
 def experience_json(one: Experience, now: str) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from promptuary.core.ledger import KeptReport
-from promptuary.core.notes import Examination
+from promptuary.memory.values import Examination
+from promptuary.workspace.data_folder.kept_files import KeptReport
 
 
 def kept_json(report: KeptReport) -> dict[str, Any]:

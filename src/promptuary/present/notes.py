@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from promptuary.core.notes import ImportReport, MemoryResult, Note, NoteHeader, NoteList
-from promptuary.core.writeback import Proposal
+from promptuary.memory.values import ImportReport, MemoryResult, Note, NoteHeader, NoteList
+from promptuary.memory.writeback.values import Proposal
 from promptuary.present.search import note_json, why_json
 
 

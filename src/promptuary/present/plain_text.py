@@ -6,19 +6,20 @@ Hidden characters in texts of files, notes and models are spelled out, so that n
 from collections.abc import Iterator, Sequence
 from typing import Final, assert_never
 
+from promptuary.base.table import Column, table
+from promptuary.base.text import counted, one_line, visible
 from promptuary.commands import results
 from promptuary.commands.parsing import MARK
 from promptuary.commands.registry import SlashCommand
 from promptuary.commands.results import CommandResult
-from promptuary.core.notes import ForgetReport, Note, NoteHeader, NoteList
-from promptuary.core.query import only_near
-from promptuary.core.search import Hit, note_text
-from promptuary.core.table import Column, table
-from promptuary.core.text import counted, one_line, visible
-from promptuary.core.threads import CompactedThread, Replay, TrackedFile, UndoneTurn, turn_numbers
-from promptuary.core.writeback import Proposal
+from promptuary.layers.tracked.state import TrackedFile
+from promptuary.memory.values import ForgetReport, Note, NoteHeader, NoteList
+from promptuary.memory.writeback.values import Proposal
 from promptuary.present.threads import message_text, since
 from promptuary.present.window_bar import bar_text
+from promptuary.search.query import only_near
+from promptuary.search.values import Hit, note_text
+from promptuary.threads.values import CompactedThread, Replay, UndoneTurn, turn_numbers
 
 _DAY: Final = len("2026-01-31")
 _MAX_EXCERPT: Final = 300

@@ -6,14 +6,14 @@ from typing import Any, Final, assert_never
 
 from msgspec import to_builtins
 
-from promptuary.core.expansion import Expansion
-from promptuary.core.messages import Message, ToolCall
-from promptuary.core.ports.chat import Retrying
-from promptuary.core.receipts import Receipt, receipt_json
-from promptuary.core.runs import CallEnded, RunResult, Tool
-from promptuary.core.text import beginning, one_line
-from promptuary.core.threads import turn_numbers
+from promptuary.base.messages import Message, ToolCall
+from promptuary.base.text import beginning, one_line
+from promptuary.context.receipt import Receipt, receipt_json
+from promptuary.models.chat_model import Retrying
 from promptuary.present.expansions import turn_json
+from promptuary.references.expansion import Expansion
+from promptuary.threads.run_values import CallEnded, RunResult, Tool
+from promptuary.threads.values import turn_numbers
 
 _MAX_ARGUMENT: Final = 60
 _MAX_RESULT: Final = 100

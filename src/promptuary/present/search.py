@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, assert_never
 
-from promptuary.core.errors import Code
-from promptuary.core.search import (
+from promptuary.base.errors import Code
+from promptuary.search.values import (
     ChunksEmbedded,
     FilesSkipped,
     FilesSynced,

@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from promptuary.core.ports.threads import Totals, TurnRecord
-from promptuary.core.sessions import Session, SessionReport
+from promptuary.sessions.values import Session, SessionReport
+from promptuary.threads.records import Totals, TurnRecord
 
 
 def session_json(session: Session) -> dict[str, Any]:

@@ -5,16 +5,17 @@ from typing import Any, Final
 
 from msgspec import to_builtins
 
-from promptuary.core.expansion import Measured
-from promptuary.core.experiences import Experience
-from promptuary.core.ledger import Audit, Pruned
-from promptuary.core.messages import Item, Message, as_message
-from promptuary.core.receipts import Receipt, receipt_json
-from promptuary.core.text import one_line
-from promptuary.core.threads import AttachmentList, DriftKind, HistoryStats, Replay, Rerun
-from promptuary.core.writeback import Proposal
+from promptuary.base.messages import Item, Message, as_message
+from promptuary.base.text import one_line
+from promptuary.context.history import HistoryStats
+from promptuary.context.receipt import Receipt, receipt_json
+from promptuary.experiences.values import Experience
+from promptuary.memory.writeback.values import Proposal
 from promptuary.present.experiences import experience_json
 from promptuary.present.notes import proposal_json
+from promptuary.references.expansion import Measured
+from promptuary.threads.ledger_values import Audit, Pruned
+from promptuary.threads.values import AttachmentList, DriftKind, Replay, Rerun
 
 _SINCE: Final[Mapping[DriftKind, str]] = {
     "forgotten": "was forgotten",

@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from promptuary.core.receipts import Receipt, ReceiptEntry
-from promptuary.core.text import one_line
-from promptuary.core.threads import Replay
+from promptuary.base.text import one_line
+from promptuary.context.receipt import Receipt, ReceiptEntry
 from promptuary.present.threads import since
 from promptuary.present.window_bar import FREE, REPLY, Segment, segments
+from promptuary.threads.values import Replay
 
 _COLOURS: Final = ("cyan", "green", "magenta", "blue", "yellow", "bright_cyan", "bright_green", "bright_magenta")
 _STATUS: Final = {"in": "green", "degraded": "yellow", "out": "red"}

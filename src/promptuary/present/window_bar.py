@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from promptuary.core.receipts import Receipt
+from promptuary.context.receipt import Receipt
 
 REPLY: Final = "reply"
 FREE: Final = "free"

@@ -7,12 +7,12 @@ beginning of the text.
 
 from msgspec.structs import replace
 
-from promptuary.core.blocks import Block, Detail, Source
-from promptuary.core.budget import TokenCounter
-from promptuary.core.references import format_reference
-from promptuary.core.render import render
-from promptuary.core.text import split_lines
-from promptuary.core.texts.excerpt import ends, head_and_tail, largest, whole_lines
+from promptuary.base.blocks import Block, Detail, Source
+from promptuary.base.budget import TokenCounter
+from promptuary.base.excerpt import ends, head_and_tail, largest, whole_lines
+from promptuary.base.references import format_reference
+from promptuary.base.text import split_lines
+from promptuary.references.render import render
 
 _MIN_EXCERPT_LINES = 2
 _MIN_EXCERPT_CHARACTERS = 40

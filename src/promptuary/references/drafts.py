@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from promptuary.core.expansion import Measured
-from promptuary.core.references import NOT_MEASURED, Pasted, pasted_spans
+from promptuary.base.references import NOT_MEASURED, Pasted, pasted_spans
+from promptuary.references.expansion import Measured
 from promptuary.references.input_history import keep_line, lines
 from promptuary.references.scan import scan
-from promptuary.tokens import Counter
+from promptuary.tokens.counting import Counter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

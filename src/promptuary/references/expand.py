@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary.core.blocks import MOST_IMAGE_BYTES, MOST_IMAGES, Block, Detail, Source
-from promptuary.core.budget import most_tokens
-from promptuary.core.errors import Code, SourceError
-from promptuary.core.expansion import Expansion, Outcome, Slip, Spend
-from promptuary.core.references import PATH_KINDS, WRITING_KINDS, Reference, Span
-from promptuary.core.render import masked_warnings, preamble, render_message
-from promptuary.core.text import human_size, one_line, unique_slug
-from promptuary.core.texts.excerpt import largest
+from promptuary.base.blocks import MOST_IMAGE_BYTES, MOST_IMAGES, Block, Detail, Source
+from promptuary.base.budget import most_tokens
+from promptuary.base.errors import Code, SourceError
+from promptuary.base.excerpt import largest
+from promptuary.base.references import PATH_KINDS, WRITING_KINDS, Reference, Span
+from promptuary.base.text import human_size, one_line, unique_slug
+from promptuary.references.expansion import Expansion, Outcome, Slip, Spend
 from promptuary.references.fit import RankedSource, fit
 from promptuary.references.kinds.image import wire_image
+from promptuary.references.render import masked_warnings, preamble, render_message
 from promptuary.references.resolve import Resolution, remember, resolve, told_apart
 from promptuary.references.resolve_context import Kind, ResolveContext
 from promptuary.references.scan import MAX_REFERENCES, Scanned, scan, scan_closely
 from promptuary.references.selection import interpretations
-from promptuary.references.slips import KnownPaths, slips, with_blanks
+from promptuary.references.typos import KnownPaths, slips, with_blanks
 from promptuary.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from promptuary.core.messages import Message
+    from promptuary.base.messages import Message
 
 _BRING_ALONG = frozenset({"glob", "folder"})
 _DETAILS = tuple(Detail)

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from promptuary.core.blocks import Block, Detail, Source
-from promptuary.core.budget import TokenCounter, water_fill
+from promptuary.base.blocks import Block, Detail, Source
+from promptuary.base.budget import TokenCounter, water_fill
 from promptuary.references.detail import best_within, name_only, whole
 
 

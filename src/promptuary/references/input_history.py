@@ -6,15 +6,15 @@ import json
 import re
 from typing import TYPE_CHECKING, Final
 
-from promptuary.core.references import WRITING_KINDS
+from promptuary.base.references import WRITING_KINDS
 from promptuary.references.scan import scan
-from promptuary.workspace.disk.own.typed_lines import keep_typed_line, typed_lines
+from promptuary.workspace.data_folder.input_history import keep_typed_line, typed_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from promptuary.core.principals import Principal
+    from promptuary.base.principals import Principal
 
 _WRITING_COMMAND: Final = re.compile(
     r"\s*/(?:memory\s+)?(?:(?:write|remember)\b|forget\s+\S+\s+(?!yes\s*$)\S)", re.IGNORECASE

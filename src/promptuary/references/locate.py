@@ -6,9 +6,9 @@ from functools import cached_property
 
 from msgspec.structs import replace
 
-from promptuary.core.errors import Code, SourceError
-from promptuary.core.references import Reference, format_reference
-from promptuary.core.text import counted
+from promptuary.base.errors import Code, SourceError
+from promptuary.base.references import Reference, format_reference
+from promptuary.base.text import counted
 from promptuary.references.selection import interpretations
 from promptuary.workspace.disk.root import normalise
 from promptuary.workspace.listing.glob import match_glob

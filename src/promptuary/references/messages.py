@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from promptuary.core.references import pasted_spans
+from promptuary.base.references import pasted_spans
 from promptuary.references import kinds
 from promptuary.references.expand import Limits, expand
 from promptuary.references.resolve_context import ResolveContext
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from promptuary.app import App
-    from promptuary.core.expansion import Expansion
-    from promptuary.core.references import Pasted, Span
+    from promptuary.base.references import Pasted, Span
+    from promptuary.references.expansion import Expansion
     from promptuary.threads.options import ExpandRequest, Waiting
 
 

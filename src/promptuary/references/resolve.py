@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary import concurrency
-from promptuary.core.blocks import Source
-from promptuary.core.errors import Code, PromptuaryError, SourceError
-from promptuary.core.references import PATH_KINDS, Reference
-from promptuary.core.texts.languages import language_of
+from promptuary.base import concurrency
+from promptuary.base.blocks import Source
+from promptuary.base.errors import Code, PromptuaryError, SourceError
+from promptuary.base.languages import language_of
+from promptuary.base.references import PATH_KINDS, Reference
 from promptuary.references.locate import Notes, located
 from promptuary.references.resolve_context import Kind, NoteKept, ResolveContext
 from promptuary.references.selection import interpretations

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from promptuary.core.blocks import Source
-from promptuary.core.budget import TokenCounter
-from promptuary.core.errors import SourceError
-from promptuary.core.references import Reference
+from promptuary.base.blocks import Source
+from promptuary.base.budget import TokenCounter
+from promptuary.base.errors import SourceError
+from promptuary.base.references import Reference
 from promptuary.workspace.workspace import Visit, Workspace
 
 if TYPE_CHECKING:
-    from promptuary.core.search import Search
+    from promptuary.search.values import Search
 
 
 class ResolveContext(Struct, frozen=True):

@@ -16,7 +16,7 @@ from operator import attrgetter
 
 from msgspec import Struct
 
-from promptuary.core.references import ENDS_VALUE, KEYWORDS, KINDS, PUNCTUATION, Reference, Sigil, Span, glued
+from promptuary.base.references import ENDS_VALUE, KEYWORDS, KINDS, PUNCTUATION, Reference, Sigil, Span, glued
 from promptuary.references.selection import QUOTED_HEADING, SUFFIX
 
 MAX_VALUE = 4096

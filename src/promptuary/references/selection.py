@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from promptuary.core.errors import Code, SourceError
-from promptuary.core.references import LineRange, Reference
-from promptuary.core.text import counted, split_lines
-from promptuary.core.values import fields_without
+from promptuary.base.errors import Code, SourceError
+from promptuary.base.references import LineRange, Reference
+from promptuary.base.text import counted, split_lines
+from promptuary.base.values import fields_without
 
 _SPOT = r"[0-9]{1,9}(?::[0-9]{1,9})?"  # an editor's line:column; the column is ignored
 _RANGE = rf"(?:{_SPOT}(?:-(?:{_SPOT})?)?|-{_SPOT})"

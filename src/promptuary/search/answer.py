@@ -12,13 +12,13 @@ from typing import Final, Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from promptuary import concurrency
-from promptuary.core import query as language
-from promptuary.core.ports.index import ChunkTraits, IndexedChunk, SearchIndex, Similarity
-from promptuary.core.ports.models import Embedder, Scale
-from promptuary.core.search import Hit, SearchNote, SearchQuery, Words, note_name
-from promptuary.outline.named import defining, is_alone, names_in, phrases_for
+from promptuary.base import concurrency
+from promptuary.models.protocols import Embedder, Scale
+from promptuary.search import query as language
+from promptuary.search.dates.hint import TimeHint, time_hint
 from promptuary.search.filters import passing_files
+from promptuary.search.index.port import ChunkTraits, IndexedChunk, SearchIndex, Similarity
+from promptuary.search.outline.named import defining, is_alone, names_in, phrases_for
 from promptuary.search.ranking import (
     UNMEASURED,
     WEIGHTS,
@@ -33,7 +33,7 @@ from promptuary.search.ranking import (
     preferring,
     spread,
 )
-from promptuary.when.hint import TimeHint, time_hint
+from promptuary.search.values import Hit, SearchNote, SearchQuery, Words, note_name
 
 POOL: Final = 100
 """How many candidates are taken by words, and how many by meaning."""

@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from promptuary.core.errors import SourceError
-from promptuary.core.ports.index import SearchIndex
-from promptuary.core.search import Filters
+from promptuary.base.errors import SourceError
+from promptuary.search.index.port import SearchIndex
+from promptuary.search.values import Filters
 from promptuary.workspace.listing.glob import match_glob
 
 _WILD = re.compile(r"[*?\[\]{}\\]")

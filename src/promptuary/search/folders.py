@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from promptuary.core.errors import ConfigError, SourceError
-from promptuary.core.search import Chunk, Folder, HeldReason, Hit, Stamp
-from promptuary.core.text import count_masked
+from promptuary.base.errors import ConfigError, SourceError
+from promptuary.base.files import Folder, Stamp
+from promptuary.base.text import count_masked
 from promptuary.search.chunks.generated import is_left_out_by_name
+from promptuary.search.values import Chunk, HeldReason, Hit
 from promptuary.workspace.changes.snapshot import Snapshot, snapshot, snapshot_of
-from promptuary.workspace.disk.own.closed_folders import ClosedFolders
+from promptuary.workspace.disk.protected_folders import ClosedFolders
 from promptuary.workspace.disk.secret_values import mask_secrets
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.workspace import Workspace

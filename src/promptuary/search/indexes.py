@@ -9,22 +9,22 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+from promptuary.base.errors import ConfigError, how_to_install
+from promptuary.base.principals import Owner
 from promptuary.config.settings import Settings
-from promptuary.core.errors import ConfigError, how_to_install
-from promptuary.core.principals import Owner
 from promptuary.models.embedders import embedder_for, reranker_for
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.folders import IndexedFolders
+from promptuary.search.index.generations import remove_indexes
+from promptuary.search.index.index import DiskIndex
 from promptuary.search.kind_index import SearchBackend
 from promptuary.search.rerank import Reranking
 from promptuary.search.service import SearchService
 from promptuary.search.vectors.stored import StoredVectors
-from promptuary.storage.index.generations import remove_indexes
-from promptuary.storage.index.index import DiskIndex
-from promptuary.tokens import DEFAULT_VOCABULARY, Counter
-from promptuary.workspace.disk.own.moved import proof
-from promptuary.workspace.disk.own.own_place import own_place
-from promptuary.workspace.disk.own.private_folder import private_folder
+from promptuary.tokens.counting import DEFAULT_VOCABULARY, Counter
+from promptuary.workspace.data_folder.data_path import own_place
+from promptuary.workspace.data_folder.private_folder import private_folder
+from promptuary.workspace.data_folder.relocation import proof
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.user_folders import made
 from promptuary.workspace.web.converter import converter_version

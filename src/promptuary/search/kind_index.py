@@ -11,12 +11,12 @@ from collections.abc import Callable, Collection
 
 from msgspec import Struct
 
-from promptuary.core.errors import IndexDamagedError, PromptuaryError
-from promptuary.core.ports.index import SearchIndex, VectorStore
-from promptuary.core.ports.models import Embedder
-from promptuary.core.search import EmbedProgress, IndexRebuilt, SearchedByWordsOnly, SearchNote, SearchQuery
+from promptuary.base.errors import IndexDamagedError, PromptuaryError
+from promptuary.models.protocols import Embedder
 from promptuary.search.answer import Answer, answer
+from promptuary.search.index.port import SearchIndex, VectorStore
 from promptuary.search.rerank import Reranking
+from promptuary.search.values import EmbedProgress, IndexRebuilt, SearchedByWordsOnly, SearchNote, SearchQuery
 from promptuary.search.vectors.embed import embed_missing
 from promptuary.search.vectors.scale import measured
 

@@ -9,7 +9,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from promptuary.core.search import UNREAD, HeldReason, IndexedFile, Stamp
+from promptuary.base.files import Stamp
+from promptuary.search.values import UNREAD, HeldReason, IndexedFile
 
 _CLOCK_TICK: Final = 50_000_000
 """Nanoseconds within which two changes of a file may get the same time: clocks of file systems tick slowly."""

@@ -5,8 +5,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from promptuary.models import minilm
-from promptuary.storage.index.generations import Generations
-from promptuary.workspace.disk.own.own_place import own_place
+from promptuary.search.index.generations import Generations
+from promptuary.workspace.data_folder.data_path import own_place
 from promptuary.workspace.user_folders import cache_folder
 
 

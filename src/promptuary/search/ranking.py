@@ -23,9 +23,9 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from promptuary.core.ports.index import ChunkTraits, Similarity
-from promptuary.core.ports.models import Scale
-from promptuary.core.search import Why
+from promptuary.models.protocols import Scale
+from promptuary.search.index.port import ChunkTraits, Similarity
+from promptuary.search.values import Why
 
 NEAREST: Final = 10
 """How many of the nearest candidates decide what a query is about."""

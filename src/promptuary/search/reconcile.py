@@ -12,23 +12,15 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from promptuary.core.budget import TokenCounter
-from promptuary.core.errors import Code, IndexDamagedError, SourceError
-from promptuary.core.ports.index import IndexWriter, SearchIndex
-from promptuary.core.search import (
-    Folder,
-    FolderHeld,
-    HeldReason,
-    IndexBusy,
-    IndexedFile,
-    Stamp,
-    SyncProgress,
-    SyncReport,
-)
+from promptuary.base.budget import TokenCounter
+from promptuary.base.errors import Code, IndexDamagedError, SourceError
+from promptuary.base.files import Folder, Stamp
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.folders import FolderScan, IndexedFolders
+from promptuary.search.index.port import IndexWriter, SearchIndex
 from promptuary.search.plan import Plan, clone_minute, minute_of, plan, plan_some
 from promptuary.search.sync import FolderSync
+from promptuary.search.values import FolderHeld, HeldReason, IndexBusy, IndexedFile, SyncProgress, SyncReport
 from promptuary.workspace.workspace import Workspace
 
 

@@ -18,13 +18,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import ClassVar, Final, Generic, NamedTuple, TypeVar
 
-from promptuary import concurrency
-from promptuary.core.errors import IndexDamagedError, PromptuaryError
-from promptuary.core.ports.index import IndexWriter
-from promptuary.core.search import Chunk, Folder, IndexBusy, IndexedFile, SearchNote, SearchQuery
+from promptuary.base import concurrency
+from promptuary.base.errors import IndexDamagedError, PromptuaryError
+from promptuary.base.files import Folder
 from promptuary.search.answer import Answer
+from promptuary.search.index.port import IndexWriter
 from promptuary.search.kind_index import KindIndex, OpenBackend
 from promptuary.search.ranking import FEWEST, luck
+from promptuary.search.values import Chunk, IndexBusy, IndexedFile, SearchNote, SearchQuery
 
 logger = logging.getLogger(__name__)
 

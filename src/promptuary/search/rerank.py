@@ -11,10 +11,10 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary import concurrency
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.ports.models import Reranker
-from promptuary.core.search import Chunk, Hit, NotReranked, SearchQuery
+from promptuary.base import concurrency
+from promptuary.base.errors import PromptuaryError
+from promptuary.models.protocols import Reranker
+from promptuary.search.values import Chunk, Hit, NotReranked, SearchQuery
 
 TOP: Final = 20
 """How many hits a reranker scores: its time grows with each one."""

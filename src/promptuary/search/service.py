@@ -15,12 +15,18 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from promptuary import concurrency
-from promptuary.core.budget import TokenCounter
-from promptuary.core.errors import IndexDamagedError, NothingIndexedError, PromptuaryError
-from promptuary.core.ports.models import Embedder, vector_space_id
-from promptuary.core.query import parse
-from promptuary.core.search import (
+from promptuary.base import concurrency
+from promptuary.base.budget import TokenCounter
+from promptuary.base.errors import IndexDamagedError, NothingIndexedError, PromptuaryError
+from promptuary.models.protocols import Embedder
+from promptuary.search.answer import Answer, Distinct, answer, distinct, needed
+from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.filters import from_workspace
+from promptuary.search.folders import IndexedFolders
+from promptuary.search.kind_index import KindIndex, OpenBackend, SearchBackend
+from promptuary.search.query import parse
+from promptuary.search.reconcile import Reconciler
+from promptuary.search.values import (
     EmbedProgress,
     FolderStatus,
     Hit,
@@ -34,13 +40,8 @@ from promptuary.core.search import (
     SearchResult,
     SyncProgress,
     SyncReport,
+    vector_space_id,
 )
-from promptuary.search.answer import Answer, Distinct, answer, distinct, needed
-from promptuary.search.chunks.sizes import Sizes
-from promptuary.search.filters import from_workspace
-from promptuary.search.folders import IndexedFolders
-from promptuary.search.kind_index import KindIndex, OpenBackend, SearchBackend
-from promptuary.search.reconcile import Reconciler
 from promptuary.search.vectors.embed import restore
 from promptuary.search.vectors.scale import measured, scale_hashes
 from promptuary.workspace.changes.snapshot import is_ignore_file

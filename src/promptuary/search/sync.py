@@ -10,24 +10,17 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from promptuary.core.budget import TokenCounter
-from promptuary.core.errors import TRANSIENT_CODES, Code, SourceError
-from promptuary.core.ports.index import IndexWriter
-from promptuary.core.search import (
-    UNREAD,
-    Folder,
-    FolderHeld,
-    IndexedFile,
-    Stamp,
-    SyncProgress,
-    SyncReport,
-)
+from promptuary.base.budget import TokenCounter
+from promptuary.base.errors import TRANSIENT_CODES, Code, SourceError
+from promptuary.base.files import Folder, Stamp
 from promptuary.search.chunks.file_kinds import date_of, kind_of
 from promptuary.search.chunks.generated import is_left_out_by_content
 from promptuary.search.chunks.links import links_in
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.chunks.tags import tags_in
+from promptuary.search.index.port import IndexWriter
 from promptuary.search.plan import Moves, Plan, stamp_to_store
+from promptuary.search.values import UNREAD, FolderHeld, IndexedFile, SyncProgress, SyncReport
 from promptuary.workspace.disk.read import TextFile
 from promptuary.workspace.workspace import Workspace
 

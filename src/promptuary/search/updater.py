@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from promptuary import concurrency
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.search import (
+from promptuary.base import concurrency
+from promptuary.base.errors import PromptuaryError
+from promptuary.search.values import (
     ChunksEmbedded,
     EmbedProgress,
     FilesSynced,

@@ -9,7 +9,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from promptuary.core.search import (
+from promptuary.references.kinds.search_hits import path_of_hit
+from promptuary.search.values import (
     FilesUnpinned,
     Hit,
     IndexBusy,
@@ -21,8 +22,7 @@ from promptuary.core.search import (
     SearchQuery,
     SearchResult,
 )
-from promptuary.core.sessions import FilePin, Reach, Session, Sight
-from promptuary.references.kinds.search_hits import path_of_hit
+from promptuary.sessions.values import FilePin, Reach, Session, Sight
 from promptuary.workspace.changes.revisions import revisions, unchanged
 from promptuary.workspace.workspace import Workspace
 

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec.structs import replace
 
-from promptuary.core.clock import now_in_seconds
-from promptuary.core.errors import (
+from promptuary.base.clock import now_in_seconds
+from promptuary.base.errors import (
     ConfigError,
     PromptuaryError,
     SourceError,
     UnknownExperienceError,
     UnknownSessionError,
 )
-from promptuary.core.ids import new_id
-from promptuary.core.sessions import WORKSPACE, Choice, Pins, Session, SessionReport, Sight, difference, named
-from promptuary.core.text import one_line
-from promptuary.core.threads import thread_name
+from promptuary.base.ids import new_id
+from promptuary.base.text import one_line
+from promptuary.database.state import StateDatabase
 from promptuary.memory.pinned import note_pins, page_pins
 from promptuary.sessions.files import file_pins, files_now
-from promptuary.storage.state import StateDatabase
+from promptuary.sessions.values import WORKSPACE, Choice, Pins, Session, SessionReport, Sight, difference, named
+from promptuary.threads.values import thread_name
 
 if TYPE_CHECKING:
     from promptuary.app import App

@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 
 from msgspec import Struct
 
-from promptuary.core.messages import ToolCall
+from promptuary.base.messages import ToolCall
 from promptuary.testing.loopback import RESET, Loopback, Step, answer
 
 _PIECE: Final = 12

@@ -14,8 +14,8 @@ import struct
 from functools import partial
 from typing import Final
 
-from promptuary import concurrency
-from promptuary.core.ports.models import Embedder
+from promptuary.base import concurrency
+from promptuary.models.protocols import Embedder
 
 TEXTS: Final = ("How do I open a file?", "Reading a document from disk", "The cat sleeps in the sun.")
 STRANGE: Final = ("", " ", "\x00", "\ud800", "😀", "a" * 50_000, "\u2028\r\n", "نص", "文字")

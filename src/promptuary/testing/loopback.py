@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Final, Literal, Self
 
-from promptuary import concurrency
+from promptuary.base import concurrency
 
 RESET: Final = "reset"
 """A step that ends the connection with a TCP reset."""

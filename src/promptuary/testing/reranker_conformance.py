@@ -12,8 +12,8 @@ The suite does not measure how good the scores are: that is for a benchmark.
 import math
 from functools import partial
 
-from promptuary import concurrency
-from promptuary.core.ports.models import Reranker
+from promptuary.base import concurrency
+from promptuary.models.protocols import Reranker
 from promptuary.testing.embedder_conformance import STRANGE, TEXTS
 
 

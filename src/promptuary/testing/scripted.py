@@ -12,8 +12,8 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from promptuary.core.messages import Message, ToolCall
-from promptuary.core.ports.chat import ChatEvent, ChatRequest, ModelUsage, Stopped, TextPiece
+from promptuary.base.messages import Message, ToolCall
+from promptuary.models.chat_model import ChatEvent, ChatRequest, ModelUsage, Stopped, TextPiece
 
 Prepared = TypeVar("Prepared")
 Answer = str | Exception

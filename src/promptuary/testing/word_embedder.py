@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 from math import sqrt
 
-from promptuary.core.ports.models import Purpose, Scale
+from promptuary.models.protocols import Purpose, Scale
 
 
 class WordEmbedder:

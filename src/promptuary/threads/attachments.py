@@ -6,24 +6,25 @@ A path is tracked for the thread; any other reference (``@diff``, ``@url:…``) 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from promptuary import concurrency
-from promptuary.core.blocks import Source, Trust
-from promptuary.core.budget import TokenCounter
-from promptuary.core.errors import Code, SourceError
-from promptuary.core.layers import Json
-from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange
-from promptuary.core.references import WRITING_KINDS, Reference
-from promptuary.core.texts.languages import language_of
-from promptuary.core.threads import AttachmentList
+from promptuary.base import concurrency
+from promptuary.base.blocks import Source, Trust
+from promptuary.base.budget import TokenCounter
+from promptuary.base.errors import Code, SourceError
+from promptuary.base.languages import language_of
+from promptuary.base.references import WRITING_KINDS, Reference
+from promptuary.base.values import Json
+from promptuary.layers.layer import LayerState, StateKey
 from promptuary.layers.tracked.layer import TrackedFiles
 from promptuary.references.locate import rooted_spelling
 from promptuary.references.scan import scan
-from promptuary.storage.threads.store import ThreadStore
 from promptuary.threads.options import Waiting
+from promptuary.threads.records import ThreadChange
+from promptuary.threads.store.store import ThreadStore
+from promptuary.threads.values import AttachmentList
 from promptuary.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from promptuary.core.sessions import Sight
+    from promptuary.sessions.values import Sight
 
 _PATHS: Final = frozenset({"file", "path"})
 

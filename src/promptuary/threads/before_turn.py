@@ -9,8 +9,8 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from promptuary.core.layers import Json, Layer
-from promptuary.core.ports.threads import LayerState, StateKey
+from promptuary.base.values import Json
+from promptuary.layers.layer import Layer, LayerState, StateKey
 
 _LAYER: Final = "before_turn"
 _VERSION: Final = 1

@@ -13,13 +13,13 @@ from typing import Any, Final, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary.core.blocks import Attachment, Detail
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.ids import new_id
-from promptuary.core.messages import IMPORTED, SPEAKERS, Item, ItemKind, Replacement, ToolCall, as_message
-from promptuary.core.ports.threads import ThreadChange, TurnRecord
-from promptuary.core.receipts import receipt_json
-from promptuary.core.text import one_line, visible
+from promptuary.base.blocks import Attachment, Detail
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.ids import new_id
+from promptuary.base.messages import IMPORTED, SPEAKERS, Item, ItemKind, Replacement, ToolCall, as_message
+from promptuary.base.text import one_line, visible
+from promptuary.context.receipt import receipt_json
+from promptuary.threads.records import ThreadChange, TurnRecord
 
 FORMAT: Final = "promptuary-thread"
 VERSION: Final = 1

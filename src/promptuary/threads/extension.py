@@ -11,19 +11,19 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from promptuary.base.blocks import Detail
+from promptuary.base.messages import Item, Message, Prompt, as_message, cost, item_cost, message_cost
 from promptuary.context import loop as loops
 from promptuary.context import receipt_entries
 from promptuary.context.assemble import Contribution, promise
-from promptuary.context.history import PricedHistory, cost, item_cost, message_cost
+from promptuary.context.history import PricedHistory
 from promptuary.context.loop import Loop
+from promptuary.context.receipt import Receipt, ReceiptEntry
 from promptuary.context.receipt_entries import PromptPart, unsent_warnings
 from promptuary.context.replies import asked_item
-from promptuary.core.blocks import Detail
-from promptuary.core.layers import Band, Recall, RecallRequest
-from promptuary.core.messages import Item, Message, Prompt, as_message
-from promptuary.core.receipts import Failure, Receipt, ReceiptEntry
-from promptuary.core.render import masked_warnings
+from promptuary.layers.layer import Band, Failure, Recall, RecallRequest
 from promptuary.layers.runner import HookLog, LayerRun, Runner
+from promptuary.references.render import masked_warnings
 from promptuary.threads.options import ThreadOptions
 from promptuary.threads.prepared import Turn
 

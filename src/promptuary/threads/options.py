@@ -7,26 +7,26 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from promptuary.base.blocks import Source
+from promptuary.base.budget import TokenCounter
+from promptuary.base.messages import Item, WireImage
+from promptuary.base.principals import Principal
+from promptuary.base.references import Span
 from promptuary.config.settings import Settings
 from promptuary.context.assemble import Room
 from promptuary.context.history import CachingCounter, CompactionPolicy
-from promptuary.core.blocks import Source
-from promptuary.core.budget import TokenCounter
-from promptuary.core.expansion import Expansion
-from promptuary.core.layers import Layer
-from promptuary.core.messages import Item, WireImage
-from promptuary.core.ports.models import ChatModel
-from promptuary.core.principals import Principal
-from promptuary.core.references import Span
-from promptuary.core.threads import FinishedTurn
+from promptuary.database.state import StateDatabase
+from promptuary.layers.layer import Layer
+from promptuary.memory.writeback.values import FinishedTurn
 from promptuary.models.from_settings import chat_model
+from promptuary.models.protocols import ChatModel
+from promptuary.references.expansion import Expansion
 from promptuary.references.kinds.image import images_again
-from promptuary.storage.state import StateDatabase
-from promptuary.storage.threads.store import ThreadStore
+from promptuary.threads.store.store import ThreadStore
 
 if TYPE_CHECKING:
     from promptuary.app import App
-    from promptuary.core.sessions import Sight
+    from promptuary.sessions.values import Sight
 
 
 class Waiting(Struct, frozen=True):

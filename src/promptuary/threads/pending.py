@@ -9,13 +9,14 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from promptuary.core.blocks import Attachment, Detail
-from promptuary.core.expansion import Expansion, Spend
-from promptuary.core.layers import Json
-from promptuary.core.messages import Item, Message, Prompt, ToolCall
-from promptuary.core.ports.threads import LayerState, StateKey, TurnRecord
-from promptuary.storage.threads.store import ThreadStore
+from promptuary.base.blocks import Attachment, Detail
+from promptuary.base.messages import Item, Message, Prompt, ToolCall
+from promptuary.base.values import Json
+from promptuary.layers.layer import LayerState, StateKey
+from promptuary.references.expansion import Expansion, Spend
 from promptuary.threads.prepared import Turn
+from promptuary.threads.records import TurnRecord
+from promptuary.threads.store.store import ThreadStore
 
 _LAYER: Final = "pending"
 _VERSION: Final = 1

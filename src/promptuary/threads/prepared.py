@@ -7,13 +7,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from promptuary.context import render
+from promptuary.base.blocks import Block
+from promptuary.base.messages import Item, Message, Prompt
+from promptuary.base.values import shown_without
+from promptuary.context.receipt import Receipt
 from promptuary.context.receipt_entries import PromptPart
-from promptuary.core.blocks import Block
-from promptuary.core.expansion import Expansion
-from promptuary.core.messages import Item, Message, Prompt
-from promptuary.core.receipts import Receipt
-from promptuary.core.values import shown_without
+from promptuary.models import render
+from promptuary.references.expansion import Expansion
 
 
 class Turn(Struct, frozen=True):

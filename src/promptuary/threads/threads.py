@@ -7,39 +7,39 @@ from typing import TYPE_CHECKING, get_args
 
 from msgspec.structs import replace
 
-from promptuary import concurrency
-from promptuary.core.errors import ConflictError, PromptuaryError
-from promptuary.core.ledger import Audit, AuditRow
-from promptuary.core.messages import Answer
-from promptuary.core.receipts import Receipt
-from promptuary.core.references import Pasted
-from promptuary.core.runs import UNRECORDED, AnyModel, Confirm, OnEvent, RunResult, Tool
-from promptuary.core.threads import (
+from promptuary.base import concurrency
+from promptuary.base.errors import ConflictError, PromptuaryError
+from promptuary.base.messages import Answer
+from promptuary.base.references import Pasted
+from promptuary.context.history import HistoryStats
+from promptuary.context.receipt import Receipt
+from promptuary.database.state import StateDatabase
+from promptuary.layers.runner import HookLog, dispose
+from promptuary.models.from_settings import chat_model
+from promptuary.threads import exchange
+from promptuary.threads.attachments import Attachments, queued_again, waiting
+from promptuary.threads.audit import Auditor
+from promptuary.threads.built_in_layers import build_layers, files_layer
+from promptuary.threads.ledger import Ledger
+from promptuary.threads.ledger_values import Audit, AuditRow
+from promptuary.threads.options import ThreadOptions, Waiting, rehearsed, sized, thread_options
+from promptuary.threads.prepared import Turn
+from promptuary.threads.replays import Replays
+from promptuary.threads.rerun import previewed, rerun
+from promptuary.threads.run import Run, RunOptions, run_model
+from promptuary.threads.run_values import UNRECORDED, AnyModel, Confirm, OnEvent, RunResult, Tool
+from promptuary.threads.sources_now import SourcesNow
+from promptuary.threads.turn import Thread
+from promptuary.threads.undo import plan_giving_back, plan_undo
+from promptuary.threads.values import (
     AttachmentList,
     CompactedThread,
     ExportForm,
-    HistoryStats,
     ImportedThread,
     Replay,
     Rerun,
     UndoneTurn,
 )
-from promptuary.layers.built_in import build_layers, files_layer
-from promptuary.layers.runner import HookLog, dispose
-from promptuary.models.from_settings import chat_model
-from promptuary.storage.state import StateDatabase
-from promptuary.threads import exchange
-from promptuary.threads.attachments import Attachments, queued_again, waiting
-from promptuary.threads.options import ThreadOptions, Waiting, rehearsed, sized, thread_options
-from promptuary.threads.past.audit import Auditor
-from promptuary.threads.past.ledger import Ledger
-from promptuary.threads.past.replays import Replays
-from promptuary.threads.past.rerun import previewed, rerun
-from promptuary.threads.past.sources_now import SourcesNow
-from promptuary.threads.past.undo import plan_giving_back, plan_undo
-from promptuary.threads.prepared import Turn
-from promptuary.threads.running.run import Run, RunOptions, run_model
-from promptuary.threads.turn import Thread
 from promptuary.workspace.disk.export_files import read_export, write_export
 
 if TYPE_CHECKING:

@@ -9,25 +9,25 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from promptuary import concurrency
-from promptuary.core.blocks import Block
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.ports.chat import ToolSpec
-from promptuary.core.references import Reference
-from promptuary.core.runs import Tool
+from promptuary.base import concurrency
+from promptuary.base.blocks import Block
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.references import Reference
+from promptuary.models.chat_model import ToolSpec
 from promptuary.references import kinds
 from promptuary.references.fit import RankedSource, fit
 from promptuary.references.locate import located
 from promptuary.references.resolve import resolve
 from promptuary.references.resolve_context import ResolveContext
-from promptuary.threads.running.run import in_run
+from promptuary.threads.run import in_run
+from promptuary.threads.run_values import Tool
 from promptuary.tools import READ_FILE, SEARCH_FILES, SEARCH_NOTES, TOOLS, WRITE_NOTE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from promptuary.app import App
-    from promptuary.core.messages import Message
+    from promptuary.base.messages import Message
     from promptuary.threads.prepared import Turn
 
 _WINDOW_SHARE: Final = 4

@@ -15,7 +15,24 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary import concurrency
+from promptuary.base import concurrency
+from promptuary.base.blocks import Block, content_hash
+from promptuary.base.budget import TokenCounter
+from promptuary.base.errors import ConflictError, PromptuaryError
+from promptuary.base.ids import new_id
+from promptuary.base.messages import (
+    MESSAGE_OVERHEAD,
+    Answer,
+    Item,
+    Message,
+    Replacement,
+    as_recorded,
+    cost,
+    message_cost,
+)
+from promptuary.base.references import Pasted, pasted_spans
+from promptuary.base.text import one_line
+from promptuary.base.values import Json
 from promptuary.context import receipt_entries
 from promptuary.context.assemble import (
     Contribution,
@@ -27,43 +44,38 @@ from promptuary.context.assemble import (
     without_room,
 )
 from promptuary.context.compact.run import compact
-from promptuary.context.history import (
-    MESSAGE_OVERHEAD,
-    PricedHistory,
-    cost,
-    is_due,
-    message_cost,
-    needs_compaction,
-    spoken,
-    stats,
-)
+from promptuary.context.history import HistoryStats, PricedHistory, is_due, needs_compaction, spoken, stats
 from promptuary.context.loop import checked
+from promptuary.context.receipt import Receipt
 from promptuary.context.receipt_entries import PromptPart
 from promptuary.context.replies import asked_item, reply_items
-from promptuary.core.blocks import Block, content_hash
-from promptuary.core.budget import TokenCounter
-from promptuary.core.errors import ConflictError, PromptuaryError
-from promptuary.core.expansion import Expansion
-from promptuary.core.ids import new_id
-from promptuary.core.layers import Ending, Incoming, Json, Omitted, RecallRequest, Reply, check
-from promptuary.core.messages import Answer, Item, Message, Replacement, as_recorded
-from promptuary.core.ports.chat import ToolSpec
-from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange, TurnRecord, TurnStatus
-from promptuary.core.receipts import Failure, Receipt
-from promptuary.core.references import Pasted, pasted_spans
-from promptuary.core.render import masked_warnings
-from promptuary.core.text import one_line
-from promptuary.core.threads import CompactedThread, FinishedTurn, HistoryStats
+from promptuary.layers.layer import (
+    Ending,
+    Failure,
+    Incoming,
+    LayerState,
+    Omitted,
+    RecallRequest,
+    Reply,
+    StateKey,
+    check,
+)
 from promptuary.layers.runner import HookLog, LayerRun, Runner
+from promptuary.memory.writeback.values import FinishedTurn
+from promptuary.models.chat_model import ToolSpec
+from promptuary.references.expansion import Expansion
+from promptuary.references.render import masked_warnings
 from promptuary.threads import before_turn, pending
 from promptuary.threads.attachments import documents_key, documents_of, queue_key
 from promptuary.threads.extension import Extension
 from promptuary.threads.options import ExpandRequest, Learner, ThreadOptions
 from promptuary.threads.pending import pending_state
 from promptuary.threads.prepared import Turn, wrote_a_note
+from promptuary.threads.records import ThreadChange, TurnRecord, TurnStatus
+from promptuary.threads.values import CompactedThread
 
 if TYPE_CHECKING:
-    from promptuary.core.sessions import Sight
+    from promptuary.sessions.values import Sight
 
 logger = logging.getLogger(__name__)
 

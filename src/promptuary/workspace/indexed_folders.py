@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from promptuary import durable
-from promptuary.core.errors import ConfigError, LockTimeoutError, shortage
-from promptuary.core.search import Folder
-from promptuary.workspace.disk.own.moved import former_place, is_signed, sign
+from promptuary.base import durable
+from promptuary.base.errors import ConfigError, LockTimeoutError, shortage
+from promptuary.base.files import Folder
+from promptuary.workspace.data_folder.relocation import former_place, is_signed, sign
 from promptuary.workspace.user_folders import state_folder, workspace_file
 
 _MAX_FILE: Final = 1 << 20

@@ -14,12 +14,12 @@ from typing import Final
 
 from msgspec import Struct
 
-from promptuary import durable
-from promptuary.core.errors import PromptuaryError, SourceError
-from promptuary.core.text import one_line
+from promptuary.base import durable
+from promptuary.base.errors import PromptuaryError, SourceError
+from promptuary.base.text import one_line
 from promptuary.workspace.disk.folders import Folders
-from promptuary.workspace.disk.own.closed_folders import ClosedFolders
 from promptuary.workspace.disk.policy import ReadPolicy
+from promptuary.workspace.disk.protected_folders import ClosedFolders
 from promptuary.workspace.disk.read import IsNote, read_text
 from promptuary.workspace.disk.root import Root
 from promptuary.workspace.listing.noise import TOOL_FOLDERS, VENDORED_FOLDERS

@@ -13,13 +13,13 @@ from typing import Final
 
 from msgspec import Struct
 
-from promptuary import durable
-from promptuary.core.errors import Code, ForeignStateError, SourceError
-from promptuary.workspace.disk.own.closed_folders import FOLDER
-from promptuary.workspace.disk.own.moved import proof
-from promptuary.workspace.disk.own.own_place import STATE, own_place
-from promptuary.workspace.disk.own.private_folder import private_folder
+from promptuary.base import durable
+from promptuary.base.errors import Code, ForeignStateError, SourceError
+from promptuary.workspace.data_folder.data_path import STATE, own_place
+from promptuary.workspace.data_folder.private_folder import private_folder
+from promptuary.workspace.data_folder.relocation import proof
 from promptuary.workspace.disk.ownership import is_own
+from promptuary.workspace.disk.protected_folders import FOLDER
 from promptuary.workspace.user_folders import state_folder, workspace_file
 from promptuary.workspace.workspace import Workspace
 

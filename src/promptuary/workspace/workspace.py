@@ -17,22 +17,22 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary.core.blocks import LARGEST_IMAGE, MOST_PIXELS, Picture
-from promptuary.core.errors import Code, SourceError
+from promptuary.base.blocks import LARGEST_IMAGE, MOST_PIXELS, Picture
+from promptuary.base.errors import Code, SourceError
+from promptuary.workspace.data_folder.hard_links import LinkedNotes
 from promptuary.workspace.disk.current_folder import CurrentFolder
-from promptuary.workspace.disk.own.closed_folders import ClosedFolders, closed_error
-from promptuary.workspace.disk.own.linked_notes import LinkedNotes
 from promptuary.workspace.disk.ownership import is_own
 from promptuary.workspace.disk.policy import ReadPolicy
+from promptuary.workspace.disk.protected_folders import ClosedFolders, closed_error
 from promptuary.workspace.disk.read import TextFile, read_bytes, read_text
 from promptuary.workspace.disk.root import PathKind, Root, display_path, normalise
-from promptuary.workspace.programs.documents.image_header import image_header
-from promptuary.workspace.programs.documents.names import is_document, is_image
+from promptuary.workspace.documents.image_header import image_header
+from promptuary.workspace.documents.names import is_document, is_image
 from promptuary.workspace.web.policy import FetchPolicy
 
 if TYPE_CHECKING:
     from promptuary.config.settings import Settings
-    from promptuary.core.sessions import Reach, Sight
+    from promptuary.sessions.values import Reach, Sight
     from promptuary.workspace.git.repository import Repository
     from promptuary.workspace.git.tracked import IndexStamp, TrackedPaths
     from promptuary.workspace.listing.listing import Listing
@@ -125,7 +125,7 @@ class Workspace:
         return read_text(self.root, path, self.policy, is_note=self._linked_notes.hold)
 
     def _document(self, path: str) -> TextFile:
-        from promptuary.workspace.programs.documents.documents import SIZE_FACTOR, document_text  # noqa: PLC0415  (few files)
+        from promptuary.workspace.documents.documents import SIZE_FACTOR, document_text  # noqa: PLC0415  (few files)
 
         policy = replace(self.policy, max_bytes=self.policy.max_bytes * SIZE_FACTOR)
         data, status = read_bytes(self.root, path, policy, is_note=self._linked_notes.hold)
@@ -139,7 +139,7 @@ class Workspace:
 
         Raises ``SourceError`` if it is too large, or is neither text nor convertible.
         """
-        from promptuary.workspace.programs.documents.documents import SIZE_FACTOR, document_text  # noqa: PLC0415  (few files)
+        from promptuary.workspace.documents.documents import SIZE_FACTOR, document_text  # noqa: PLC0415  (few files)
 
         limit = self.policy.max_bytes * (SIZE_FACTOR if is_document(name) else 1)
         if len(data) > limit:
@@ -194,7 +194,7 @@ class Workspace:
         return closed_error(path) if self._linked_notes.hold(status) else None
 
     def _transcript(self, file: TextFile) -> str | None:
-        from promptuary.chat_exports import as_transcript, slack_names  # noqa: PLC0415  (most files are none)
+        from promptuary.workspace.documents.chat_exports import as_transcript, slack_names  # noqa: PLC0415  (most files are none)
 
         def names() -> dict[str, str]:
             # In an export of Slack it is beside the folders of the channels.

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.base.messages import ToolCall
 from promptuary.blocking import Promptuary
-from promptuary.core.messages import ToolCall
 from promptuary.testing.chat_server import BreaksOff, Fails, Garbles, Refuses, Reply, Says, Silent
 from tests.interaction.chat.chats import Begin, said, turns
 from tests.interaction.pseudo_terminal import PseudoTerminal

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from promptuary.base.messages import ToolCall
 from promptuary.blocking import Promptuary
-from promptuary.core.messages import ToolCall
 from promptuary.testing.chat_server import Refuses, Says
 from tests.interaction.chat.chats import Begin, said
 

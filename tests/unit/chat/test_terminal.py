@@ -4,10 +4,10 @@ import io
 
 import pytest
 
+from promptuary.base.messages import ToolCall
 from promptuary.chat.terminal import Terminal
-from promptuary.core.messages import ToolCall
-from promptuary.core.runs import CallEnded
 from promptuary.present.runs import asked_lines, call_line, result_line, too_long_to_ask
+from promptuary.threads.run_values import CallEnded
 
 
 @pytest.fixture

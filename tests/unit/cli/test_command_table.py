@@ -4,6 +4,7 @@ import argparse
 
 import pytest
 
+from promptuary.base.references import KEYWORDS, KINDS
 from promptuary.cli.command_table import COMMANDS, make_parser
 from promptuary.cli.experiences.actions import ACTIONS as EXPERIENCE_ACTIONS
 from promptuary.cli.flags import SETTING_FLAGS
@@ -12,7 +13,6 @@ from promptuary.cli.memory.actions import ACTIONS as MEMORY_ACTIONS
 from promptuary.cli.parsing import Command
 from promptuary.cli.threads.actions import ACTIONS as THREAD_ACTIONS
 from promptuary.config.settings import SETTINGS
-from promptuary.core.references import KEYWORDS, KINDS
 
 
 def settings_of(command: str) -> set[str]:

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from promptuary.base.table import display_width
 from promptuary.cli.flags import FILE_KINDS
 from promptuary.cli.search.excerpt import LINES, excerpt
 from promptuary.cli.terminal import cut
-from promptuary.core import search
-from promptuary.core.table import display_width
+from promptuary.search import values as search
 
 
 def test_the_line_with_most_of_the_words_stands_between_its_neighbours() -> None:

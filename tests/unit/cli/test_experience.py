@@ -8,7 +8,7 @@ import pytest
 
 from promptuary.cli.experiences.printing import curves
 from promptuary.cli.main import main
-from promptuary.core.experiences import Experience
+from promptuary.experiences.values import Experience
 
 AT = "2026-01-01T00:00:00.000Z"
 

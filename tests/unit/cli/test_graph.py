@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from promptuary.cli.terminal import has_colour
 from promptuary.cli.threads.graph import sparkline, window_picture
-from promptuary.core.receipts import Receipt, ReceiptEntry
+from promptuary.context.receipt import Receipt, ReceiptEntry
 
 
 def receipt(tokens: dict[str, int], window: int = 1000, reserve: int = 100, frame: int = 0) -> Receipt:

@@ -2,9 +2,9 @@
 
 import pytest
 
+from promptuary.base.errors import Code
 from promptuary.cli.search.indexing import advice
-from promptuary.core.errors import Code
-from promptuary.core.search import FilesSkipped, FolderHeld, HeldReason, IndexRebuilt, SearchNote
+from promptuary.search.values import FilesSkipped, FolderHeld, HeldReason, IndexRebuilt, SearchNote
 
 
 @pytest.mark.parametrize("reason", ["missing", "empty"])

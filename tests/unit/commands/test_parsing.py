@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from promptuary.base.text import visible
 from promptuary.commands.parsing import CommandSlip, Invocation, choices, is_command, parse, unescaped
 from promptuary.commands.registry import COMMANDS, EVERYTHING, FROM_AFAR
-from promptuary.core.text import visible
 
 
 def slip(line: str, allowed: frozenset[str] = EVERYTHING) -> str:

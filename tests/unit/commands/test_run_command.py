@@ -8,15 +8,15 @@ from typing import Any, TypeVar, get_args
 
 import pytest
 
+from promptuary.base.errors import PromptuaryError
 from promptuary.commands import results
 from promptuary.commands.registry import COMMANDS, FROM_AFAR
 from promptuary.commands.results import CommandResult
 from promptuary.commands.run import run_command
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.threads import UndoneTurn
 from promptuary.engine import Promptuary
 from promptuary.memory.writeback import runner
 from promptuary.present.plain_text import plain_text
+from promptuary.threads.values import UndoneTurn
 from tests.conftest import Files
 
 Result = TypeVar("Result")
@@ -374,7 +374,7 @@ def test_the_union_of_results_is_closed() -> None:
 
     answered = set(get_args(results.CommandResult))
     assert declared == {one for one in answered if one.__module__ == results.__name__}
-    assert {one.__module__ for one in answered - declared} <= {"promptuary.core.notes", "promptuary.core.threads"}
+    assert {one.__module__ for one in answered - declared} <= {"promptuary.memory.values", "promptuary.threads.values"}
 
 
 def test_slips_are_answered_in_the_words_of_the_chat(project: Path) -> None:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.core.receipts import Receipt, ReceiptEntry
+from promptuary.context.receipt import Receipt, ReceiptEntry
 from promptuary.present.window_bar import bar_text, segments
 
 

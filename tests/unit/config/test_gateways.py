@@ -2,8 +2,8 @@
 
 import pytest
 
+from promptuary.base.errors import ConfigError
 from promptuary.config.gateways import named_gateways
-from promptuary.core.errors import ConfigError
 from promptuary.gateways.people import principal_of, thread_of
 from promptuary.gateways.port import Inbound
 

@@ -7,11 +7,11 @@ from typing import cast, get_type_hints
 import pytest
 from msgspec.structs import replace
 
+from promptuary.base.errors import ConfigError
 from promptuary.config.gateways import NamedGateway
 from promptuary.config.named_models import NamedModel
 from promptuary.config.settings import SETTINGS, USER_ONLY, Settings, SettingsOptions, find_workspace, load
 from promptuary.config.static_layers import StaticLayer
-from promptuary.core.errors import ConfigError
 from tests.conftest import Files
 
 

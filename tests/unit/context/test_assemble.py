@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from promptuary.base.blocks import Block
+from promptuary.base.messages import MESSAGE_OVERHEAD, Item, ToolCall, cost
 from promptuary.context.assemble import (
     Contribution,
     Room,
@@ -13,11 +15,9 @@ from promptuary.context.assemble import (
     recall_cost,
     shares,
 )
-from promptuary.context.history import MESSAGE_OVERHEAD, PricedHistory, cost
-from promptuary.core.blocks import Block
-from promptuary.core.layers import Band, Between, Budget, Recall
-from promptuary.core.messages import Item, ToolCall
-from promptuary.tokens import Counter
+from promptuary.context.history import PricedHistory
+from promptuary.layers.layer import Band, Between, Budget, Recall
+from promptuary.tokens.counting import Counter
 
 COUNTER = Counter()
 

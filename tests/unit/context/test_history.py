@@ -4,22 +4,18 @@ import math
 
 import pytest
 
+from promptuary.base.errors import ConfigError
+from promptuary.base.messages import CALL_OVERHEAD, MESSAGE_OVERHEAD, Item, Role, ToolCall, cost, item_cost
 from promptuary.context.history import (
-    CALL_OVERHEAD,
-    MESSAGE_OVERHEAD,
     CachingCounter,
     CompactionPolicy,
     PricedHistory,
-    cost,
     groups,
-    item_cost,
     kept,
     needs_compaction,
     older,
     stats,
 )
-from promptuary.core.errors import ConfigError
-from promptuary.core.messages import Item, Role, ToolCall
 
 
 class Words:

@@ -1,7 +1,7 @@
 """One prompt, in the words of each provider."""
 
-from promptuary.context.render import FORMS, anthropic, openai_chat, openai_responses, plain_text
-from promptuary.core.messages import Message, Prompt
+from promptuary.base.messages import Message, Prompt
+from promptuary.models.render import FORMS, anthropic, openai_chat, openai_responses, plain_text
 
 CALL: Message = {
     "role": "assistant",

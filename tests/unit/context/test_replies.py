@@ -7,8 +7,8 @@ from anthropic.types import Message as AnthropicMessage
 from openai.types.chat import ChatCompletion
 from openai.types.responses import Response
 
+from promptuary.base.errors import PromptuaryError
 from promptuary.context.replies import reply_messages
-from promptuary.core.errors import PromptuaryError
 
 CALLS = [
     {"id": "c1", "name": "read", "arguments": '{"path":"a.py"}'},

@@ -2,7 +2,7 @@
 
 import pytest
 
-from promptuary.core.budget import Claim, allocate, water_fill
+from promptuary.base.budget import Claim, allocate, water_fill
 
 
 @pytest.mark.parametrize(

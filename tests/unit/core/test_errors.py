@@ -5,8 +5,8 @@ import pkgutil
 import re
 
 import promptuary
-from promptuary.core import errors
-from promptuary.core.errors import Code, PromptuaryError, SourceError
+from promptuary.base import errors
+from promptuary.base.errors import Code, PromptuaryError, SourceError
 
 
 def subclasses(of: type[Exception]) -> list[type[Exception]]:

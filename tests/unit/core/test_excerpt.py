@@ -5,8 +5,8 @@ from itertools import accumulate
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.core.texts.excerpt import ends, excerpt, head_and_tail, largest
-from promptuary.tokens import Counter
+from promptuary.base.excerpt import ends, excerpt, head_and_tail, largest
+from promptuary.tokens.counting import Counter
 
 COUNTER = Counter()
 LONG = "".join(f"line {n} of the log\n" for n in range(1, 501))

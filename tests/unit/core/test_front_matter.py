@@ -2,8 +2,8 @@
 
 import pytest
 
-from promptuary.core.errors import FrontMatterError
-from promptuary.core.front_matter import MAX_ENTRIES, MAX_SIZE, parse
+from promptuary.base.errors import FrontMatterError
+from promptuary.base.front_matter import MAX_ENTRIES, MAX_SIZE, parse
 from tests.linear import assert_linear, repeated
 
 

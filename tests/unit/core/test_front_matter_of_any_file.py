@@ -2,7 +2,7 @@
 
 import pytest
 
-from promptuary.core.front_matter import fields, names
+from promptuary.base.front_matter import fields, names
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,14 @@ import json
 
 from msgspec import to_builtins
 
+from promptuary.base.blocks import Detail
+from promptuary.base.errors import Code
+from promptuary.base.references import Completion, MenuItem, Reference
 from promptuary.cli.config import settings_json
-from promptuary.core.blocks import Detail
-from promptuary.core.errors import Code
-from promptuary.core.expansion import Expansion, Outcome, Spend
-from promptuary.core.receipts import Failure, HookRun, Receipt, ReceiptEntry, receipt_from_json, receipt_json
-from promptuary.core.references import Completion, MenuItem, Reference
+from promptuary.context.receipt import Receipt, ReceiptEntry, receipt_from_json, receipt_json
+from promptuary.layers.layer import Failure, HookRun
 from promptuary.present.expansions import expansion_json
+from promptuary.references.expansion import Expansion, Outcome, Spend
 
 RECEIPT = Receipt(
     turn="turn-1",

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.core.errors import ModelAnswerError
-from promptuary.core.messages import Message
-from promptuary.core.ports.json_answers import complete_json, json_object, mismatch
+from promptuary.base.errors import ModelAnswerError
+from promptuary.base.messages import Message
+from promptuary.models.json_answers import complete_json, json_object, mismatch
 from promptuary.testing.scripted import ScriptedModel
 
 SCHEMA: dict[str, Any] = {

@@ -2,8 +2,8 @@
 
 import pytest
 
-from promptuary.core.notes import NoteHeader, is_note_id, note_path, slug, valid_at, visible_to
-from promptuary.core.principals import Principal
+from promptuary.base.principals import Principal
+from promptuary.memory.values import NoteHeader, is_note_id, note_path, slug, valid_at, visible_to
 
 
 def header(**given: object) -> NoteHeader:

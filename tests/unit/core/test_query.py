@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from promptuary.core.query import (
+from promptuary.search.query import (
     MOST_TERMS,
     Reading,
     _parts_of,
@@ -15,7 +15,7 @@ from promptuary.core.query import (
     parse,
     reading,
 )
-from promptuary.core.search import Words
+from promptuary.search.values import Words
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from promptuary.core.references import KEYWORDS, KINDS, LineRange, format_reference, quote
+from promptuary.base.references import KEYWORDS, KINDS, LineRange, format_reference, quote
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.core.errors import Code, ConfigError
-from promptuary.core.references import LineRange
-from promptuary.core.search import (
+from promptuary.base.errors import Code, ConfigError
+from promptuary.base.references import LineRange
+from promptuary.present.search import note_json
+from promptuary.references.scan import scan
+from promptuary.references.selection import FilePart, Selection, interpretations
+from promptuary.search.values import (
     FilesSkipped,
     FilesUnparsed,
     Filters,
@@ -24,9 +27,6 @@ from promptuary.core.search import (
     Why,
     note_text,
 )
-from promptuary.present.search import note_json
-from promptuary.references.scan import scan
-from promptuary.references.selection import FilePart, Selection, interpretations
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Columns line up, whatever the letters."""
 
-from promptuary.core.table import Column, display_width, table
+from promptuary.base.table import Column, display_width, table
 
 
 def test_cells_are_padded_to_the_widest_of_their_column() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.core.text import VisibleStream, name_word_pattern, one_line, slug, unique_slug, visible, with_unix_lines
+from promptuary.base.text import VisibleStream, name_word_pattern, one_line, slug, unique_slug, visible, with_unix_lines
 from tests.linear import assert_linear, repeated
 
 LEGITIMATE = [

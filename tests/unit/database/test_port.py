@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.errors import ConflictError, LockTimeoutError, ThreadBusyError
-from promptuary.core.ports.threads import ThreadChange
-from promptuary.core.principals import LOCAL, Principal
+from promptuary.base.errors import ConflictError, LockTimeoutError, ThreadBusyError
+from promptuary.base.principals import LOCAL, Principal
 from promptuary.database import sqlite
+from promptuary.database.binding import BoundDatabase
 from promptuary.database.queries import queries
-from promptuary.storage.binding import BoundDatabase
-from promptuary.storage.state import StateDatabase
+from promptuary.database.state import StateDatabase
+from promptuary.threads.records import ThreadChange
 from tests.suites.threads import said, turned
 
 
@@ -39,7 +39,7 @@ def test_a_lock_has_one_holder_and_its_token_counts_up(database: BoundDatabase) 
 def test_the_lock_of_a_killed_process_is_free_at_once(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     program = (
-        "import os, sys, pathlib; from promptuary.storage.binding import BoundDatabase\n"
+        "import os, sys, pathlib; from promptuary.database.binding import BoundDatabase\n"
         "with BoundDatabase(pathlib.Path(sys.argv[1])).lock('a') as token: print(token, flush=True); os._exit(9)"
     )
     killed = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=False)
@@ -118,9 +118,9 @@ def test_every_change_of_a_thread_is_fed_to_its_owner(tmp_path: Path) -> None:
 
 
 def test_a_query_knows_where_it_is_from() -> None:
-    query = queries("promptuary.storage", "owners.sql")["find_owner"]
+    query = queries("promptuary.database", "owners.sql")["find_owner"]
 
-    assert (query.file, query.name) == ("promptuary.storage/owners.sql", "find_owner")
+    assert (query.file, query.name) == ("promptuary.database/owners.sql", "find_owner")
     assert "owner" in query
 
 

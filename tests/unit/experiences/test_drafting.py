@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.core.errors import ConfigError
-from promptuary.core.experiences import Experience
+from promptuary.base.errors import ConfigError
 from promptuary.experiences.drafting import LONGEST_SOLUTION, checked_tags, checked_type, draft, preference
+from promptuary.experiences.values import Experience
 
 NOW = "2026-01-01T00:00:00.000Z"
 

@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from promptuary.base.errors import ConfigError, PromptuaryError, UnknownExperienceError
+from promptuary.base.principals import LOCAL, Principal
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import ConfigError, PromptuaryError, UnknownExperienceError
-from promptuary.core.fading import PRUNE_BELOW
-from promptuary.core.ports.threads import ThreadChange
-from promptuary.core.principals import LOCAL, Principal
-from promptuary.core.search import IndexRebuilt
+from promptuary.experiences.decay import PRUNE_BELOW
 from promptuary.experiences.experiences import Experiences
+from promptuary.search.values import IndexRebuilt
 from promptuary.testing.word_embedder import WordEmbedder
+from promptuary.threads.records import ThreadChange
 from tests.experiences import Clock, Laboratory, intents
 from tests.suites.forgetting import turn_with
 

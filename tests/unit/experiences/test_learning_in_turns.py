@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.messages import Message
+from promptuary.base.principals import Principal
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.messages import Message
-from promptuary.core.principals import Principal
-from promptuary.storage.experiences import ExperienceStore
+from promptuary.experiences.store import ExperienceStore
 
 PROBLEM = "ModuleNotFoundError: No module named 'numpy'"
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from promptuary.core.experiences import (
+from promptuary.experiences.decay import PRUNE_BELOW
+from promptuary.experiences.values import (
     FEEDBACK,
     Experience,
     Feedback,
@@ -19,8 +20,7 @@ from promptuary.core.experiences import (
     strength,
     used,
 )
-from promptuary.core.fading import PRUNE_BELOW
-from promptuary.core.notes import NoteTrust
+from promptuary.memory.values import NoteTrust
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from promptuary.blocking import Promptuary
 from promptuary.hooks.agents import AGENTS
 from promptuary.hooks.context import prompt_context, start_context
-from promptuary.hooks.room import ContextPart, ContextSection, filled, whole_part
+from promptuary.hooks.fit import ContextPart, ContextSection, filled, whole_part
 from tests.conftest import Files
 
 CLAUDE, CODEX = AGENTS["claude-code"], AGENTS["codex"]

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from promptuary import durable
-from promptuary.core.errors import PromptuaryError
+from promptuary.base import durable
+from promptuary.base.errors import PromptuaryError
 from promptuary.hooks.install import jsonc, toml_text
 from promptuary.hooks.install.clients import SettingsFile, settings_files
 from promptuary.hooks.install.installing import planned, planned_undo, undo, write

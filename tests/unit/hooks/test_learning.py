@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.base.errors import PromptuaryError
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import PromptuaryError
 from promptuary.hooks.agents import AGENTS
 from promptuary.hooks.answers import HookAnswers
 from tests.conftest import Files

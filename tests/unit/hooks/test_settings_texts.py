@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from promptuary.core.errors import PromptuaryError
+from promptuary.base.errors import PromptuaryError
 from promptuary.hooks.install import jsonc, toml_text
 from promptuary.hooks.install.toml_statements import tables
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from promptuary.core.errors import how_to_install
+from promptuary.base.errors import how_to_install
 
 PROGRAM = """
 import sys

@@ -7,15 +7,15 @@ from typing import Any, Final, cast
 import pytest
 from msgspec.structs import replace
 
+from promptuary.base.blocks import Trust
 from promptuary.blocking import Promptuary
-from promptuary.core.blocks import Trust
-from promptuary.core.experiences import Experience, ExperienceFields, ExperienceHit, ExperienceResult, strength
-from promptuary.core.receipts import ReceiptEntry
-from promptuary.core.search import Why
+from promptuary.context.receipt import ReceiptEntry
 from promptuary.experiences.drafting import draft
-from promptuary.layers.experience import HEADING, ExperienceRecall
+from promptuary.experiences.layer import HEADING, ExperienceRecall
+from promptuary.experiences.values import Experience, ExperienceFields, ExperienceHit, ExperienceResult, strength
+from promptuary.search.values import Why
 from promptuary.threads.prepared import Turn
-from promptuary.tokens import Counter
+from promptuary.tokens.counting import Counter
 
 NOW: Final = "2026-03-01T12:00:00+00:00"
 STEP: Final = {"tool": "bash", "arguments": {"command": "uv run pytest"}, "ok": True}

@@ -20,11 +20,11 @@ from typing import Any, ClassVar
 import pytest
 
 from promptuary import Promptuary
-from promptuary.core.blocks import Detail
-from promptuary.core.budget import Claim, allocate
-from promptuary.core.errors import Code, ConfigError, SourceError
-from promptuary.core.ids import new_id
-from promptuary.core.layers import (
+from promptuary.base.blocks import Detail
+from promptuary.base.budget import Claim, allocate
+from promptuary.base.errors import Code, ConfigError, SourceError
+from promptuary.base.ids import new_id
+from promptuary.layers.layer import (
     TIMEOUTS,
     Band,
     Between,
@@ -37,15 +37,15 @@ from promptuary.core.layers import (
     LayerContext,
     Recall,
     RecallRequest,
+    StateKey,
     check,
 )
-from promptuary.core.ports.threads import StateKey
 from promptuary.layers.runner import HookLog, Runner
 from promptuary.layers.static import StaticContent
 from promptuary.layers.tracked import reader
 from promptuary.layers.tracked.layer import TrackedFiles
 from promptuary.threads.prepared import Turn
-from promptuary.tokens import Counter
+from promptuary.tokens.counting import Counter
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.web.policy import FetchPolicy
 from promptuary.workspace.workspace import Workspace, open_workspace

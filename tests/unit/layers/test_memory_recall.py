@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from promptuary.base.blocks import Detail, Trust
+from promptuary.base.messages import Message
 from promptuary.blocking import Promptuary
-from promptuary.core.blocks import Detail, Trust
-from promptuary.core.messages import Message
-from promptuary.core.notes import MemoryResult
-from promptuary.core.ports.models import ChatModel
-from promptuary.core.receipts import ReceiptEntry
-from promptuary.layers.memory_digest import MemoryDigest
-from promptuary.layers.memory_recall import HEADING, MemoryRecall
+from promptuary.context.receipt import ReceiptEntry
 from promptuary.layers.record_recall import Shown, Wanted
+from promptuary.memory.digest_layer import MemoryDigest
+from promptuary.memory.layer import HEADING, MemoryRecall
 from promptuary.memory.recall.digest import remembered
 from promptuary.memory.recall.select import RecallPolicy, Selector
+from promptuary.memory.values import MemoryResult
+from promptuary.models.protocols import ChatModel
 from promptuary.testing.scripted import ScriptedModel
 from promptuary.threads.prepared import Turn
 from tests.notes import COUNTER, Shelf, index_at, note

@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from promptuary.base.blocks import Attachment, Block, Detail, Passage
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.messages import Item
 from promptuary.blocking import Promptuary
-from promptuary.core.blocks import Attachment, Block, Detail, Passage
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.layers import LayerContext, Recall, RecallRequest
-from promptuary.core.messages import Item
-from promptuary.core.search import Hit, SearchQuery, SearchResult, Why
-from promptuary.core.sessions import Pins, Session, Sight
+from promptuary.layers.layer import LayerContext, Recall, RecallRequest
 from promptuary.layers.recall import HEADING, SemanticRecall, asked, fitted, in_view, lines_in_view
 from promptuary.references.kinds.search_hits import recallable, relevant
+from promptuary.search.values import Hit, SearchQuery, SearchResult, Why
+from promptuary.sessions.values import Pins, Session, Sight
 from promptuary.threads.prepared import Turn
-from promptuary.tokens import Counter
+from promptuary.tokens.counting import Counter
 from tests.conftest import Files
 
 HOME = "/home/ada/notes"

@@ -6,25 +6,27 @@ from typing import Any
 
 import pytest
 
-from promptuary.core.blocks import Block
-from promptuary.core.errors import ConfigError, LayerInitError
-from promptuary.core.layers import (
+from promptuary.base.blocks import Block
+from promptuary.base.errors import ConfigError, LayerInitError
+from promptuary.base.messages import Item
+from promptuary.base.principals import Principal
+from promptuary.layers.layer import (
     Between,
     Changed,
     Ending,
     Incoming,
     Layer,
     LayerContext,
+    LayerState,
     Recall,
     RecallRequest,
     Reply,
+    StateKey,
+    StateScope,
     check,
 )
-from promptuary.core.messages import Item
-from promptuary.core.ports.threads import LayerState, StateKey, StateScope
-from promptuary.core.principals import Principal
 from promptuary.layers.runner import HookLog, LoadStates, Runner, dispose
-from promptuary.tokens import Counter
+from promptuary.tokens.counting import Counter
 from tests.stores import thread_state
 
 REPLY = Reply([Item("1", "assistant", "done")])

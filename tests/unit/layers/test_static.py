@@ -11,14 +11,13 @@ from typing import Any
 
 import pytest
 
-from promptuary.core.blocks import Detail
-from promptuary.core.errors import Code, ConfigError, LayerInitError, SourceError
-from promptuary.core.layers import Layer, LayerContext, Recall, RecallRequest, Slot, check
-from promptuary.core.ports.threads import StateKey
+from promptuary.base.blocks import Detail
+from promptuary.base.errors import Code, ConfigError, LayerInitError, SourceError
+from promptuary.layers.layer import Layer, LayerContext, Recall, RecallRequest, Slot, StateKey, check
 from promptuary.layers.runner import HookLog, Runner
 from promptuary.layers.sections import escaped, unescaped
 from promptuary.layers.static import NamedText, StaticContent
-from promptuary.tokens import Counter
+from promptuary.tokens.counting import Counter
 
 COUNTER = Counter()
 GUIDE = "".join(f"{number}. Prefer the plain word over the long one, and say it once.\n" for number in range(1, 41))

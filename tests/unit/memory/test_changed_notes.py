@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from promptuary.blocking import Promptuary
-from promptuary.core.notes import Note
+from promptuary.memory.values import Note
 
 
 def file_of(workspace: Path, note: Note) -> Path:

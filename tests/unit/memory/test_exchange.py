@@ -6,7 +6,7 @@ import pytest
 
 from promptuary import Principal, PromptuaryError
 from promptuary.blocking import Promptuary
-from promptuary.core.notes import KINDS, STATUSES, ImportReport
+from promptuary.memory.values import KINDS, STATUSES, ImportReport
 from promptuary.workspace import markdown_files
 
 

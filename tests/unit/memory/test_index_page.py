@@ -3,9 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
-from promptuary.core.notes import NoteHeader
-from promptuary.core.principals import Principal
+from promptuary.base.principals import Principal
 from promptuary.memory.index_page import END, MAX_ENTRIES, START, human_text, page_path, updated_page
+from promptuary.memory.values import NoteHeader
 
 NOTE = NoteHeader("abcd", "private/user/a-abcd.md", "project", "private", "user", "Likes tabs", "r", summary="Always.")
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from promptuary.base.blocks import Trust
+from promptuary.base.principals import LOCAL, Principal
 from promptuary.blocking import Promptuary
-from promptuary.core.blocks import Trust
-from promptuary.core.expansion import Expansion
-from promptuary.core.principals import LOCAL, Principal
+from promptuary.references.expansion import Expansion
 from tests.conftest import Files, git
 
 ADA, BOB = Principal("ada"), Principal("bob")

@@ -2,9 +2,8 @@
 
 import pytest
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.notes import Note
-from promptuary.core.principals import Principal
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.principals import Principal
 from promptuary.memory.note_file import (
     MAX_NOTE,
     Standing,
@@ -19,6 +18,7 @@ from promptuary.memory.note_file import (
     rewrite,
     write_new,
 )
+from promptuary.memory.values import Note
 
 PATH = "private/user/likes-tabs-abcd.md"
 

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from promptuary import Layer, LayerContext, Principal
+from promptuary.base.errors import SourceError
+from promptuary.base.principals import LOCAL
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import SourceError
-from promptuary.core.expansion import Outcome
-from promptuary.core.layers import Changed, Incoming
-from promptuary.core.notes import NoteHeader
-from promptuary.core.principals import LOCAL
+from promptuary.layers.layer import Changed, Incoming
+from promptuary.memory.values import NoteHeader
 from promptuary.memory.writeback.own_words import own_words
+from promptuary.references.expansion import Outcome
 from tests.conftest import Files
 
 TABS = '@remember:"always use tabs in Go"'

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from promptuary import Principal
+from promptuary.base.errors import UnknownNoteError
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import UnknownNoteError
 
 NONCE = "Zk4Nonce9Qw"
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from promptuary import Principal
+from promptuary.base.errors import PromptuaryError
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import PromptuaryError
 
 NOTE = {"type": "project", "title": "Release day", "content": "Releases go out on Mondays."}
 

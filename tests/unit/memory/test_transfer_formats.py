@@ -2,10 +2,10 @@
 
 import pytest
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.notes import Note, NoteDraft, NoteHeader
+from promptuary.base.errors import PromptuaryError
 from promptuary.memory.transfer.formats import FORMS, ForeignNote, form_of, read_memory
 from promptuary.memory.transfer.transfer import exported_files, import_memory
+from promptuary.memory.values import Note, NoteDraft, NoteHeader
 
 XPERT = """\
 ---

@@ -13,11 +13,11 @@ import pytest
 
 from promptuary import Principal
 from promptuary import Promptuary as AsyncPromptuary
+from promptuary.base.blocks import Trust
+from promptuary.base.errors import NoteConflictError, PromptuaryError, UnknownNoteError
+from promptuary.base.messages import Message
 from promptuary.blocking import Promptuary
-from promptuary.core.blocks import Trust
-from promptuary.core.errors import NoteConflictError, PromptuaryError, UnknownNoteError
-from promptuary.core.messages import Message
-from promptuary.core.notes import STATUSES
+from promptuary.memory.values import STATUSES
 from promptuary.testing.scripted import ScriptedModel
 from promptuary.threads.prepared import Turn
 from tests.conftest import git

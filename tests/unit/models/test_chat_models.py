@@ -7,11 +7,11 @@ import keyring
 import pytest
 from keyrings.alt.file import PlaintextKeyring
 
+from promptuary.base.errors import ConfigError
+from promptuary.base.messages import Message, Prompt
 from promptuary.blocking import Promptuary
 from promptuary.config.settings import Settings, load
-from promptuary.core.errors import ConfigError
-from promptuary.core.messages import Message, Prompt
-from promptuary.core.ports.chat import ChatRequest, TextPiece
+from promptuary.models.chat_model import ChatRequest, TextPiece
 from promptuary.models.from_settings import chat_model, streaming_model
 from promptuary.testing.chat_server import ChatServer, Says
 from promptuary.testing.loopback import Loopback

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.base.errors import ConfigError, ForeignStateError, PromptuaryError
 from promptuary.blocking import Promptuary
 from promptuary.config.settings import Settings, load
-from promptuary.core.errors import ConfigError, ForeignStateError, PromptuaryError
-from promptuary.core.search import SearchQuery, SyncReport
 from promptuary.models import minilm
 from promptuary.models.embedders import embedder_for, reranker_for
 from promptuary.models.openai_embeddings import EndpointEmbedder
 from promptuary.models.rerank_endpoint import EndpointReranker
 from promptuary.search.indexes import open_search
+from promptuary.search.values import SearchQuery, SyncReport
 from promptuary.workspace.workspace import open_door
 from tests.conftest import Files
 from tests.onnx_models import cross_encoder_weights, embedder_weights, write_folder

@@ -14,14 +14,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from promptuary.base.errors import PromptuaryError, how_to_install
 from promptuary.config.settings import Settings
-from promptuary.core.errors import PromptuaryError, how_to_install
 from promptuary.models import minilm, onnx_cache
 from promptuary.models.embedders import embedder_for
 from promptuary.models.minilm import MiniLM, available
 
 if TYPE_CHECKING:
-    from promptuary.core.ports.models import Embedder
+    from promptuary.models.protocols import Embedder
 
 SHARED = MiniLM(threads=1)
 

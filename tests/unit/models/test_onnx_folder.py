@@ -10,11 +10,11 @@ import pytest
 
 pytest.importorskip("onnxruntime")
 
-from promptuary.core.errors import ConfigError, PromptuaryError
-from promptuary.core.ports.models import Embedder
+from promptuary.base.errors import ConfigError, PromptuaryError
 from promptuary.models import minilm
 from promptuary.models.minilm import MiniLM
 from promptuary.models.onnx_folder import choose_weights, open_embedder, read_folder
+from promptuary.models.protocols import Embedder
 from tests.onnx_models import INT32, TABLE, WORDS, embedder_weights, table_bytes, write_folder
 
 MEAN = {"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from promptuary.base.errors import ConfigError, PromptuaryError, ServiceRefusedError
+from promptuary.base.messages import Message
 from promptuary.config.keys import KeyPlace
-from promptuary.core.errors import ConfigError, PromptuaryError, ServiceRefusedError
-from promptuary.core.messages import Message
-from promptuary.core.ports.json_answers import complete_json
 from promptuary.models.chat.openai_chat import EndpointChatModel
+from promptuary.models.http import PostPolicy
+from promptuary.models.json_answers import complete_json
 from promptuary.testing.loopback import RESET, Loopback, Step, answer
-from promptuary.workspace.web.post import PostPolicy
 
 POLICY = PostPolicy(timeout=5.0, attempts=3, pause=0.0)
 QUESTION: list[Message] = [{"role": "user", "content": "Is it so?"}]

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from promptuary.base.errors import ConfigError, PromptuaryError
 from promptuary.config.keys import KeyPlace
-from promptuary.core.errors import ConfigError, PromptuaryError
+from promptuary.models.http import PostPolicy
 from promptuary.models.openai_embeddings import EndpointEmbedder
 from promptuary.testing.loopback import Loopback, Step, answer
-from promptuary.workspace.web.post import PostPolicy
 
 if TYPE_CHECKING:
-    from promptuary.core.ports.models import Embedder
+    from promptuary.models.protocols import Embedder
 
 POLICY = PostPolicy(timeout=5.0, attempts=2, pause=0.0)
 

@@ -2,11 +2,11 @@
 
 import pytest
 
+from promptuary.base.errors import ConfigError, PromptuaryError
 from promptuary.config.settings import Settings
-from promptuary.core.errors import ConfigError, PromptuaryError
-from promptuary.core.ports.models import Embedder
 from promptuary.models.embedders import embedder_for
 from promptuary.models.paired import PairedEmbedder
+from promptuary.models.protocols import Embedder
 from promptuary.testing.embedder_conformance import numbers
 from promptuary.testing.word_embedder import WordEmbedder
 from tests.embedders import HashedWords

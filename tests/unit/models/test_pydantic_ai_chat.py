@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.base.errors import ConfigError, PromptuaryError
 from promptuary.config.settings import load
-from promptuary.core.errors import ConfigError, PromptuaryError
-from promptuary.core.ports.chat import TextPiece
+from promptuary.models.chat_model import TextPiece
 from promptuary.models.from_settings import streaming_model
 from promptuary.testing.chat_server import ChatServer, Refuses, Reply, Says
 from promptuary.testing.suites.streaming_model import asked, collected

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.base.errors import ConfigError, PromptuaryError
 from promptuary.config.keys import KeyPlace
-from promptuary.core.errors import ConfigError, PromptuaryError
+from promptuary.models.http import PostPolicy
 from promptuary.models.onnx_folder import read_folder
 from promptuary.models.onnx_reranker import OnnxReranker
 from promptuary.models.rerank_endpoint import EndpointReranker
 from promptuary.testing.loopback import Loopback, answer
-from promptuary.workspace.web.post import PostPolicy
 from tests.onnx_models import cross_encoder_weights, embedder_weights, write_folder
 
 QUICK = PostPolicy(attempts=1, timeout=20)

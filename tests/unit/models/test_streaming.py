@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary import concurrency
+from promptuary.base import concurrency
+from promptuary.base.errors import ConfigError, PromptuaryError
+from promptuary.base.messages import ToolCall
 from promptuary.config.keys import KeyPlace
-from promptuary.core.errors import ConfigError, PromptuaryError
-from promptuary.core.messages import ToolCall
-from promptuary.core.ports.chat import ChatEvent, ModelUsage, Retrying, Stopped, TextPiece
 from promptuary.models.chat.anthropic_chat import AnthropicChatModel
 from promptuary.models.chat.event_stream import ServerEvent, server_events
 from promptuary.models.chat.openai_chat import EndpointChatModel
+from promptuary.models.chat_model import ChatEvent, ModelUsage, Retrying, Stopped, TextPiece
+from promptuary.models.http import PostPolicy
 from promptuary.testing.chat_server import BreaksOff, ChatServer, Fails, Garbles, Refuses, Reply, Says, Silent
 from promptuary.testing.suites.streaming_model import asked, collected
 from promptuary.workspace.web.http import Hangup
-from promptuary.workspace.web.post import PostPolicy
 
 POLICY = PostPolicy(timeout=5.0, attempts=3, pause=0.01)
 KEY = "sk-nobody-may-see-this-one"

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.base.principals import Principal
 from promptuary.blocking import Promptuary
-from promptuary.core.principals import Principal
 from promptuary.references import input_history
-from promptuary.workspace.disk.own import typed_lines
+from promptuary.workspace.data_folder import input_history as typed_lines
 from promptuary.workspace.user_folders import state_folder
 from tests.conftest import Files
 

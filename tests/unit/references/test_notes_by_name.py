@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from promptuary.blocking import Promptuary
-from promptuary.core.expansion import Expansion
+from promptuary.references.expansion import Expansion
 from promptuary.references.scan import scan
 from tests.conftest import Files
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from promptuary.core.references import Reference
+from promptuary.base.references import Reference
 from promptuary.references.resolve import classify
 from promptuary.references.scan import MAX_BARE, MAX_REFERENCES, MAX_VALUE, scan
 from promptuary.workspace.disk.root import Root

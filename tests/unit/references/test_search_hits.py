@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.core.search import Hit, Why
 from promptuary.references.kinds.search_hits import apart, rest_of
+from promptuary.search.values import Hit, Why
 
 FILE = [f"line {number}" if number % 4 else "" for number in range(31)]
 """What the lines of every file read; the first is line 0, which is in no hit."""

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.core.errors import Code, SourceError
-from promptuary.core.references import LineRange
+from promptuary.base.errors import Code, SourceError
+from promptuary.base.references import LineRange
 from promptuary.references.scan import scan
 from promptuary.references.selection import FilePart, Selection, count_lines, cut, interpretations
 

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.ports.models import Purpose
-from promptuary.core.search import Filters, Folder, Hit, SearchQuery, SearchResult
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.files import Folder
+from promptuary.models.protocols import Purpose
 from promptuary.search.answer import POOL, answer
 from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.index.catalog.catalog import Catalog
 from promptuary.search.service import SearchService
-from promptuary.storage.index.catalog.catalog import Catalog
+from promptuary.search.values import Filters, Hit, SearchQuery, SearchResult
 from tests.conftest import Files
 from tests.embedders import HashedWords, search_with
 from tests.indexes import index_of

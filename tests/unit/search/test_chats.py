@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from promptuary.blocking import Promptuary
-from promptuary.core.search import Hit, SearchQuery
+from promptuary.search.values import Hit, SearchQuery
 from tests.conftest import Files
 from tests.indexes import search_of
 

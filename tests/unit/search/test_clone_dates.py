@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.search import Stamp
+from promptuary.base.files import Stamp
 from promptuary.search.plan import clone_minute
 from tests.conftest import git
 from tests.indexes import search_of

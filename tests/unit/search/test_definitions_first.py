@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.ports.index import IndexedChunk
-from promptuary.core.search import Chunk
-from promptuary.outline.named import NameInCode, defining, names_in
+from promptuary.search.index.port import IndexedChunk
+from promptuary.search.outline.named import NameInCode, defining, names_in
 from promptuary.search.ranking import Ranked, definitions_first
+from promptuary.search.values import Chunk
 from tests.conftest import Files
 from tests.embedders import search_with
 

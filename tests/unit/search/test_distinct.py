@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.core.search import Hit, SearchQuery, Why
 from promptuary.search.answer import distinct
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.service import SearchService
+from promptuary.search.values import Hit, SearchQuery, Why
 from tests.conftest import Files
 from tests.embedders import search_with
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.search import Filters, SearchQuery
 from promptuary.search.filters import from_workspace
+from promptuary.search.values import Filters, SearchQuery
 from tests.indexes import search_of
 
 FILES = ["docs/style.md", "docs/guide/one.md", "src/docs/deep.md", "src/app.py", "../notes/work/plan.md"]

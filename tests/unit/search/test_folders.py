@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.base.errors import ConfigError, SourceError
+from promptuary.base.files import Folder
 from promptuary.config.settings import Settings
-from promptuary.core.errors import ConfigError, SourceError
-from promptuary.core.search import Folder
 from promptuary.search.folders import IndexedFolders
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.workspace import open_door

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.search import Filters, SearchQuery
+from promptuary.search.values import Filters, SearchQuery
 from tests.conftest import Files
 from tests.indexes import search_of
 

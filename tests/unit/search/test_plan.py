@@ -1,8 +1,9 @@
 import pytest
 from msgspec.structs import replace
 
-from promptuary.core.search import UNREAD, IndexedFile, Stamp
+from promptuary.base.files import Stamp
 from promptuary.search.plan import Moves, Plan, plan, plan_some, stamp_to_store
+from promptuary.search.values import UNREAD, IndexedFile
 
 OLD = Stamp(10, 1_000, 1_000, 1)
 

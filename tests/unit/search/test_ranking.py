@@ -2,9 +2,9 @@
 
 from math import isclose, log
 
-from promptuary.core.ports.index import ChunkTraits, Similarity
-from promptuary.core.search import Why
+from promptuary.search.index.port import ChunkTraits, Similarity
 from promptuary.search.ranking import NEAREST, Candidate, Span, Weights, by_date, confidence, fuse, preferring, spread
+from promptuary.search.values import Why
 
 PLAIN = Weights(hub=0.0, length=0.0)
 """Nothing but words and meaning."""

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.ports.models import Reranker
-from promptuary.core.search import Hit, NotReranked, SearchQuery, Why, note_text
+from promptuary.base.errors import PromptuaryError
+from promptuary.models.protocols import Reranker
 from promptuary.search.kind_index import SearchBackend
 from promptuary.search.rerank import TOP, Reranking, reordered
 from promptuary.search.service import SearchService
+from promptuary.search.values import Hit, NotReranked, SearchQuery, Why, note_text
 from promptuary.testing.scripted import ScriptedReranker
 from tests.conftest import Files
 from tests.embedders import search_with

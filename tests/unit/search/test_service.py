@@ -9,11 +9,11 @@ from typing import NoReturn
 
 import pytest
 
+from promptuary.base.errors import Code, ConfigError, PromptuaryError, SourceError
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import Code, ConfigError, PromptuaryError, SourceError
-from promptuary.core.search import Filters, FolderHeld, IndexBusy, SearchQuery, SearchResult, SyncReport, Words
+from promptuary.search.index.fulltext.index import TantivyIndex
 from promptuary.search.service import SearchService
-from promptuary.storage.index.fulltext.index import TantivyIndex
+from promptuary.search.values import Filters, FolderHeld, IndexBusy, SearchQuery, SearchResult, SyncReport, Words
 from promptuary.workspace.changes import mounts
 from promptuary.workspace.workspace import Workspace
 from tests.conftest import Files

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.search import Filters, FolderStatus, IndexRebuilt, IndexStatus, SearchQuery
+from promptuary.base.errors import PromptuaryError
 from promptuary.database.migrate import BEFORE
+from promptuary.search.values import Filters, FolderStatus, IndexRebuilt, IndexStatus, SearchQuery
 from tests.conftest import Files
 from tests.embedders import HashedWords, search_with
 from tests.indexes import index_of, let_stamps_age

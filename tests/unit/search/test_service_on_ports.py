@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.base.errors import IndexDamagedError, PromptuaryError
 from promptuary.config.settings import Settings
-from promptuary.core.errors import IndexDamagedError, PromptuaryError
-from promptuary.core.search import Filters, FolderHeld, IndexBusy, IndexRebuilt, SearchQuery, Words
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.folders import IndexedFolders
 from promptuary.search.kind_index import SearchBackend
 from promptuary.search.service import SearchService
+from promptuary.search.values import Filters, FolderHeld, IndexBusy, IndexRebuilt, SearchQuery, Words
 from promptuary.testing.word_embedder import WordEmbedder
-from promptuary.tokens import DEFAULT_VOCABULARY, Counter
+from promptuary.tokens.counting import DEFAULT_VOCABULARY, Counter
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.workspace import open_door
 from tests.conftest import Files

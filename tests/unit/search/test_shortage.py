@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.errors import Code, SourceError
-from promptuary.core.search import note_text
+from promptuary.base.errors import Code, SourceError
+from promptuary.search.values import note_text
 from promptuary.workspace.disk.folders import EntryKind, Folders
 from promptuary.workspace.workspace import Workspace
 from tests.conftest import Files, git

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.base.errors import ConfigError
 from promptuary.cli.main import main
-from promptuary.core.errors import ConfigError
-from promptuary.core.search import Filters, SearchQuery
 from promptuary.search.chunks.tags import tags_in
+from promptuary.search.values import Filters, SearchQuery
 from tests.indexes import search_of
 
 NOTES = {

@@ -10,8 +10,10 @@ from typing import TypeVar
 
 import pytest
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.search import (
+from promptuary.base.errors import PromptuaryError
+from promptuary.search import updater
+from promptuary.search.service import SearchService
+from promptuary.search.values import (
     ChunksEmbedded,
     FilesSynced,
     IndexBusy,
@@ -21,8 +23,6 @@ from promptuary.core.search import (
     UpdateFailed,
     WatchModeChanged,
 )
-from promptuary.search import updater
-from promptuary.search.service import SearchService
 from promptuary.search.vectors import embed
 from promptuary.workspace.changes import watcher
 from tests.conftest import Files

@@ -8,7 +8,7 @@ import pytest
 
 from promptuary import ConflictError, PromptuaryError, UnknownSessionError
 from promptuary.blocking import Promptuary
-from promptuary.core.notes import NoteHeader
+from promptuary.memory.values import NoteHeader
 from promptuary.workspace.changes import revisions
 from promptuary.workspace.workspace import Workspace
 from tests.conftest import Files

@@ -5,10 +5,10 @@ from contextlib import closing
 
 import pytest
 
-from promptuary.core.experiences import used
-from promptuary.core.ports.threads import ThreadChange
-from promptuary.core.principals import LOCAL
-from promptuary.storage.state import StateDatabase
+from promptuary.base.principals import LOCAL
+from promptuary.database.state import StateDatabase
+from promptuary.experiences.values import used
+from promptuary.threads.records import ThreadChange
 from tests.suites.experiences import DAY_TWO, FAILED, SOLVED
 from tests.suites.forgetting import BODY, EVE, NOTE, RECALLED, TEXTS, said, turn_with
 from tests.suites.notes import noted, stamped, write

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.errors import ConflictError
-from promptuary.core.messages import Item, Replacement
-from promptuary.core.ports.threads import ThreadChange
-from promptuary.storage.threads import history_cache
+from promptuary.base.errors import ConflictError
+from promptuary.base.messages import Item, Replacement
+from promptuary.threads.records import ThreadChange
+from promptuary.threads.store import history_cache
 from tests.stores import FileStore
 
 

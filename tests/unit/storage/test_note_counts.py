@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+from promptuary.base.principals import LOCAL, Principal
 from promptuary.blocking import Promptuary
-from promptuary.core.notes import AUDIENCES, KINDS, NoteStatus
-from promptuary.core.principals import LOCAL, Principal
+from promptuary.memory.values import AUDIENCES, KINDS, NoteStatus
 
 COUNTED = "SELECT space, reader, kind, status, count(*) FROM note WHERE reader IS NOT NULL GROUP BY 1, 2, 3, 4"
 KEPT = "SELECT space, reader, kind, status, count FROM note_count WHERE count <> 0"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from promptuary import durable
-from promptuary.storage.notes.swap import recover
+from promptuary.base import durable
+from promptuary.memory.store.swap import recover
 
 
 def test_a_temporary_file_that_its_writer_removes_meanwhile_is_no_error(

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from promptuary.core.messages import Message
-from promptuary.core.ports.threads import ThreadChange
-from promptuary.core.principals import LOCAL, Principal
-from promptuary.storage.binding import BoundDatabase
-from promptuary.storage.contents import Contents
-from promptuary.storage.state import StateDatabase
-from promptuary.storage.threads.prompts import add_names, entries_of, put_messages
+from promptuary.base.messages import Message
+from promptuary.base.principals import LOCAL, Principal
+from promptuary.database.binding import BoundDatabase
+from promptuary.database.contents import Contents
+from promptuary.database.state import StateDatabase
+from promptuary.threads.records import ThreadChange
+from promptuary.threads.store.prompts import add_names, entries_of, put_messages
 from tests.suites.threads import turned
 
 TEXTS = st.text(st.characters(), max_size=8)

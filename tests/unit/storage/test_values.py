@@ -4,12 +4,12 @@ from typing import Any, cast
 
 import pytest
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.notes import NoteDraft, NoteHeader
-from promptuary.core.principals import Owner
-from promptuary.core.sessions import Session
-from promptuary.core.writeback import Proposal
-from promptuary.storage.values import from_body, to_body
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.principals import Owner
+from promptuary.database.columns import from_body, to_body
+from promptuary.memory.values import NoteDraft, NoteHeader
+from promptuary.memory.writeback.values import Proposal
+from promptuary.sessions.values import Session
 
 HEADER = NoteHeader("aaaa", "private/user/a.md", "project", "private", "user", "Title", "rev")
 SESSION = Session("id", "name", "thread", "2026", "2026")

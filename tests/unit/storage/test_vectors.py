@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.ports.threads import ThreadChange
-from promptuary.core.principals import Principal
-from promptuary.storage.vectors import Vectors
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.principals import Principal
+from promptuary.search.vectors.store import Vectors
+from promptuary.threads.records import ThreadChange
 from tests.stores import FileStore
 from tests.suites.threads import said
 
 if TYPE_CHECKING:
-    from promptuary.core.ports.index import VectorStore
+    from promptuary.search.index.port import VectorStore
 
 pytest.importorskip("numpy")
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.base.errors import Code, SourceError
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import Code, SourceError
-from promptuary.core.ports.threads import ThreadChange
+from promptuary.threads.records import ThreadChange
 from tests.conftest import Files
 from tests.stores import FileStore, thread_state
 

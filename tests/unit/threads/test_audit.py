@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.base.errors import SourceError
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import SourceError
-from promptuary.core.ledger import Audit
 from promptuary.testing.loopback import Loopback, answer
+from promptuary.threads.ledger_values import Audit
 from tests.conftest import Files
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from promptuary import Principal
+from promptuary.base.errors import PromptuaryError, SourceError
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import PromptuaryError, SourceError
-from promptuary.storage.contents import unpack
+from promptuary.database.contents import unpack
 from promptuary.testing.loopback import Loopback, answer, redirect
 from tests.conftest import Files
 

@@ -6,18 +6,19 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.base.principals import LOCAL
 from promptuary.blocking import Promptuary
 from promptuary.context.assemble import Room
 from promptuary.context.history import CompactionPolicy
-from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange
-from promptuary.core.principals import LOCAL
-from promptuary.core.receipts import Receipt
-from promptuary.core.threads import FinishedTurn
-from promptuary.storage.state import StateDatabase
-from promptuary.storage.threads.store import ThreadStore
+from promptuary.context.receipt import Receipt
+from promptuary.database.state import StateDatabase
+from promptuary.layers.layer import LayerState, StateKey
+from promptuary.memory.writeback.values import FinishedTurn
 from promptuary.threads.options import Learner, ThreadOptions
+from promptuary.threads.records import ThreadChange
+from promptuary.threads.store.store import ThreadStore
 from promptuary.threads.turn import Thread
-from promptuary.tokens import Counter
+from promptuary.tokens.counting import Counter
 from tests.conftest import Files
 from tests.unit.threads.test_turn import attach_nothing
 

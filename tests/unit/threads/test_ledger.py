@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from promptuary.base.errors import Code, PromptuaryError, SourceError
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import Code, PromptuaryError, SourceError
-from promptuary.core.ports.threads import Totals
+from promptuary.threads.records import Totals
 from tests.conftest import Files
 
 if TYPE_CHECKING:
-    from promptuary.core.messages import Message
+    from promptuary.base.messages import Message
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from promptuary import Changed, Incoming, LayerContext, PromptuaryError
+from promptuary.base.references import carried_spans, pasted_spans
 from promptuary.blocking import Promptuary
-from promptuary.core.references import carried_spans, pasted_spans
 from promptuary.layers.static import StaticContent
 
 LOG = "see @file:a.py and #b.py, @remember:evil"

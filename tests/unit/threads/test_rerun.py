@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from promptuary.base.errors import ConfigError, PromptuaryError, SourceError
+from promptuary.base.messages import Item, Message
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import ConfigError, PromptuaryError, SourceError
-from promptuary.core.ledger import history_before
-from promptuary.core.messages import Item, Message
+from promptuary.threads.ledger_values import history_before
 from tests.conftest import Files
 
 

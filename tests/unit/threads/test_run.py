@@ -10,13 +10,16 @@ from typing import Any
 import pytest
 
 from promptuary import engine
+from promptuary.base.errors import ConfigError, PromptuaryError, RunFailedError, ThreadBusyError
+from promptuary.base.messages import Message, ToolCall
 from promptuary.blocking import Promptuary
 from promptuary.context.history import groups
-from promptuary.core.errors import ConfigError, PromptuaryError, RunFailedError, ThreadBusyError
-from promptuary.core.messages import Message, ToolCall
-from promptuary.core.ports.chat import ChatEvent, ChatRequest, ModelUsage, Stopped, TextPiece, ToolSpec
-from promptuary.core.receipts import Receipt
-from promptuary.core.runs import (
+from promptuary.context.receipt import Receipt
+from promptuary.models.chat_model import ChatEvent, ChatRequest, ModelUsage, Stopped, TextPiece, ToolSpec
+from promptuary.present.plain_text import plain_text
+from promptuary.present.runs import took_line
+from promptuary.testing.scripted import ScriptedModel, ScriptedStream, Spoken
+from promptuary.threads.run_values import (
     BROKEN_OFF,
     INTERRUPTED,
     OUT_OF_REQUESTS,
@@ -28,9 +31,6 @@ from promptuary.core.runs import (
     TurnExtended,
     TurnPrepared,
 )
-from promptuary.present.plain_text import plain_text
-from promptuary.present.runs import took_line
-from promptuary.testing.scripted import ScriptedModel, ScriptedStream, Spoken
 from tests.conftest import Files
 from tests.current_files import current_files
 from tests.properties.test_turn_properties import cost_of
@@ -129,7 +129,7 @@ class Counting:
 def test_what_a_run_costs_is_known_if_the_price_is_and_goes_into_the_totals(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("promptuary.threads.running.run.streaming_model", lambda *_: Counting())
+    monkeypatch.setattr("promptuary.threads.run.streaming_model", lambda *_: Counting())
     with opened(project) as promptuary:
         result = promptuary.threads.run("Yes?", "gpt-4.1")
 

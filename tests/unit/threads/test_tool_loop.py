@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from promptuary import Principal
+from promptuary.base.errors import ConflictError, PromptuaryError
+from promptuary.base.messages import Message
 from promptuary.blocking import Promptuary
 from promptuary.context.history import groups
-from promptuary.core.errors import ConflictError, PromptuaryError
-from promptuary.core.messages import Message
 from promptuary.threads.prepared import Turn
 from tests.conftest import Files
 from tests.current_files import CHANGED, current_files

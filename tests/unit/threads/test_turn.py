@@ -10,25 +10,36 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from promptuary import concurrency, engine
+from promptuary import engine
+from promptuary.base import concurrency
+from promptuary.base.blocks import Block, Trust
+from promptuary.base.errors import ConflictError, PromptuaryError
+from promptuary.base.messages import Item, Message, Replacement, Role
+from promptuary.base.principals import LOCAL
 from promptuary.blocking import Promptuary
 from promptuary.context.assemble import Room
 from promptuary.context.history import CompactionPolicy
-from promptuary.core.blocks import Block, Trust
-from promptuary.core.errors import ConflictError, PromptuaryError
-from promptuary.core.expansion import Expansion, Spend
-from promptuary.core.layers import Between, Changed, Ending, Incoming, Layer, LayerContext, Recall, RecallRequest, Reply
-from promptuary.core.messages import Item, Message, Replacement, Role
-from promptuary.core.ports.threads import ThreadChange
-from promptuary.core.principals import LOCAL
-from promptuary.core.receipts import receipt_from_json, receipt_json
+from promptuary.context.receipt import receipt_from_json, receipt_json
+from promptuary.layers.layer import (
+    Between,
+    Changed,
+    Ending,
+    Incoming,
+    Layer,
+    LayerContext,
+    Recall,
+    RecallRequest,
+    Reply,
+)
 from promptuary.layers.static import StaticContent
+from promptuary.references.expansion import Expansion, Spend
 from promptuary.testing.scripted import ScriptedStream
 from promptuary.threads.options import ExpandRequest, ThreadOptions
 from promptuary.threads.prepared import Turn
-from promptuary.threads.running.run import Run, RunModel, RunOptions
+from promptuary.threads.records import ThreadChange
+from promptuary.threads.run import Run, RunModel, RunOptions
 from promptuary.threads.turn import Thread
-from promptuary.tokens import Counter
+from promptuary.tokens.counting import Counter
 from tests.conftest import Files, git
 from tests.stores import FileStore, MemoryStore, forged, state_of, thread_state
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.messages import Item, Message, Replacement
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.messages import Item, Message, Replacement
-from promptuary.core.ports.threads import ThreadChange
-from promptuary.core.threads import AttachmentList
-from promptuary.core.writeback import QueuedTurn
+from promptuary.memory.writeback.values import QueuedTurn
 from promptuary.testing.scripted import ScriptedStream
+from promptuary.threads.records import ThreadChange
+from promptuary.threads.values import AttachmentList
 from tests.conftest import Files
 
 

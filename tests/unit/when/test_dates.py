@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from promptuary.when.dates import first_date, lone_date, order_of, stamp_date
+from promptuary.search.dates.written import first_date, lone_date, order_of, stamp_date
 
 DAY = int(datetime(2023, 5, 8, tzinfo=UTC).timestamp())
 

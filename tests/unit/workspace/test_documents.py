@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from promptuary.base.errors import Code
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import Code
-from promptuary.core.expansion import Expansion
-from promptuary.core.search import note_text
-from promptuary.workspace.programs.documents import documents
-from promptuary.workspace.programs.documents.notebook import notebook_text
+from promptuary.references.expansion import Expansion
+from promptuary.search.values import note_text
+from promptuary.workspace.documents import documents
+from promptuary.workspace.documents.notebook import notebook_text
 from promptuary.workspace.web import convert, converter
 from promptuary.workspace.web.convert import convert_docx
 from promptuary.workspace.web.converter import converter_version

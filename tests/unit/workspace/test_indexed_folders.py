@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.errors import ConfigError
-from promptuary.core.search import Folder
+from promptuary.base.errors import ConfigError
+from promptuary.base.files import Folder
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from tests.conftest import Files
 from tests.indexes import search_of
@@ -114,7 +114,7 @@ def test_a_list_that_cannot_be_read_is_no_empty_list(state: Path) -> None:
 ADDER = """
 import sys
 from pathlib import Path
-from promptuary.core.search import Folder
+from promptuary.search.values import Folder
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 
 folders = IndexedFoldersFile(Path("/work"), folder=Path(sys.argv[1]))

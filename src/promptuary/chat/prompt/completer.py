@@ -14,10 +14,10 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 
+from promptuary.base.references import Completion as Menu
+from promptuary.base.references import MenuItem
+from promptuary.base.text import one_line
 from promptuary.commands.parsing import Choice, choices
-from promptuary.core.references import Completion as Menu
-from promptuary.core.references import MenuItem
-from promptuary.core.text import one_line
 
 ROWS: Final = 12
 PAUSE: Final = 0.1

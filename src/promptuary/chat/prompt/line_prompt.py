@@ -11,8 +11,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from promptuary.base.text import one_line
 from promptuary.chat.prompt.any_prompt import AnyPrompt, PromptInterruptedError
-from promptuary.core.text import one_line
 
 if TYPE_CHECKING:
     from promptuary.engine import Promptuary

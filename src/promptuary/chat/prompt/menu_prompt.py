@@ -20,21 +20,21 @@ from prompt_toolkit.layout.utils import explode_text_fragments
 from prompt_toolkit.shortcuts import CompleteStyle
 from prompt_toolkit.styles import Style
 
+from promptuary.base.text import one_line
 from promptuary.chat.prompt.any_prompt import AnyPrompt, PromptInterruptedError
 from promptuary.chat.prompt.completer import ChatCompleter, Hints
 from promptuary.chat.prompt.meter import LiveMeter, meter_text
 from promptuary.chat.prompt.pastes import Pastes
 from promptuary.chat.prompt.typed_ahead import take_typed_ahead
 from promptuary.commands.registry import EVERYTHING
-from promptuary.core.text import one_line
 
 if TYPE_CHECKING:
     from prompt_toolkit.buffer import Buffer
     from prompt_toolkit.input import Input
     from prompt_toolkit.output import Output
 
-    from promptuary.core.expansion import Measured
     from promptuary.engine import Promptuary
+    from promptuary.references.expansion import Measured
 
 _STYLE: Final = Style.from_dict(
     {

@@ -7,8 +7,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.expansion import Measured
+from promptuary.base.errors import PromptuaryError
+from promptuary.references.expansion import Measured
 
 WIDTH: Final = 24
 PAUSE: Final = 0.15

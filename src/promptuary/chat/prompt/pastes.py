@@ -10,8 +10,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from promptuary.core.references import Span
-from promptuary.core.text import counted
+from promptuary.base.references import Span
+from promptuary.base.text import counted
 
 MOST_LINES: Final = 5
 MOST_CHARACTERS: Final = 500

@@ -8,9 +8,9 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.text import one_line
 from promptuary.cli.common import print_json, print_json_line
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.text import one_line
 
 DONE, CANNOT_ANSWER = 0, 1
 

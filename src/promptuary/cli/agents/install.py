@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.text import one_line
 from promptuary.cli.agents.mcp import check_extra
 from promptuary.cli.common import confirmed, print_json
 from promptuary.config.named_models import key_variables
 from promptuary.config.settings import load
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.text import one_line
 from promptuary.hooks.install.clients import SettingsFile, settings_files
 from promptuary.hooks.install.hook_commands import NAME
 from promptuary.hooks.install.installing import UndoneFile, planned, planned_undo, undo, write

@@ -11,9 +11,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from promptuary.base.errors import ConfigError, PromptuaryError, how_to_install
+from promptuary.base.text import one_line
 from promptuary.config.settings import SETTINGS, SettingsOptions, find_workspace, load
-from promptuary.core.errors import ConfigError, PromptuaryError, how_to_install
-from promptuary.core.text import one_line
 from promptuary.mcp.transports.early import EarlyAnswers
 from promptuary.mcp.transports.standard_streams import StandardStreams
 from promptuary.workspace.programs.agents.sockets import discard_output, listening_port, own_streams

@@ -5,6 +5,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from promptuary.base.clock import now
+from promptuary.base.errors import PromptuaryError, UnknownExperienceError
+from promptuary.base.text import counted, one_line
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import can_ask, confirmed, message, opened, print_json, print_new_notes, standard_input
 from promptuary.cli.experiences.printing import curves, found, listed, whole
@@ -12,13 +15,10 @@ from promptuary.cli.memory.printing import DONE, NOTHING, say
 from promptuary.cli.memory.words import each
 from promptuary.cli.search.explain import query_words
 from promptuary.cli.terminal import cut
-from promptuary.core.clock import now
-from promptuary.core.errors import PromptuaryError, UnknownExperienceError
-from promptuary.core.experiences import LEAST_CONFIDENCE, PREFERENCE, Experience, ExperienceFields, ExperienceResult
-from promptuary.core.query import only_near
-from promptuary.core.search import note_text
-from promptuary.core.text import counted, one_line
+from promptuary.experiences.values import LEAST_CONFIDENCE, PREFERENCE, Experience, ExperienceFields, ExperienceResult
 from promptuary.present.experiences import experience_json, experience_list_json, experience_search_json, prune_json
+from promptuary.search.query import only_near
+from promptuary.search.values import note_text
 
 _NONE_YET: Final = "no experiences yet: turns with tools record them, and promptuary experience add stores one"
 

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
+from promptuary.base.table import display_width
+from promptuary.base.text import one_line, visible
 from promptuary.cli.memory.printing import cut_table
 from promptuary.cli.search.excerpt import excerpt
 from promptuary.cli.search.explain import reasons
 from promptuary.cli.terminal import columns, cut
-from promptuary.core.experiences import Experience, ExperienceHit, strength
-from promptuary.core.fading import PRUNE_BELOW
-from promptuary.core.table import display_width
-from promptuary.core.text import one_line, visible
+from promptuary.experiences.decay import PRUNE_BELOW
+from promptuary.experiences.values import Experience, ExperienceHit, strength
 
 _DAY: Final = len("2026-01-31")
 _INDENT: Final = "   "

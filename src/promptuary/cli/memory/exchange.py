@@ -2,11 +2,11 @@
 
 import argparse
 
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.text import counted
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json
 from promptuary.cli.memory.printing import DONE, NOTHING, header_table, say
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.text import counted
 from promptuary.present.notes import import_json, note_header_json
 
 _NAMES = {

@@ -3,13 +3,13 @@
 import argparse
 from collections.abc import Iterator, Sequence
 
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.text import counted
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import can_ask, confirmed, print_json
 from promptuary.cli.memory.printing import DONE, NOTHING, say
 from promptuary.cli.memory.words import each, names
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.notes import ForgetReport, Place
-from promptuary.core.text import counted
+from promptuary.memory.values import ForgetReport, Place
 
 _MOST_SHOWN = 20
 

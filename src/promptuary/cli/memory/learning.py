@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from promptuary.base.text import counted, one_line
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json
 from promptuary.cli.memory.printing import DONE, NOTHING, say
 from promptuary.config.settings import SETTINGS
-from promptuary.core.text import counted, one_line
-from promptuary.workspace.programs.agents import aside
+from promptuary.workspace.programs.agents import detached
 
 _MAX_SECONDS: Final = 600.0
 
@@ -42,7 +42,7 @@ def start_learning(promptuary: Promptuary, options: argparse.Namespace) -> None:
     """Start a process that learns from what waits, if anything does, and say what could not be learnt before."""
     waiting = promptuary.memory.catch_up()
     if waiting:
-        aside.start(["memory", "learn", "--workspace", str(promptuary.path)], b"", **_variables(options))
+        detached.start(["memory", "learn", "--workspace", str(promptuary.path)], b"", **_variables(options))
     failed = [one for one in waiting if one.tries]
     if failed and not options.quiet:
         said = f"{counted(len(failed), 'earlier turn')} could not be learnt from yet: {one_line(failed[-1].error)}"

@@ -4,13 +4,13 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from promptuary.base.errors import NoteConflictError, PromptuaryError, UnknownNoteError
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import message, print_json, print_new_notes
 from promptuary.cli.memory import exchange, forgetting, learning, proposals, reading, writing
 from promptuary.cli.memory.printing import DONE, NOTHING, say, say_kept, whole
 from promptuary.cli.memory.words import fields, opened_memory
 from promptuary.cli.memory.writing import count_notes, print_new
-from promptuary.core.errors import NoteConflictError, PromptuaryError, UnknownNoteError
 from promptuary.present.notes import note_conflict_json
 
 _ACTIONS: Final[Mapping[str, Callable[[Promptuary, argparse.Namespace], int]]] = {

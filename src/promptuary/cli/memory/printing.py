@@ -4,10 +4,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from promptuary.base.table import Column, display_width, table
+from promptuary.base.text import one_line, visible
 from promptuary.cli.terminal import columns, cut, has_colour, headed
-from promptuary.core.notes import Note, NoteHeader, valid_at
-from promptuary.core.table import Column, display_width, table
-from promptuary.core.text import one_line, visible
+from promptuary.memory.values import Note, NoteHeader, valid_at
 
 DONE, NOTHING = 0, 1
 _DAY: Final = len("2026-01-31")

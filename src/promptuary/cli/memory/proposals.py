@@ -4,16 +4,16 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.text import counted, one_line
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json, standard_input
 from promptuary.cli.memory.printing import DONE, NOTHING, cut_table, say
 from promptuary.cli.memory.words import each, names, one_name
 from promptuary.cli.memory.writing import edit as edit_note
 from promptuary.cli.memory.writing import is_terminal, print_written
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.notes import is_by_agent
-from promptuary.core.text import counted, one_line
-from promptuary.core.writeback import Proposal, ProposalFields
+from promptuary.memory.values import is_by_agent
+from promptuary.memory.writeback.values import Proposal, ProposalFields
 from promptuary.present.notes import proposal_json, proposals_json
 
 _NONE = "no pending proposals: they come from what you state in a turn that got its reply, and from writeback.model"

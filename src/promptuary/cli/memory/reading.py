@@ -4,6 +4,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from promptuary.base.clock import now_in_seconds
+from promptuary.base.errors import PromptuaryError, UnknownNoteError
+from promptuary.base.text import one_line
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import message, print_json
 from promptuary.cli.memory.printing import (
@@ -20,13 +23,10 @@ from promptuary.cli.memory.words import each, names, one_name, selection
 from promptuary.cli.search.excerpt import excerpt
 from promptuary.cli.search.explain import query_words, reasons
 from promptuary.cli.terminal import columns, cut
-from promptuary.core.clock import now_in_seconds
-from promptuary.core.errors import PromptuaryError, UnknownNoteError
-from promptuary.core.notes import STATUSES, MemoryResult, Note, NoteHit, they_wait
-from promptuary.core.query import only_near
-from promptuary.core.search import note_text
-from promptuary.core.text import one_line
+from promptuary.memory.values import STATUSES, MemoryResult, Note, NoteHit, they_wait
 from promptuary.present.notes import memory_list_json, memory_note_json, memory_search_json
+from promptuary.search.query import only_near
+from promptuary.search.values import note_text
 
 _INDENT = "   "
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.text import one_line
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import opened, standard_input
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.notes import STATUSES, NoteFields, NoteSelection
-from promptuary.core.text import one_line
+from promptuary.memory.values import STATUSES, NoteFields, NoteSelection
 
 Result = TypeVar("Result")
 

@@ -5,13 +5,13 @@ import sys
 from collections.abc import Sequence
 from typing import TextIO
 
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.text import counted, one_line
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import message, print_json
 from promptuary.cli.memory.printing import DONE, NOTHING, cut_table, say
 from promptuary.cli.memory.words import each, fields, names, one_name
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.notes import STATUSES, Note, NoteHeader, is_by_agent
-from promptuary.core.text import counted, one_line
+from promptuary.memory.values import STATUSES, Note, NoteHeader, is_by_agent
 from promptuary.present.notes import memory_note_json, note_header_json
 
 _SHORTEST_REV = 8

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
+from promptuary.base.front_matter import matter_end
+from promptuary.base.table import display_width
+from promptuary.base.text import one_line
 from promptuary.cli.terminal import cut
-from promptuary.core.front_matter import matter_end
-from promptuary.core.query import folded, reading
-from promptuary.core.table import display_width
-from promptuary.core.text import one_line
+from promptuary.search.query import folded, reading
 
 LINES: Final = 3
 _ENDING: Final = 2

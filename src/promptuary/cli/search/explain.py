@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from promptuary.core.query import parse
-from promptuary.core.search import Why
-from promptuary.core.text import one_line
+from promptuary.base.text import one_line
+from promptuary.search.query import parse
+from promptuary.search.values import Why
 
 
 def query_words(text: str) -> Sequence[str]:

@@ -8,15 +8,15 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import Final
 
+from promptuary.base.errors import ConfigError, PromptuaryError
+from promptuary.base.table import Column
+from promptuary.base.text import counted, one_line
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import confirmed, opened, print_json, standard_input
 from promptuary.cli.search.indexing import IndexJob, embed, is_wide, print_embedded, print_synced, sync
 from promptuary.cli.terminal import headed_table
-from promptuary.core.errors import ConfigError, PromptuaryError
-from promptuary.core.search import FolderStatus
-from promptuary.core.table import Column
-from promptuary.core.text import counted, one_line
 from promptuary.present.search import status_json, sync_json
+from promptuary.search.values import FolderStatus
 
 DONE, NOT_ALL, NOTHING = 0, 1, 2
 _MOST_NAMED: Final = 5

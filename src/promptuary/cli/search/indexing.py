@@ -14,12 +14,12 @@ from typing import Final
 
 from msgspec import Struct
 
+from promptuary.base.errors import ConfigError, PromptuaryError, how_to_install
+from promptuary.base.text import counted, one_line
 from promptuary.blocking import Promptuary
 from promptuary.cli.interruptible import StoppedError, run_interruptibly
 from promptuary.cli.progress import ProgressLine, duration
-from promptuary.core.errors import ConfigError, PromptuaryError, how_to_install
-from promptuary.core.search import FolderHeld, IndexStatus, SearchNote, SyncReport, note_text
-from promptuary.core.text import counted, one_line
+from promptuary.search.values import FolderHeld, IndexStatus, SearchNote, SyncReport, note_text
 
 DONE, NOT_ALL = 0, 1
 _LOOKS_BACK: Final = 30.0

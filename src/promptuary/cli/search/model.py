@@ -7,15 +7,15 @@ from typing import Any
 
 from msgspec import to_builtins
 
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.table import Column
+from promptuary.base.text import human_size, one_line
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import opened, print_json
 from promptuary.cli.interruptible import StoppedError, run_interruptibly
 from promptuary.cli.progress import ProgressLine
 from promptuary.cli.terminal import headed_table
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.ports.models import FetchProgress, ModelInfo
-from promptuary.core.table import Column
-from promptuary.core.text import human_size, one_line
+from promptuary.models.protocols import FetchProgress, ModelInfo
 
 DONE, NOT_ALL = 0, 1
 _KILOBYTE = 1000

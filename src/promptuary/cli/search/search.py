@@ -6,17 +6,17 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from promptuary.base.errors import PromptuaryError, shortage
+from promptuary.base.table import display_width
+from promptuary.base.text import counted, one_line, visible
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import current_folder, message, opened, print_json
 from promptuary.cli.search.dates import moment
 from promptuary.cli.search.excerpt import excerpt
 from promptuary.cli.search.explain import query_words, reasons
 from promptuary.cli.terminal import columns, cut, styled
-from promptuary.core.errors import PromptuaryError, shortage
-from promptuary.core.query import only_near
-from promptuary.core.search import Filters, Hit, SearchQuery, SearchResult, note_text
-from promptuary.core.table import display_width
-from promptuary.core.text import counted, one_line, visible
+from promptuary.search.query import only_near
+from promptuary.search.values import Filters, Hit, SearchQuery, SearchResult, note_text
 
 DONE, NOTHING = 0, 1
 _INDENT = "   "

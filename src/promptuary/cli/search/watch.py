@@ -6,12 +6,14 @@ import sys
 import time
 from typing import Any, Final
 
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.text import counted, one_line
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import opened, print_json_line
 from promptuary.cli.progress import duration
 from promptuary.cli.search.indexing import IndexJob, is_wide, print_synced, sync
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.search import (
+from promptuary.present.search import sync_json, update_json
+from promptuary.search.values import (
     ChunksEmbedded,
     FilesSynced,
     IndexUpdate,
@@ -20,8 +22,6 @@ from promptuary.core.search import (
     WatchModeChanged,
     note_text,
 )
-from promptuary.core.text import counted, one_line
-from promptuary.present.search import sync_json, update_json
 
 _GATHER: Final = 2.0
 """Seconds for which embedded chunks are counted before a line reports them, because a batch takes less."""

@@ -5,15 +5,15 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.table import Column
+from promptuary.base.text import one_line
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json
 from promptuary.cli.terminal import headed_table
 from promptuary.cli.threads.pending import DONE, NOTHING, thread_of
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.ledger import AuditRow
-from promptuary.core.table import Column
-from promptuary.core.text import one_line
 from promptuary.present.threads import audit_json
+from promptuary.threads.ledger_values import AuditRow
 
 _REVISION: Final = 12
 """Characters of a revision that are printed."""

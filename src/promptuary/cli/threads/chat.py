@@ -4,12 +4,12 @@ import argparse
 import sys
 from typing import Final
 
+from promptuary.base.errors import PromptuaryError
 from promptuary.chat.start import start
 from promptuary.cli.common import opened, opened_by
 from promptuary.cli.memory.learning import start_learning
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.threads import thread_name
 from promptuary.engine import Promptuary
+from promptuary.threads.values import thread_name
 
 DONE: Final = 0
 

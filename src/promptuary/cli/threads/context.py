@@ -3,12 +3,12 @@
 import argparse
 import sys
 
+from promptuary.base.errors import PromptuaryError, SourceError
+from promptuary.base.table import Column
+from promptuary.base.text import one_line
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import opened, print_json, print_new_notes
 from promptuary.cli.terminal import headed_table
-from promptuary.core.errors import PromptuaryError, SourceError
-from promptuary.core.table import Column
-from promptuary.core.text import one_line
 from promptuary.present.threads import attachments_json
 
 DONE, NOT_ALL = 0, 1

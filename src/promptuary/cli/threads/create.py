@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from shlex import quote
 from typing import Literal
 
+from promptuary.base.text import one_line
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json
 from promptuary.cli.memory.printing import say
 from promptuary.cli.threads.limits import changes, described
 from promptuary.cli.threads.pending import DONE, named_thread, session_name
-from promptuary.core.text import one_line
 from promptuary.present.sessions import session_json, session_report_json
 
 

@@ -4,14 +4,14 @@ import argparse
 import re
 from typing import Final
 
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.text import counted, one_line
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import confirmed, print_json
 from promptuary.cli.memory.printing import say
 from promptuary.cli.threads.pending import DONE, NOTHING, find_session, named_thread, unknown
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.ledger import Pruned
-from promptuary.core.text import counted, one_line
 from promptuary.present.threads import audit_json, pruned_json
+from promptuary.threads.ledger_values import Pruned
 
 _AGE: Final = re.compile(r"(\d{1,5})([dwmy])", re.ASCII)
 _DAYS: Final = {"d": 1, "w": 7, "m": 30, "y": 365}

@@ -5,11 +5,11 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.text import counted, one_line, visible
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json, standard_input
 from promptuary.cli.threads.pending import DONE, thread_of, unknown
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.text import counted, one_line, visible
 
 _STREAM: Final = "-"
 

@@ -4,9 +4,9 @@ import string
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from promptuary.core.receipts import Receipt
-from promptuary.core.table import Column, table
-from promptuary.core.text import one_line
+from promptuary.base.table import Column, table
+from promptuary.base.text import one_line
+from promptuary.context.receipt import Receipt
 
 _STEPS: Final = "▁▂▃▄▅▆▇█"
 _COLOURS: Final = (42, 44, 45, 46, 43, 41, 102, 104, 105, 106, 103, 101)

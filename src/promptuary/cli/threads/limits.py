@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from shlex import quote
 from typing import Final
 
+from promptuary.base.errors import SourceError
+from promptuary.base.table import Column, table
+from promptuary.base.text import counted, one_line
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json
 from promptuary.cli.memory.printing import say
 from promptuary.cli.terminal import columns, has_colour, headed_table
 from promptuary.cli.threads.graph import sparkline, window_picture
 from promptuary.cli.threads.pending import DONE, NOTHING, session_name
-from promptuary.core.errors import SourceError
-from promptuary.core.ports.threads import Totals, TurnRecord
-from promptuary.core.sessions import Choice, Difference, Session, SessionReport, named
-from promptuary.core.table import Column, table
-from promptuary.core.text import counted, one_line
 from promptuary.present.sessions import session_report_json, session_window_json, sessions_json
+from promptuary.sessions.values import Choice, Difference, Session, SessionReport, named
+from promptuary.threads.records import Totals, TurnRecord
 
 _SECONDS: Final = len("2026-01-31T12:00")
 _LEAST_PICTURE: Final = 8

@@ -4,10 +4,10 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Final
 
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.text import one_line
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.sessions import Session
-from promptuary.core.text import one_line
+from promptuary.sessions.values import Session
 
 if TYPE_CHECKING:
     from promptuary import Turn

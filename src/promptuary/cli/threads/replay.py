@@ -4,16 +4,16 @@ import argparse
 import sys
 from typing import Final
 
+from promptuary.base.table import Column
+from promptuary.base.text import one_line, visible
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json
 from promptuary.cli.terminal import headed_table
 from promptuary.cli.threads.pending import DONE, thread_of
 from promptuary.config.values import converted
-from promptuary.core.receipts import ReceiptEntry
-from promptuary.core.table import Column
-from promptuary.core.text import one_line, visible
-from promptuary.core.threads import DriftKind, Replay, Rerun
+from promptuary.context.receipt import ReceiptEntry
 from promptuary.present.threads import message_text, replay_json, rerun_json
+from promptuary.threads.values import DriftKind, Replay, Rerun
 
 _SINCE: Final[dict[DriftKind, str]] = {
     "changed": "has changed",

@@ -6,14 +6,14 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.text import one_line
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import message, opened, print_json, print_new_notes
 from promptuary.cli.memory.learning import learnt_aside
 from promptuary.cli.threads.pending import DONE, NOTHING, pending_turn, thread_of
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.experiences import Experience
-from promptuary.core.text import one_line
-from promptuary.core.writeback import Proposal
+from promptuary.experiences.values import Experience
+from promptuary.memory.writeback.values import Proposal
 from promptuary.present.threads import reply_json
 
 _MOST_EXPERIENCES: Final = 50

@@ -5,12 +5,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from promptuary.blocking import Promptuary
-from promptuary.cli.common import opened, print_json, print_new_notes
-from promptuary.cli.terminal import headed_table
-from promptuary.cli.threads import audit, create, delete, exchange, limits, replay
-from promptuary.cli.threads.pending import DONE, NOTHING, pending_turn, thread_of, unknown
-from promptuary.core.errors import (
+from promptuary.base.errors import (
     ConflictError,
     PromptuaryError,
     SourceError,
@@ -18,8 +13,13 @@ from promptuary.core.errors import (
     UnknownNoteError,
     UnknownSessionError,
 )
-from promptuary.core.table import Column
-from promptuary.core.text import one_line, visible
+from promptuary.base.table import Column
+from promptuary.base.text import one_line, visible
+from promptuary.blocking import Promptuary
+from promptuary.cli.common import opened, print_json, print_new_notes
+from promptuary.cli.terminal import headed_table
+from promptuary.cli.threads import audit, create, delete, exchange, limits, replay
+from promptuary.cli.threads.pending import DONE, NOTHING, pending_turn, thread_of, unknown
 from promptuary.present.threads import history_json
 
 

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, field
 
+from promptuary.base.budget import TokenCounter, water_fill
+from promptuary.base.messages import Item
+from promptuary.base.text import one_line
 from promptuary.context.compact.envelope import body_of
 from promptuary.context.compact.extract import is_question, links, names, paths, prose, sentences
-from promptuary.core.budget import TokenCounter, water_fill
-from promptuary.core.messages import Item
-from promptuary.core.text import one_line
 
 SECTIONS = (
     "Requests",

@@ -8,10 +8,10 @@ instructions.
 import re
 from collections.abc import Iterable, Sequence
 
+from promptuary.base.ids import new_id
+from promptuary.base.messages import Item
+from promptuary.base.text import counted
 from promptuary.context.compact.types import everything_behind
-from promptuary.core.ids import new_id
-from promptuary.core.messages import Item
-from promptuary.core.text import counted
 
 _HEADING = "# Summary of the earlier conversation"
 _MARKER = "left out here; the ledger has all of them.]"

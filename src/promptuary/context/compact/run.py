@@ -8,14 +8,14 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from promptuary.base.budget import TokenCounter
+from promptuary.base.messages import Item, Replacement, cost
 from promptuary.context.compact.shorten import Shorten
 from promptuary.context.compact.summary import Summary
 from promptuary.context.compact.trim import Trim
 from promptuary.context.compact.types import Strategy, in_one_step
-from promptuary.context.history import DEFAULT_POLICY, CompactionPolicy, cost, kept
-from promptuary.core.budget import TokenCounter
-from promptuary.core.messages import Item, Replacement
-from promptuary.core.ports.models import ChatModel
+from promptuary.context.history import DEFAULT_POLICY, CompactionPolicy, kept
+from promptuary.models.protocols import ChatModel
 
 
 class Compaction(Struct, frozen=True):

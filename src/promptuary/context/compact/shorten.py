@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from promptuary.base.blocks import Detail
+from promptuary.base.budget import TokenCounter
+from promptuary.base.excerpt import excerpt
+from promptuary.base.ids import new_id
+from promptuary.base.messages import Item, Replacement, cost, item_cost
+from promptuary.base.text import one_line
 from promptuary.context.compact.types import Compacted, everything_behind, put_in_place
-from promptuary.context.history import cost, item_cost, older
-from promptuary.core.blocks import Detail
-from promptuary.core.budget import TokenCounter
-from promptuary.core.ids import new_id
-from promptuary.core.messages import Item, Replacement
-from promptuary.core.text import one_line
-from promptuary.core.texts.excerpt import excerpt
+from promptuary.context.history import older
 
 
 class Shorten(Struct, frozen=True):

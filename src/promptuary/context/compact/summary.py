@@ -14,16 +14,16 @@ from hashlib import sha256
 
 from msgspec import Struct
 
-from promptuary import concurrency
+from promptuary.base import concurrency
+from promptuary.base.budget import TokenCounter, water_fill
+from promptuary.base.excerpt import excerpt
+from promptuary.base.messages import Item, Message, Replacement, cost, item_cost
+from promptuary.base.text import visible
 from promptuary.context.compact.digest import SECTIONS, digest
 from promptuary.context.compact.envelope import summary_of
 from promptuary.context.compact.types import Compacted, put_in_place
-from promptuary.context.history import DEFAULT_POLICY, CompactionPolicy, cost, item_cost, older
-from promptuary.core.budget import TokenCounter, water_fill
-from promptuary.core.messages import Item, Message, Replacement
-from promptuary.core.ports.models import ChatModel
-from promptuary.core.text import visible
-from promptuary.core.texts.excerpt import excerpt
+from promptuary.context.history import DEFAULT_POLICY, CompactionPolicy, older
+from promptuary.models.protocols import ChatModel
 
 _WORDS_A_TOKEN = 0.6
 _TASK = """\

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from promptuary.base.budget import TokenCounter
+from promptuary.base.messages import MESSAGE_OVERHEAD, Item, Replacement, cost
 from promptuary.context.compact.envelope import how_many, marker_for, marker_line
 from promptuary.context.compact.types import Compacted, put_in_place
-from promptuary.context.history import MESSAGE_OVERHEAD, cost, older
-from promptuary.core.budget import TokenCounter
-from promptuary.core.messages import Item, Replacement
+from promptuary.context.history import older
 
 
 class Trim(Struct, frozen=True):

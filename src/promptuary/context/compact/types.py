@@ -10,8 +10,8 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary.core.budget import TokenCounter
-from promptuary.core.messages import Item, Replacement
+from promptuary.base.budget import TokenCounter
+from promptuary.base.messages import Item, Replacement
 
 
 class Compacted(Struct, frozen=True):

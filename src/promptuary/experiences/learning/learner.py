@@ -7,17 +7,17 @@ a turn foreign: its lessons are stored with a mark, and not shown before somebod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from promptuary.base.messages import Item, Message
+from promptuary.context.receipt import Receipt
 from promptuary.context.replies import asked_item, reply_items, turn_of_others
-from promptuary.core.experiences import LAYER, Experience, ExperienceFields
-from promptuary.core.messages import Item, Message
-from promptuary.core.receipts import Receipt
-from promptuary.core.threads import FinishedTurn
 from promptuary.experiences.learning.lessons import Lesson
 from promptuary.experiences.learning.recording import learnt, reaches_out
 from promptuary.experiences.learning.stated import stated
+from promptuary.experiences.values import LAYER, Experience, ExperienceFields
 from promptuary.memory.writeback.learning import own_file
 from promptuary.memory.writeback.runner import foreign_turns
 from promptuary.memory.writeback.snapshot import held_foreign_text
+from promptuary.memory.writeback.values import FinishedTurn
 
 if TYPE_CHECKING:
     from promptuary.app import App

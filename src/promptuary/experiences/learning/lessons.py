@@ -4,8 +4,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from promptuary.core.experiences import ExperienceFields
-from promptuary.core.notes import NoteTrust
+from promptuary.experiences.values import ExperienceFields
+from promptuary.memory.values import NoteTrust
 
 
 class Lesson(Struct, frozen=True):

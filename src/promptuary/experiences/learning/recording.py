@@ -16,12 +16,12 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from promptuary.core.messages import Item, ToolCall
-from promptuary.core.notes import NoteTrust
-from promptuary.core.text import one_line, shortened, visible
+from promptuary.base.messages import Item, ToolCall
+from promptuary.base.text import one_line, shortened, visible
 from promptuary.experiences.learning.lessons import Lesson
 from promptuary.experiences.learning.results import Result, error_name, result_of
 from promptuary.experiences.scrub import scrubbed
+from promptuary.memory.values import NoteTrust
 from promptuary.memory.writeback.own_words import own_beginning, sentences
 
 LONGEST_INTENT: Final = 200

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from promptuary.core.messages import Item
+from promptuary.base.messages import Item
 
 LONGEST_PROBLEM: Final = 160
 _LONGEST_JSON: Final = 64_000

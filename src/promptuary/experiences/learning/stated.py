@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final
 
-from promptuary.core.experiences import FIRST_CONFIDENCE, PREFERENCE, ExperienceFields
 from promptuary.experiences.learning.choices import choice
 from promptuary.experiences.learning.lessons import Lesson
+from promptuary.experiences.values import FIRST_CONFIDENCE, PREFERENCE, ExperienceFields
 from promptuary.memory.writeback.extract import LONGEST_STATEMENT, Statement, statements
 from promptuary.memory.writeback.own_words import own_beginning, sentences
 

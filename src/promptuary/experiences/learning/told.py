@@ -8,11 +8,11 @@ texts are stored, with little weight.
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from promptuary.core.experiences import FIRST_CONFIDENCE, PREFERENCE, ExperienceFields
-from promptuary.core.messages import Message
-from promptuary.core.notes import NoteTrust
+from promptuary.base.messages import Message
 from promptuary.experiences.learning.lessons import Lesson
 from promptuary.experiences.learning.stated import CANDIDATE_WEIGHT
+from promptuary.experiences.values import FIRST_CONFIDENCE, PREFERENCE, ExperienceFields
+from promptuary.memory.values import NoteTrust
 from promptuary.memory.writeback.prompts import bounded, spoken
 from promptuary.memory.writeback.runner import answered
 from promptuary.memory.writeback.snapshot import TurnSnapshot

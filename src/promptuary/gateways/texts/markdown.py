@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, assert_never
 
 from msgspec import Struct
 
-from promptuary.core.table import Column, table
+from promptuary.base.table import Column, table
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -10,17 +10,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from promptuary.commands.results import (
-    CommandResult,
-    ContextShown,
-    Explained,
-    FilesFound,
-    HelpShown,
-    NotesMatched,
-    PassagesFound,
-)
-from promptuary.core.blocks import Detail
-from promptuary.core.errors import (
+from promptuary.base.blocks import Detail
+from promptuary.base.errors import (
     Code,
     ConfigError,
     FrontMatterError,
@@ -31,12 +22,21 @@ from promptuary.core.errors import (
     StorageError,
     UnknownNoteError,
 )
-from promptuary.core.expansion import Expansion
-from promptuary.core.notes import NoteList
-from promptuary.core.search import IndexBusy, SearchNote
-from promptuary.core.text import one_line
+from promptuary.base.text import one_line
+from promptuary.commands.results import (
+    CommandResult,
+    ContextShown,
+    Explained,
+    FilesFound,
+    HelpShown,
+    NotesMatched,
+    PassagesFound,
+)
 from promptuary.gateways.texts.markdown import code, escaped, fenced
+from promptuary.memory.values import NoteList
 from promptuary.present.plain_text import help_rows, plain_text
+from promptuary.references.expansion import Expansion
+from promptuary.search.values import IndexBusy, SearchNote
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from promptuary.core.errors import PromptuaryError
+from promptuary.base.errors import PromptuaryError
 from promptuary.hooks.agents import AGENTS
 from promptuary.hooks.install.entries import SettingsEntry
 from promptuary.hooks.install.hook_commands import NAME

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, assert_never
 
 from msgspec import Struct
 
-from promptuary.core.errors import PromptuaryError
+from promptuary.base.errors import PromptuaryError
 from promptuary.hooks.install import jsonc, toml_text
 from promptuary.hooks.install.hook_commands import commands_like, hook_words, own_arguments, without_command
 from promptuary.hooks.install.jsonc import MISSING

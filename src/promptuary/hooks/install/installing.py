@@ -13,8 +13,8 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.text import one_line
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.text import one_line
 from promptuary.hooks.install import jsonc, toml_text
 from promptuary.hooks.install.clients import SettingsFile
 from promptuary.hooks.install.entries import SettingsEntry, put_in, take_out

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from promptuary.core.errors import PromptuaryError
+from promptuary.base.errors import PromptuaryError
 
 _DEEPEST: Final = 200
 _LONGEST: Final = 32 << 20

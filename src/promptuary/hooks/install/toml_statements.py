@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from promptuary.core.errors import PromptuaryError
+from promptuary.base.errors import PromptuaryError
 
 MAX_DEPTH: Final = 50
 _BLANK: Final = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")

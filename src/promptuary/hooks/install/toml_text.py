@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary.core.errors import PromptuaryError
+from promptuary.base.errors import PromptuaryError
 from promptuary.hooks.install.jsonc import MISSING
 from promptuary.hooks.install.toml_statements import MAX_DEPTH, TomlPair, TomlTable, tables
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from langchain_core.messages import AnyMessage
 
-    from promptuary.core.messages import Message
+    from promptuary.base.messages import Message
 
 
 def as_ours(message: BaseMessage) -> Message:

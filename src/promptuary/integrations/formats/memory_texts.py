@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.text import with_unix_lines
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.text import with_unix_lines
 
 _LEVELS: Final = 2
 _MOST_LINES: Final = 100

@@ -13,7 +13,7 @@ from promptuary.integrations.conversation import assistant, tool_call, tool_resu
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from promptuary.core.messages import Message
+    from promptuary.base.messages import Message
 
 ItemFields = dict[str, Any]
 """An item, as a dict."""

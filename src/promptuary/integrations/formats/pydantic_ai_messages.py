@@ -27,7 +27,7 @@ from promptuary.integrations.conversation import Request, assistant, tool_call, 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from promptuary.core.messages import Message
+    from promptuary.base.messages import Message
 
 Piece = ModelResponse | ModelRequestPart
 """What corresponds to one message of ours."""

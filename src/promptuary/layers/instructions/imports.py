@@ -9,8 +9,8 @@ import re
 
 from msgspec import Struct
 
-from promptuary.core.errors import Code, SourceError
-from promptuary.core.references import ENDS_VALUE
+from promptuary.base.errors import Code, SourceError
+from promptuary.base.references import ENDS_VALUE
 from promptuary.workspace.disk.root import display_path, normalise
 
 # Every alternative begins with a plain character: that is what lets the search skip ordinary text quickly.

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from promptuary import concurrency
-from promptuary.core.blocks import Source
-from promptuary.core.budget import water_fill
-from promptuary.core.errors import Code, ConfigError, SourceError
-from promptuary.core.layers import Budget, Layer, LayerContext, Omitted, Recall, RecallRequest, Scope, Slot, check
-from promptuary.core.text import one_line
+from promptuary.base import concurrency
+from promptuary.base.blocks import Source
+from promptuary.base.budget import water_fill
+from promptuary.base.errors import Code, ConfigError, SourceError
+from promptuary.base.text import one_line
 from promptuary.layers import sections
 from promptuary.layers.instructions.imports import parse, resolve
+from promptuary.layers.layer import Budget, Layer, LayerContext, Omitted, Recall, RecallRequest, Scope, Slot, check
 from promptuary.layers.sections import Section
 from promptuary.workspace.disk.read import TextFile
 from promptuary.workspace.disk.root import normalise
 from promptuary.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from promptuary.core.sessions import Sight
+    from promptuary.sessions.values import Sight
 
 NAMES: tuple[tuple[str, ...], ...] = (
     ("AGENTS.override.md", "AGENTS.md", "AGENT.md"),

@@ -10,9 +10,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from promptuary.core.blocks import Block, Detail, Source, content_hash
-from promptuary.core.layers import Json, Recall
-from promptuary.core.messages import Item
+from promptuary.base.blocks import Block, Detail, Source, content_hash
+from promptuary.base.messages import Item
+from promptuary.base.values import Json
+from promptuary.layers.layer import Recall
 
 OUTDATED: Final = "outdated: what it is now follows the history"
 

@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary.core.blocks import Block, Detail, Source
-from promptuary.core.budget import TokenCounter, water_fill
-from promptuary.core.layers import Omitted, Recall
-from promptuary.core.render import without_gap
-from promptuary.core.text import one_line
+from promptuary.base.blocks import Block, Detail, Source
+from promptuary.base.budget import TokenCounter, water_fill
+from promptuary.base.text import one_line
+from promptuary.layers.layer import Omitted, Recall
 from promptuary.layers.tracked.state import Tracked, Tracking
 from promptuary.references.detail import best_within, name_only, whole
+from promptuary.references.render import without_gap
 
 HEADING = "# Referenced Files"
 

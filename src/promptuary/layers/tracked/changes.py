@@ -11,15 +11,14 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary.context.history import MESSAGE_OVERHEAD, cost
-from promptuary.core.blocks import Block, Detail
-from promptuary.core.budget import TokenCounter
-from promptuary.core.layers import Recall
-from promptuary.core.messages import Item
-from promptuary.core.render import render, without_gap
+from promptuary.base.blocks import Block, Detail
+from promptuary.base.budget import TokenCounter
+from promptuary.base.messages import MESSAGE_OVERHEAD, Item, cost
+from promptuary.layers.layer import Recall
 from promptuary.layers.tracked.base import Base, Shown, summaries_of
 from promptuary.layers.tracked.blocks import HEADING, Offer, in_place
 from promptuary.references.detail import whole
+from promptuary.references.render import render, without_gap
 
 UPDATES_HEADING: Final = (
     "# Changed Files\n\n"

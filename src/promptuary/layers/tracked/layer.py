@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary import concurrency
-from promptuary.core.blocks import Detail, content_hash
-from promptuary.core.budget import TokenCounter
-from promptuary.core.errors import Code, ConfigError, SourceError
-from promptuary.core.layers import (
+from promptuary.base import concurrency
+from promptuary.base.blocks import Detail, content_hash
+from promptuary.base.budget import TokenCounter
+from promptuary.base.errors import Code, ConfigError, SourceError
+from promptuary.base.references import Reference, carried_spans
+from promptuary.base.values import Json
+from promptuary.layers.layer import (
     Band,
     Budget,
     Changed,
     Hook,
     Incoming,
-    Json,
     Layer,
     LayerContext,
     Recall,
@@ -30,9 +31,6 @@ from promptuary.core.layers import (
     Scope,
     Slot,
 )
-from promptuary.core.ports.models import ChatModel
-from promptuary.core.references import Reference, carried_spans
-from promptuary.core.threads import TrackedFile
 from promptuary.layers.tracked.base import base_of
 from promptuary.layers.tracked.blocks import Offer, compose, offers, why_not_shown
 from promptuary.layers.tracked.changes import RepeatedBase, changed_since
@@ -42,6 +40,7 @@ from promptuary.layers.tracked.scoring import RelevanceQuestion, Score, ask_all,
 from promptuary.layers.tracked.state import (
     MAX_ASKED,
     Tracked,
+    TrackedFile,
     Tracking,
     added,
     dropped,
@@ -51,11 +50,12 @@ from promptuary.layers.tracked.state import (
     sent,
     to_json,
 )
+from promptuary.models.protocols import ChatModel
 from promptuary.references.resolve import Resolution
 from promptuary.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from promptuary.core.sessions import Sight
+    from promptuary.sessions.values import Sight
 
 Cached = TypeVar("Cached")
 

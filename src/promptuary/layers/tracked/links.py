@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from promptuary.core.references import Reference
-from promptuary.core.text import unique_slug
+from promptuary.base.references import Reference
+from promptuary.base.text import unique_slug
 
 _LONGEST_TEXT: Final = 4200
 _END_OF_LINK = re.compile(rf"\]\(#[\w-]{{1,{_LONGEST_TEXT}}}\)")

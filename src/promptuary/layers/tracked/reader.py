@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from promptuary.core.blocks import Source
-from promptuary.core.budget import TokenCounter
-from promptuary.core.errors import Code, ConfigError, SourceError
-from promptuary.core.references import Reference, Span
+from promptuary.base.blocks import Source
+from promptuary.base.budget import TokenCounter
+from promptuary.base.errors import Code, ConfigError, SourceError
+from promptuary.base.references import Reference, Span
 from promptuary.layers.tracked.state import Gone, Observation, Refused, Seen, Tracked, Tracking, observed, target
 from promptuary.references.kinds.file import part_at_lines, part_at_symbol, whole_file
 from promptuary.references.locate import located
@@ -27,7 +27,7 @@ from promptuary.workspace.disk.root import display_path
 from promptuary.workspace.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
-    from promptuary.core.sessions import Sight
+    from promptuary.sessions.values import Sight
 
 READ_TIMEOUT = 5.0
 """The timeout for one file in seconds; a disk that hangs fails only that file."""

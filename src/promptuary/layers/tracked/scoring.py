@@ -13,10 +13,10 @@ from itertools import islice
 
 from msgspec import Struct
 
-from promptuary.core.messages import Message
-from promptuary.core.ports.models import ChatModel
-from promptuary.core.text import UNSPACED, name_word_pattern, one_line, pairs
-from promptuary.core.texts.languages import language_of
+from promptuary.base.languages import language_of
+from promptuary.base.messages import Message
+from promptuary.base.text import UNSPACED, name_word_pattern, one_line, pairs
+from promptuary.models.protocols import ChatModel
 
 NEUTRAL = 50
 """The score of a file that cannot be judged."""

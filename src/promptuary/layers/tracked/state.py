@@ -5,14 +5,13 @@ which paths are relative is not part of the state: a thread may be moved to anot
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import assert_never
+from typing import Literal, assert_never
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from promptuary.core.errors import Code, SourceError
-from promptuary.core.layers import Json
-from promptuary.core.threads import FileState
+from promptuary.base.errors import Code, SourceError
+from promptuary.base.values import Json
 from promptuary.layers.tracked.base import Base
 from promptuary.layers.tracked.base import from_json as base_from_json
 from promptuary.layers.tracked.base import to_json as base_json
@@ -27,6 +26,21 @@ MAX_ASKED = 500
 _PROVES_EXISTENCE = frozenset(
     {Code.FILE_TOO_LARGE, Code.SYMLINK, Code.BINARY, Code.NOT_A_FILE, Code.BAD_RANGE, Code.NO_MATCH, Code.OTHER_DEVICE}
 )
+
+
+FileState = Literal["ok", "empty", "missing", "deleted", "error"]
+"""``missing``: it never existed; ``deleted``: it existed before."""
+
+
+class TrackedFile(Struct, frozen=True):
+    """A tracked file as it is listed; ``tokens`` is what all of it would cost."""
+
+    path: str
+    state: FileState
+    code: str
+    tokens: int
+    score: int
+    pinned: bool
 
 
 class Seen(Struct, frozen=True):

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from promptuary import concurrency
+from promptuary.base import concurrency
+from promptuary.base.errors import PromptuaryError
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import PromptuaryError
 from promptuary.hooks.agents import AGENTS, PLACES
 from promptuary.hooks.answers import HookAnswers
 from promptuary.mcp.workspaces import Workspaces

@@ -10,7 +10,7 @@ import threading
 from contextlib import suppress
 from typing import BinaryIO, Final
 
-from promptuary import concurrency
+from promptuary.base import concurrency
 from promptuary.mcp.transports.early import EarlyAnswers, RequestId
 
 LARGEST: Final = 4 << 20

@@ -9,7 +9,7 @@ import mcp_types as types
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 
-from promptuary import concurrency
+from promptuary.base import concurrency
 from promptuary.config.settings import SettingsOptions
 from promptuary.mcp.server import PromptuaryServer
 from promptuary.mcp.transports.answering import answering_hooks

@@ -3,8 +3,8 @@
 import re
 from typing import Final, get_args
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.notes import (
+from promptuary.base.errors import PromptuaryError
+from promptuary.memory.values import (
     AUDIENCES,
     KINDS,
     SCOPES,

@@ -9,10 +9,9 @@ from typing import Final, get_args
 
 from msgspec import Struct
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.front_matter import NewValue, parse
-from promptuary.core.notes import Note, NoteDraft, NoteTrust, note_path
-from promptuary.core.principals import Owner
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.front_matter import NewValue, parse
+from promptuary.base.principals import Owner
 from promptuary.memory.note_file import (
     as_text,
     claimed_trust,
@@ -23,6 +22,7 @@ from promptuary.memory.note_file import (
     write_new,
 )
 from promptuary.memory.notebook.defaults import audience_of, kind_of, title_of
+from promptuary.memory.values import Note, NoteDraft, NoteTrust, note_path
 
 _LONGEST: Final[Mapping[str, int]] = {"title": 200, "summary": 500}
 

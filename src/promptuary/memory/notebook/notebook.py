@@ -13,9 +13,28 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary.core.errors import LockTimeoutError, NoteConflictError, PromptuaryError
-from promptuary.core.front_matter import parse
-from promptuary.core.notes import (
+from promptuary.base.errors import LockTimeoutError, NoteConflictError, PromptuaryError
+from promptuary.base.front_matter import parse
+from promptuary.base.principals import LOCAL_USER, Owner, Principal
+from promptuary.memory.index_page import page_path, persons_text
+from promptuary.memory.note_file import (
+    Standing,
+    as_bytes,
+    as_text,
+    claimed_owner,
+    id_of_path,
+    note_as,
+    owner_label,
+    read_note,
+    rev_of,
+    rewrite,
+)
+from promptuary.memory.notebook.drafting import Writer, changed_file, moved_path, new_file, title_after, trust_after
+from promptuary.memory.notebook.external_edits import HandChanges, Tracked, is_page
+from promptuary.memory.secret_texts import refuse_secrets, without_secrets
+from promptuary.memory.store.files import NoteFiles
+from promptuary.memory.store.journal import NoteJournal
+from promptuary.memory.values import (
     AUDIENCES,
     HAND,
     KINDS,
@@ -34,25 +53,6 @@ from promptuary.core.notes import (
     new_note_id,
     note_path,
 )
-from promptuary.core.principals import LOCAL_USER, Owner, Principal
-from promptuary.memory.index_page import page_path, persons_text
-from promptuary.memory.note_file import (
-    Standing,
-    as_bytes,
-    as_text,
-    claimed_owner,
-    id_of_path,
-    note_as,
-    owner_label,
-    read_note,
-    rev_of,
-    rewrite,
-)
-from promptuary.memory.notebook.by_hand import HandChanges, Tracked, is_page
-from promptuary.memory.notebook.drafting import Writer, changed_file, moved_path, new_file, title_after, trust_after
-from promptuary.memory.secret_texts import refuse_secrets, without_secrets
-from promptuary.storage.notes.files import NoteFiles
-from promptuary.storage.notes.journal import NoteJournal
 
 _TRIES: Final = 5
 """How often a write is retried because an editor saved the file at the same moment."""

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from promptuary.core.errors import NoteFileError
-from promptuary.core.notes import AUDIENCES, Audience, NoteFilter
-from promptuary.core.principals import Owner
+from promptuary.base.errors import NoteFileError
+from promptuary.base.principals import Owner
 from promptuary.memory.index_page import MAX_ENTRIES, page_path, persons_text, updated_page
 from promptuary.memory.note_file import as_bytes, as_text
-from promptuary.memory.notebook.by_hand import Tracked
+from promptuary.memory.notebook.external_edits import Tracked
 from promptuary.memory.notebook.notebook import Notebook
 from promptuary.memory.recall.visible import MemoryPage
+from promptuary.memory.values import AUDIENCES, Audience, NoteFilter
 
 _TRIES: Final = 3
 """How often the update is retried because an editor saved the page at the same moment."""

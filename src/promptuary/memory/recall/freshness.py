@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Final
 
-from promptuary.core.notes import NoteHeader
+from promptuary.memory.values import NoteHeader
 
 _DAY: Final = 86_400.0
 _DAYS: Final = len("2026-01-31")

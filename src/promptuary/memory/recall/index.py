@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from promptuary.core.budget import TokenCounter
-from promptuary.core.notes import (
+from promptuary.base.budget import TokenCounter
+from promptuary.base.files import Folder, Stamp
+from promptuary.memory.places import MemoryPlace
+from promptuary.memory.recall.freshness import changed_at
+from promptuary.memory.recall.search import MOST, NoteQuery, rank
+from promptuary.memory.recall.visible import NoteKey, VisibleNotes, key_of
+from promptuary.memory.values import (
     AUDIENCES,
     KINDS,
     SCOPES,
@@ -23,16 +28,12 @@ from promptuary.core.notes import (
     NoteKind,
     NoteScope,
 )
-from promptuary.core.search import Chunk, Filters, Folder, IndexedFile, SearchQuery, Stamp
-from promptuary.memory.places import MemoryPlace
-from promptuary.memory.recall.freshness import changed_at
-from promptuary.memory.recall.search import MOST, NoteQuery, rank
-from promptuary.memory.recall.visible import NoteKey, VisibleNotes, key_of
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.indexes import open_records
 from promptuary.search.kind_index import OpenBackend
 from promptuary.search.records import PATIENCE, Listed, RecordEntry, RecordIndex
-from promptuary.tokens import DEFAULT_VOCABULARY, Counter
+from promptuary.search.values import Chunk, Filters, IndexedFile, SearchQuery
+from promptuary.tokens.counting import DEFAULT_VOCABULARY, Counter
 
 if TYPE_CHECKING:
     from promptuary.app import App

@@ -7,17 +7,17 @@ lines around those that match, and the block says so.
 from collections.abc import Sequence
 from typing import Final
 
-from promptuary.core.blocks import Block, Detail, Source, Trust
-from promptuary.core.budget import TokenCounter
-from promptuary.core.notes import Note, NoteHeader
-from promptuary.core.references import format_reference
-from promptuary.core.render import render, without_gap
-from promptuary.core.text import split_lines
-from promptuary.core.texts.excerpt import largest
+from promptuary.base.blocks import Block, Detail, Source, Trust
+from promptuary.base.budget import TokenCounter
+from promptuary.base.excerpt import largest
+from promptuary.base.references import format_reference
+from promptuary.base.text import split_lines
 from promptuary.memory.recall.digest import is_external
 from promptuary.memory.recall.freshness import freshness
 from promptuary.memory.secret_texts import without_secrets
+from promptuary.memory.values import Note, NoteHeader
 from promptuary.references.detail import best_within, whole
+from promptuary.references.render import render, without_gap
 
 _FEWEST_LINES: Final = 1
 

@@ -11,10 +11,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from promptuary.core.notes import MemoryResult, NoteHit
-from promptuary.core.search import note_text, why_text
 from promptuary.memory.recall.select import Selector
 from promptuary.memory.recall.visible import key_of
+from promptuary.memory.values import MemoryResult, NoteHit
+from promptuary.search.values import note_text, why_text
 
 BY_MODEL: Final = "selected by the model"
 BY_MODEL_LATE: Final = "selected by the model for the message before"

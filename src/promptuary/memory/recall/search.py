@@ -13,13 +13,13 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary.core import query as language
-from promptuary.core.notes import Audience, MemoryResult, NoteHeader, NoteHit, NoteKind, NoteScope
-from promptuary.core.search import Hit, Words
 from promptuary.memory.recall.freshness import age_in_days
 from promptuary.memory.recall.visible import NoteKey, VisibleNotes
 from promptuary.memory.secret_texts import without_secrets
+from promptuary.memory.values import Audience, MemoryResult, NoteHeader, NoteHit, NoteKind, NoteScope
+from promptuary.search import query as language
 from promptuary.search.answer import Answer
+from promptuary.search.values import Hit, Words
 
 MOST: Final = 60
 """How many hits are ranked with what is known about their notes. Further hits keep the order of the search."""

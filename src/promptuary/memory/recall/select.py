@@ -9,15 +9,15 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from promptuary import concurrency
-from promptuary.core.messages import Message
-from promptuary.core.notes import MemoryResult, NoteHeader, NoteHit
-from promptuary.core.ports.json_answers import Schema, complete_json
-from promptuary.core.ports.models import ChatModel
-from promptuary.core.search import Why
-from promptuary.core.text import one_line
+from promptuary.base import concurrency
+from promptuary.base.messages import Message
+from promptuary.base.text import one_line
 from promptuary.memory.recall.search import NoteQuery, answering
 from promptuary.memory.recall.visible import VisibleNotes, key_of
+from promptuary.memory.values import MemoryResult, NoteHeader, NoteHit
+from promptuary.models.json_answers import Schema, complete_json
+from promptuary.models.protocols import ChatModel
+from promptuary.search.values import Why
 
 RecallMode = Literal["hybrid_async", "legacy_blocking"]
 """Whether a turn uses what is selected by the time its prompt is built, or waits for the selection."""

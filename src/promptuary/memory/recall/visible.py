@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary.core.notes import Note, NoteFilter, NoteHeader, NoteScope, NoteView, valid_at
+from promptuary.memory.values import Note, NoteFilter, NoteHeader, NoteScope, NoteView, valid_at
 
 ACTIVE: Final = NoteFilter(statuses=("active",))
 

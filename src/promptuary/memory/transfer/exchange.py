@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.notes import ForeignForm, ImportReport, NoteHeader
+from promptuary.base.errors import PromptuaryError
 from promptuary.memory.transfer.formats import FORMS, ForeignMemory, read_memory
 from promptuary.memory.transfer.transfer import exported_files
-from promptuary.workspace.disk.own.linked_notes import LinkedNotes
+from promptuary.memory.values import ForeignForm, ImportReport, NoteHeader
+from promptuary.workspace.data_folder.hard_links import LinkedNotes
 from promptuary.workspace.markdown_files import read_markdown, write_new_folder
 
 if TYPE_CHECKING:

@@ -11,9 +11,10 @@ from typing import Final, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.front_matter import NoteText, parse
-from promptuary.core.notes import (
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.front_matter import NoteText, parse
+from promptuary.memory.note_file import Standing, as_bytes, claimed_owner, normal_time, read_note
+from promptuary.memory.values import (
     KINDS,
     LEGACY_KINDS,
     SCOPES,
@@ -25,7 +26,6 @@ from promptuary.core.notes import (
     NoteKind,
     NoteTrust,
 )
-from promptuary.memory.note_file import Standing, as_bytes, claimed_owner, normal_time, read_note
 
 FORMS: Final[tuple[ForeignForm, ...]] = get_args(ForeignForm)
 

@@ -10,13 +10,13 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.notes import ImportReport, Note, NoteDraft, NoteHeader, new_note_id
+from promptuary.base.errors import PromptuaryError
 from promptuary.memory.note_file import Standing, as_bytes, as_text, read_note, rewrite
 from promptuary.memory.notebook.defaults import audience_of, check_choices, scope_of
 from promptuary.memory.notebook.drafting import Writer, new_file
 from promptuary.memory.secret_texts import refuse_secrets
 from promptuary.memory.transfer.formats import ForeignMemory, ForeignNote
+from promptuary.memory.values import ImportReport, Note, NoteDraft, NoteHeader, new_note_id
 
 _NO_ID: Final = "-"
 """The placeholder id of a note that a dry run would write."""

@@ -10,11 +10,11 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary.core.errors import SecretError
-from promptuary.core.notes import Note, NoteChange, NoteDraft, NoteHeader, NoteTrust, is_note_id
-from promptuary.core.writeback import Proposal, ProposalAction
+from promptuary.base.errors import SecretError
+from promptuary.memory.values import Note, NoteChange, NoteDraft, NoteHeader, NoteTrust, is_note_id
 from promptuary.memory.writeback.prompts import MOST_DECISIONS
 from promptuary.memory.writeback.snapshot import TurnSnapshot
+from promptuary.memory.writeback.values import Proposal, ProposalAction
 from promptuary.memory.writeback.wording import fingerprint, in_the_words_of, says_no_more
 
 _LONGEST_TITLE: Final = 200

@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from promptuary.core.notes import NoteKind
+from promptuary.memory.values import NoteKind
 from promptuary.memory.writeback.own_words import own_words, sentences
 
 LONGEST_STATEMENT: Final = 300

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from promptuary.base.clock import now_in_seconds
+from promptuary.context.receipt import Receipt
 from promptuary.context.replies import asked_item, said_items, turn_of_others
-from promptuary.core.clock import now_in_seconds
-from promptuary.core.receipts import Receipt
-from promptuary.core.threads import FinishedTurn
 from promptuary.memory.secret_texts import has_secret
 from promptuary.memory.writeback.prompts import Prompts
 from promptuary.memory.writeback.proposals import Proposals
 from promptuary.memory.writeback.runner import Writeback, foreign_turns
 from promptuary.memory.writeback.snapshot import OwnFile, TurnSnapshot, snapshot
+from promptuary.memory.writeback.values import FinishedTurn
 from promptuary.models.from_settings import chat_model
 from promptuary.workspace.programs.editor import edited_copy
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from promptuary.app import App
-    from promptuary.core.messages import Message
-    from promptuary.core.writeback import Proposal, ProposalFields, QueuedTurn
+    from promptuary.base.messages import Message
     from promptuary.memory.pinned import TurnMemory
+    from promptuary.memory.writeback.values import Proposal, ProposalFields, QueuedTurn
     from promptuary.threads.prepared import Turn
     from promptuary.workspace.workspace import Workspace
 

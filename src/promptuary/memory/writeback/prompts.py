@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from promptuary.core.messages import Message
-from promptuary.core.notes import AUDIENCES, KINDS, Note
-from promptuary.core.text import beginning, one_line, visible
+from promptuary.base.messages import Message
+from promptuary.base.text import beginning, one_line, visible
 from promptuary.memory.secret_texts import without_secrets
+from promptuary.memory.values import AUDIENCES, KINDS, Note
 from promptuary.memory.writeback.snapshot import TurnSnapshot
 
 QA_PROMPT: Final = """\

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from msgspec.structs import replace
 
-from promptuary.core.errors import NoteConflictError, PromptuaryError, SecretError
-from promptuary.core.notes import Note
-from promptuary.core.writeback import Proposal, ProposalFields
+from promptuary.base.errors import NoteConflictError, PromptuaryError, SecretError
 from promptuary.memory.note_file import as_bytes, as_text
 from promptuary.memory.notebook.defaults import check_choices
+from promptuary.memory.values import Note
 from promptuary.memory.writeback.decisions import HasSecret, proposal_fingerprint
-from promptuary.storage.writeback import ProposalStore
+from promptuary.memory.writeback.store import ProposalStore
+from promptuary.memory.writeback.values import Proposal, ProposalFields
 
 if TYPE_CHECKING:
     from promptuary.memory.pinned import TurnMemory

@@ -16,17 +16,13 @@ from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from msgspec.structs import replace
 
-from promptuary import concurrency
-from promptuary.core.errors import PromptuaryError, StorageError
-from promptuary.core.messages import Item, Message
-from promptuary.core.notes import Note, NoteDraft, new_note_id
-from promptuary.core.ports.json_answers import Schema, complete_json
-from promptuary.core.ports.models import ChatModel, JsonChatModel
-from promptuary.core.ports.threads import LayerState, StateKey, ThreadChange
-from promptuary.core.receipts import Receipt
-from promptuary.core.text import one_line
-from promptuary.core.threads import FinishedTurn
-from promptuary.core.writeback import Proposal, QueuedTurn
+from promptuary.base import concurrency
+from promptuary.base.errors import PromptuaryError, StorageError
+from promptuary.base.messages import Item, Message
+from promptuary.base.text import one_line
+from promptuary.context.receipt import Receipt
+from promptuary.layers.layer import LayerState, StateKey
+from promptuary.memory.values import Note, NoteDraft, new_note_id
 from promptuary.memory.writeback.decisions import (
     Archive,
     Decision,
@@ -55,8 +51,12 @@ from promptuary.memory.writeback.snapshot import (
     to_text,
     wrote_a_note,
 )
-from promptuary.storage.threads.store import ThreadStore
-from promptuary.storage.writeback import NoteQueue
+from promptuary.memory.writeback.store import NoteQueue
+from promptuary.memory.writeback.values import FinishedTurn, Proposal, QueuedTurn
+from promptuary.models.json_answers import Schema, complete_json
+from promptuary.models.protocols import ChatModel, JsonChatModel
+from promptuary.threads.records import ThreadChange
+from promptuary.threads.store.store import ThreadStore
 
 if TYPE_CHECKING:
     from promptuary.memory.pinned import TurnMemory

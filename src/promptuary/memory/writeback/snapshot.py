@@ -10,10 +10,10 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from promptuary.core.blocks import Trust
-from promptuary.core.errors import StorageError
-from promptuary.core.messages import Item
-from promptuary.core.receipts import Receipt, ReceiptEntry
+from promptuary.base.blocks import Trust
+from promptuary.base.errors import StorageError
+from promptuary.base.messages import Item
+from promptuary.context.receipt import Receipt, ReceiptEntry
 from promptuary.memory.recall.digest import BY_AGENTS
 from promptuary.memory.secret_texts import without_secrets
 from promptuary.memory.writeback.own_words import own_words

@@ -2,8 +2,8 @@
 
 from collections.abc import AsyncIterator
 
-from promptuary.core.ports.chat import ChatEvent, ChatRequest, Stopped, TextPiece
-from promptuary.core.ports.models import ChatModel
+from promptuary.models.chat_model import ChatEvent, ChatRequest, Stopped, TextPiece
+from promptuary.models.protocols import ChatModel
 
 
 class AllAtOnce:

@@ -7,17 +7,17 @@ from collections.abc import AsyncIterator, Generator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
-from promptuary import concurrency
+from promptuary.base import concurrency
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.messages import Message, Prompt
+from promptuary.base.text import valid_unicode
 from promptuary.config.keys import NO_KEY, KeyPlace, never_told
-from promptuary.context.render import anthropic
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.messages import Message, Prompt
-from promptuary.core.ports.chat import ChatEvent, ChatRequest, TextPiece
-from promptuary.core.ports.json_answers import instruction
-from promptuary.core.text import valid_unicode
 from promptuary.models.chat.anthropic_stream import message_events
 from promptuary.models.chat.event_stream import json_events
-from promptuary.workspace.web.post import Credential, Line, PostPolicy, post_for_stream, service_name
+from promptuary.models.chat_model import ChatEvent, ChatRequest, TextPiece
+from promptuary.models.http import Credential, Line, PostPolicy, post_for_stream, service_name
+from promptuary.models.json_answers import instruction
+from promptuary.models.render import anthropic
 
 if TYPE_CHECKING:
     from promptuary.workspace.web.http import Hangup

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
-from promptuary.core.errors import PromptuaryError
+from promptuary.base.errors import PromptuaryError
 
 _LONGEST_LINE: Final = 8 * 1024 * 1024
 _DONE: Final = "[DONE]"

@@ -11,19 +11,19 @@ from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequenc
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
-from promptuary import concurrency
+from promptuary.base import concurrency
+from promptuary.base.errors import PromptuaryError, ServiceRefusedError
+from promptuary.base.messages import SPEAKERS, Message, Prompt
+from promptuary.base.text import valid_unicode
 from promptuary.config.keys import NO_KEY, KeyPlace, never_told
-from promptuary.context.render import openai_chat
-from promptuary.core.errors import PromptuaryError, ServiceRefusedError
-from promptuary.core.messages import SPEAKERS, Message, Prompt
-from promptuary.core.ports.json_answers import instruction
-from promptuary.core.text import valid_unicode
 from promptuary.models.chat.event_stream import json_events
 from promptuary.models.chat.openai_stream import chat_events
-from promptuary.workspace.web.post import Credential, Line, PostPolicy, post_for_stream, post_json, service_name
+from promptuary.models.http import Credential, Line, PostPolicy, post_for_stream, post_json, service_name
+from promptuary.models.json_answers import instruction
+from promptuary.models.render import openai_chat
 
 if TYPE_CHECKING:
-    from promptuary.core.ports.chat import ChatEvent, ChatRequest, Retrying, ToolSpec
+    from promptuary.models.chat_model import ChatEvent, ChatRequest, Retrying, ToolSpec
     from promptuary.workspace.web.http import Hangup
 
 _OTHER_LENGTH: Final = "max_completion_tokens"

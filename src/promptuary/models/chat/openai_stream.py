@@ -5,10 +5,10 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.messages import ToolCall
-from promptuary.core.ports.chat import ChatEvent, ModelUsage, Stopped, StopReason, TextPiece
-from promptuary.core.text import one_line, valid_unicode
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.messages import ToolCall
+from promptuary.base.text import one_line, valid_unicode
+from promptuary.models.chat_model import ChatEvent, ModelUsage, Stopped, StopReason, TextPiece
 
 _REASONS: Final[Mapping[str, StopReason]] = {
     "stop": "end",

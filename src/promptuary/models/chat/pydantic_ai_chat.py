@@ -7,12 +7,12 @@ from base64 import b64decode
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from promptuary.base.errors import ConfigError, PromptuaryError, how_to_install
+from promptuary.base.messages import Message, Prompt, ToolCall
+from promptuary.base.text import one_line, valid_unicode
 from promptuary.config.keys import without_keys
-from promptuary.core.errors import ConfigError, PromptuaryError, how_to_install
-from promptuary.core.messages import Message, Prompt, ToolCall
-from promptuary.core.ports.chat import ChatEvent, ChatRequest, ModelUsage, Stopped, StopReason, TextPiece
-from promptuary.core.ports.json_answers import instruction
-from promptuary.core.text import one_line, valid_unicode
+from promptuary.models.chat_model import ChatEvent, ChatRequest, ModelUsage, Stopped, StopReason, TextPiece
+from promptuary.models.json_answers import instruction
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Sequence
 
-from promptuary.core.messages import Message
+from promptuary.base.messages import Message
 
 
 class ScriptedReplies:

@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
-from promptuary.core.errors import ConfigError
-from promptuary.core.ports.models import ModelKind
+from promptuary.base.errors import ConfigError
 from promptuary.models.onnx_embedder import Pooling
+from promptuary.models.protocols import ModelKind
 
 NEWEST: Final = "main"
 """The revision that is resolved and pinned at the first fetch."""

@@ -1,7 +1,7 @@
 """Opens the models that the person fetched."""
 
+from promptuary.base.errors import ConfigError
 from promptuary.config.settings import Settings
-from promptuary.core.errors import ConfigError
 from promptuary.models.named.catalogue import CATALOGUE
 from promptuary.models.named.store import FetchedModel, ModelStore
 from promptuary.workspace.user_folders import data_folder

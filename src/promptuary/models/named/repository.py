@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from promptuary.core.errors import PromptuaryError
+from promptuary.base.errors import PromptuaryError
 from promptuary.models.onnx_folder import SETTINGS_FILES, TOKENIZER, choose_weights, external_names
 from promptuary.workspace.web.download import ExpectedFile
 

@@ -14,13 +14,13 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from promptuary import durable
-from promptuary.core.errors import ConfigError, LockTimeoutError, PromptuaryError, SourceError
-from promptuary.core.ports.models import FetchProgress, FileState, ModelFile, ModelInfo
+from promptuary.base import durable
+from promptuary.base.errors import ConfigError, LockTimeoutError, PromptuaryError, SourceError
 from promptuary.models.file_hashes import sha256_of
 from promptuary.models.named.catalogue import CATALOGUE, NEWEST, CatalogueEntry, is_name, requested
 from promptuary.models.named.repository import LARGEST_FILE, ModelSnapshot, file_url, listing_url, snapshot
 from promptuary.models.onnx_folder import OWN_FILE, read_folder
+from promptuary.models.protocols import FetchProgress, FileState, ModelFile, ModelInfo
 from promptuary.workspace.web.addresses import parse_url
 from promptuary.workspace.web.download import ExpectedFile, download, read_json
 from promptuary.workspace.web.policy import FetchPolicy

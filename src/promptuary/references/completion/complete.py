@@ -11,8 +11,8 @@ from typing import Final, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary.core.references import KINDS, Completion, MenuItem, Sigil
-from promptuary.core.text import counted, one_line
+from promptuary.base.references import KINDS, Completion, MenuItem, Sigil
+from promptuary.base.text import counted, one_line
 from promptuary.references.completion.menu import (
     SPELLINGS,
     CompletionSources,

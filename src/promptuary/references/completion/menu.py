@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct, field
 
-from promptuary.core.errors import SourceError
-from promptuary.core.references import KEYWORDS, MenuItem, Sigil, format_reference, quote
-from promptuary.core.text import counted, human_size, one_line
+from promptuary.base.errors import SourceError
+from promptuary.base.references import KEYWORDS, MenuItem, Sigil, format_reference, quote
+from promptuary.base.text import counted, human_size, one_line
 from promptuary.references.scan import scan
 from promptuary.workspace.disk.root import normalise
 from promptuary.workspace.git.repository import CommitLine

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from promptuary import tokens
 from promptuary.references.completion.sources import Completer
+from promptuary.tokens import counting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from promptuary.app import App
-    from promptuary.core.references import Completion, MenuItem
+    from promptuary.base.references import Completion, MenuItem
     from promptuary.references.completion.menu import NoteLine
 
 _FIND_TIMEOUT: Final = 10.0
@@ -41,7 +41,7 @@ class Menus:
 
     def warm_up(self) -> None:
         """Load what counting and completing messages needs, and start listing the files."""
-        tokens.load(self._app.settings.effective_vocabulary)
+        counting.load(self._app.settings.effective_vocabulary)
         self.complete("@", hints=False)
 
     def _completer(self, *, ignored: bool = False) -> Completer:

@@ -7,17 +7,17 @@ from heapq import nsmallest
 from itertools import islice
 from typing import Final, Generic, TypeVar
 
-from promptuary.concurrency import Task, begin, foreground
-from promptuary.core.errors import SourceError
-from promptuary.core.references import Completion, MenuItem
+from promptuary.base.concurrency import Task, begin, foreground
+from promptuary.base.errors import SourceError
+from promptuary.base.references import Completion, MenuItem
 from promptuary.references.completion.complete import LIMIT, complete
 from promptuary.references.completion.menu import CompletionSources, NoteLine, Size, extensions_of, size_hint
 from promptuary.references.completion.symbols import Symbols
 from promptuary.references.selection import count_lines
-from promptuary.tokens import Counter
+from promptuary.tokens.counting import Counter
+from promptuary.workspace.documents.names import needs_program
 from promptuary.workspace.git.repository import Repository
 from promptuary.workspace.matching.ranker import MatchKind, PathMatch, Preferences, Ranker
-from promptuary.workspace.programs.documents.names import needs_program
 from promptuary.workspace.workspace import Workspace
 
 _CACHE_SECONDS: Final = 3.0

@@ -4,10 +4,10 @@ import threading
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from promptuary import concurrency
-from promptuary.core.errors import SourceError
-from promptuary.core.texts.languages import language_of
-from promptuary.outline import definitions, has_grammar
+from promptuary.base import concurrency
+from promptuary.base.errors import SourceError
+from promptuary.base.languages import language_of
+from promptuary.search.outline import definitions, has_grammar
 from promptuary.workspace.workspace import Workspace
 
 

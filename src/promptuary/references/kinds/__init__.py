@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 
-from promptuary.core.blocks import Source
-from promptuary.core.references import Reference
+from promptuary.base.blocks import Source
+from promptuary.base.references import Reference
 from promptuary.references.resolve_context import Kind, ResolveContext
 
 

@@ -1,8 +1,8 @@
 """``@clipboard``: the text that was copied last, wherever it came from."""
 
-from promptuary.core.blocks import Source, Trust, content_hash
-from promptuary.core.references import Reference
-from promptuary.core.text import counted
+from promptuary.base.blocks import Source, Trust, content_hash
+from promptuary.base.references import Reference
+from promptuary.base.text import counted
 from promptuary.references.resolve_context import ResolveContext
 from promptuary.references.selection import count_lines
 

@@ -5,18 +5,18 @@ from difflib import get_close_matches
 from functools import cache
 from urllib.parse import unquote
 
-from promptuary.core.blocks import Forms, Source
-from promptuary.core.errors import Code, SourceError, how_to_install
-from promptuary.core.references import Reference, format_reference, quote
-from promptuary.core.text import counted
-from promptuary.core.texts.languages import language_of
-from promptuary.outline import GRAMMARS, Definition, best_named, definitions, has_grammar, plain_name
-from promptuary.references.forms.text import text_forms
+from promptuary.base.blocks import Forms, Source
+from promptuary.base.errors import Code, SourceError, how_to_install
+from promptuary.base.languages import language_of
+from promptuary.base.references import Reference, format_reference, quote
+from promptuary.base.text import counted
 from promptuary.references.kinds.image import image_source
 from promptuary.references.resolve_context import ResolveContext
 from promptuary.references.selection import FilePart, count_lines, cut, interpretations
+from promptuary.references.shorten.text import text_forms
+from promptuary.search.outline import GRAMMARS, Definition, best_named, definitions, has_grammar, plain_name
 from promptuary.workspace.disk.read import TextFile
-from promptuary.workspace.programs.documents.names import is_image
+from promptuary.workspace.documents.names import is_image
 from promptuary.workspace.workspace import Workspace
 
 _READ_ON_LINES = 200

@@ -9,17 +9,17 @@ from hashlib import sha256
 
 from msgspec import Struct, field
 
-from promptuary.core.blocks import Source
-from promptuary.core.errors import Code, SourceError
-from promptuary.core.references import Reference, format_reference
-from promptuary.core.text import human_size, without_forged_masks
+from promptuary.base.blocks import Source
+from promptuary.base.errors import Code, SourceError
+from promptuary.base.references import Reference, format_reference
+from promptuary.base.text import human_size, without_forged_masks
 from promptuary.references.completion.menu import size_hint
-from promptuary.references.forms.tree import Leaf, Tree
 from promptuary.references.kinds.glob import read_many
 from promptuary.references.locate import CONTENTS
 from promptuary.references.resolve_context import ResolveContext
 from promptuary.references.selection import count_lines
-from promptuary.workspace.programs.documents.names import needs_program
+from promptuary.references.shorten.tree import Leaf, Tree
+from promptuary.workspace.documents.names import needs_program
 
 _MEASURED_BYTES = 16 * 1024 * 1024
 _MEASURING_SECONDS = 3.0

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from promptuary.core.blocks import Source
-from promptuary.core.errors import Code, SourceError
-from promptuary.core.references import Reference
-from promptuary.core.text import one_line
-from promptuary.references.forms.patch import patch_forms
+from promptuary.base.blocks import Source
+from promptuary.base.errors import Code, SourceError
+from promptuary.base.references import Reference
+from promptuary.base.text import one_line
 from promptuary.references.resolve_context import ResolveContext
-from promptuary.workspace.disk.own.closed_folders import CLOSED_NOTE
+from promptuary.references.shorten.patch import patch_forms
+from promptuary.workspace.disk.protected_folders import CLOSED_NOTE
 from promptuary.workspace.git.patch import MAX_COMMITS, Patch
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from promptuary.core.blocks import Source
-from promptuary.core.errors import Code, SourceError
-from promptuary.core.references import Reference
-from promptuary.core.text import counted
+from promptuary.base.blocks import Source
+from promptuary.base.errors import Code, SourceError
+from promptuary.base.references import Reference
+from promptuary.base.text import counted
 from promptuary.references.kinds.file import whole_file
 from promptuary.references.locate import located_pattern, split_patterns
 from promptuary.references.resolve_context import ResolveContext

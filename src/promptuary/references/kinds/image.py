@@ -9,15 +9,15 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from promptuary.core.blocks import MOST_EARLIER_BYTES, MOST_IMAGES, Attachment, Detail, Picture, Source
-from promptuary.core.errors import Code, SourceError
-from promptuary.core.text import one_line
-from promptuary.tokens import image_rule
-from promptuary.workspace.programs.documents.names import is_image
+from promptuary.base.blocks import MOST_EARLIER_BYTES, MOST_IMAGES, Attachment, Detail, Picture, Source
+from promptuary.base.errors import Code, SourceError
+from promptuary.base.text import one_line
+from promptuary.tokens.counting import image_rule
+from promptuary.workspace.documents.names import is_image
 from promptuary.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from promptuary.core.messages import Item, WireImage
+    from promptuary.base.messages import Item, WireImage
 
 IMAGE_NOTE: Final = "The image itself goes with this message, and with later ones as long as its file stays the same."
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from promptuary.core.blocks import Source
-from promptuary.core.errors import Code, PromptuaryError, SourceError
-from promptuary.core.references import Reference
+from promptuary.base.blocks import Source
+from promptuary.base.errors import Code, PromptuaryError, SourceError
+from promptuary.base.references import Reference
 from promptuary.references.resolve_context import NotesFound, ResolveContext
 
 

@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from promptuary.core.blocks import Source
-from promptuary.core.errors import Code, PromptuaryError, SourceError
-from promptuary.core.references import Reference
-from promptuary.core.search import Hit, SearchQuery, note_text
+from promptuary.base.blocks import Source
+from promptuary.base.errors import Code, PromptuaryError, SourceError
+from promptuary.base.references import Reference
 from promptuary.references.kinds.search_hits import apart, relevant, source_of
 from promptuary.references.resolve_context import ResolveContext
+from promptuary.search.values import Hit, SearchQuery, note_text
 
 MOST_HITS: Final = 8
 """The most passages that one reference attaches."""

@@ -5,10 +5,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from promptuary.core.blocks import Source
-from promptuary.core.references import format_reference
-from promptuary.core.search import Chunk, Hit, SearchResult
-from promptuary.core.texts.languages import language_of
+from promptuary.base.blocks import Source
+from promptuary.base.languages import language_of
+from promptuary.base.references import format_reference
+from promptuary.search.values import Chunk, Hit, SearchResult
 
 _FAR: Final = 0.5
 """A hit is attached if its score is at least this share of the best score."""

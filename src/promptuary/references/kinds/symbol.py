@@ -8,14 +8,14 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from promptuary.core.blocks import Source
-from promptuary.core.errors import Code, SourceError, how_to_install
-from promptuary.core.references import Reference
-from promptuary.core.texts.languages import language_of
-from promptuary.outline import GRAMMARS, Definition, best_named, definitions, has_grammar, plain_name
+from promptuary.base.blocks import Source
+from promptuary.base.errors import Code, SourceError, how_to_install
+from promptuary.base.languages import language_of
+from promptuary.base.references import Reference
 from promptuary.references.kinds.file import definition_source, part_at_symbol
 from promptuary.references.resolve_context import ResolveContext
 from promptuary.references.selection import interpretations
+from promptuary.search.outline import GRAMMARS, Definition, best_named, definitions, has_grammar, plain_name
 from promptuary.workspace.disk.read import TextFile
 
 MAX_SHOWN = 5

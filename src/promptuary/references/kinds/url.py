@@ -1,9 +1,9 @@
 """``@url:https://…``: a page as Markdown, a PDF as text, JSON and plain text as they are."""
 
-from promptuary.core.blocks import Source, Trust
-from promptuary.core.references import Reference
-from promptuary.references.forms.text import text_forms
+from promptuary.base.blocks import Source, Trust
+from promptuary.base.references import Reference
 from promptuary.references.resolve_context import ResolveContext
+from promptuary.references.shorten.text import text_forms
 
 
 def resolve(reference: Reference, context: ResolveContext) -> list[Source]:

@@ -11,9 +11,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from promptuary.core.budget import TokenCounter
-from promptuary.core.front_matter import names
-from promptuary.core.search import Chunk
+from promptuary.base.budget import TokenCounter
+from promptuary.base.front_matter import names
 from promptuary.search.chunks.code import code_parts
 from promptuary.search.chunks.file_kinds import kind_of
 from promptuary.search.chunks.lines import Lines, Part
@@ -21,6 +20,7 @@ from promptuary.search.chunks.markdown import heading_parts, is_markdown
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.chunks.split import Splitter
 from promptuary.search.chunks.transcript import Transcript, transcript, turn_parts
+from promptuary.search.values import Chunk
 
 _PROSE: Final = frozenset({"markdown", "text"})
 

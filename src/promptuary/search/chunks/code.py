@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from promptuary.core.texts.languages import language_of
-from promptuary.outline import definitions, has_grammar
+from promptuary.base.languages import language_of
 from promptuary.search.chunks.lines import Lines, Part
+from promptuary.search.outline import definitions, has_grammar
 
 _DEEPEST: Final = 8
 """Definitions nested deeper than this are not separate parts."""

@@ -9,10 +9,10 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import Final
 
-from promptuary.core.front_matter import START, fields
-from promptuary.core.search import FileKind
-from promptuary.core.texts.languages import language_of
-from promptuary.when.dates import first_date, seconds
+from promptuary.base.front_matter import START, fields
+from promptuary.base.languages import language_of
+from promptuary.search.dates.written import first_date, seconds
+from promptuary.search.values import FileKind
 from promptuary.workspace.disk.sensitive_names import CODE_EXTENSIONS, DATA_EXTENSIONS
 
 HEADED: Final = frozenset(

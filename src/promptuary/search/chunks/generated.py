@@ -9,7 +9,7 @@ import re
 from pathlib import PurePosixPath
 from typing import Final
 
-from promptuary.core.ports.index import HEAD_LINES
+from promptuary.search.index.port import HEAD_LINES
 from promptuary.workspace.listing.noise import TOOL_FOLDERS, VENDORED_FOLDERS
 
 _LOCK_FILES: Final = frozenset(

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from promptuary.core.search import NoteLink, note_name
+from promptuary.search.values import NoteLink, note_name
 
 MOST_LINKS: Final = 200
 """The most links of one text that count: a text with more is a list of files."""

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from promptuary.core.front_matter import matter_end
+from promptuary.base.front_matter import matter_end
 from promptuary.search.chunks.file_kinds import extension_of
 from promptuary.search.chunks.lines import Lines, Part
 

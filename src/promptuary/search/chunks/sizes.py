@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from promptuary.core.errors import ConfigError
+from promptuary.base.errors import ConfigError
 
 VERSION: Final = 12
 """The version of the chunker. It increases whenever the same file would be split or masked differently."""

@@ -11,10 +11,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from itertools import islice
 
-from promptuary.core.budget import TokenCounter
-from promptuary.core.search import Chunk
+from promptuary.base.budget import TokenCounter
 from promptuary.search.chunks.lines import Lines, Part
 from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.values import Chunk
 
 _DENSITY = 3.8
 """The initial estimate of characters per token."""

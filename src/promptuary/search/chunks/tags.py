@@ -7,8 +7,8 @@ proportional to the text.
 import re
 from typing import Final
 
-from promptuary.core.front_matter import listed
-from promptuary.core.search import FileKind, as_tag
+from promptuary.base.front_matter import listed
+from promptuary.search.values import FileKind, as_tag
 
 MOST_TAGS: Final = 200
 """The most tags of one file that count."""

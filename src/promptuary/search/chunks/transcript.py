@@ -16,10 +16,10 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from promptuary.core.front_matter import speakers
+from promptuary.base.front_matter import speakers
 from promptuary.search.chunks.lines import Lines, Part
 from promptuary.search.chunks.markdown import Heading, front_matter_end, markdown_headings
-from promptuary.when.dates import first_date, lone_date, order_of, stamp_date
+from promptuary.search.dates.written import first_date, lone_date, order_of, stamp_date
 
 _NAME = r"(?P<name>[^\W\d_][\w.'’&+-]{0,31}(?: [\w.'’&()+-]{1,24}){0,3})"
 _CLOCK = r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?(?:[ \u202f]?[AaPp]\.?[Mm]\.?)?"

@@ -8,10 +8,10 @@ text gets no vector: it is found by its words.
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
-from promptuary.core.ports.index import SearchIndex, UnembeddedChunk, VectorStore
-from promptuary.core.ports.models import Embedder, vector_space_id
-from promptuary.core.search import EmbedProgress
+from promptuary.models.protocols import Embedder
 from promptuary.search.chunks.generated import is_generated
+from promptuary.search.index.port import SearchIndex, UnembeddedChunk, VectorStore
+from promptuary.search.values import EmbedProgress, vector_space_id
 from promptuary.search.vectors.scale import measure
 
 BATCH: Final = 32

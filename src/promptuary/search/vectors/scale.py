@@ -14,9 +14,10 @@ from math import fsum, sqrt
 from operator import mul
 from typing import Final
 
-from promptuary.core.ports.index import VectorStore
-from promptuary.core.ports.models import Embedder, Purpose, Scale, vector_space_id
+from promptuary.models.protocols import Embedder, Purpose, Scale
+from promptuary.search.index.port import VectorStore
 from promptuary.search.ranking import UNMEASURED
+from promptuary.search.values import vector_space_id
 
 PAIRS: Final = (
     (

@@ -4,11 +4,11 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from promptuary.core.principals import Owner
+from promptuary.base.principals import Owner
 from promptuary.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from promptuary.storage.vectors import Vectors
+    from promptuary.search.vectors.store import Vectors
 
 
 class StoredVectors:
@@ -45,8 +45,8 @@ class StoredVectors:
                 self._opened.close()
 
     def _store(self) -> "Vectors":
-        from promptuary.storage.binding import check_binding  # noqa: PLC0415
-        from promptuary.storage.vectors import Vectors  # noqa: PLC0415  (not for a search by words)
+        from promptuary.database.binding import check_binding  # noqa: PLC0415
+        from promptuary.search.vectors.store import Vectors  # noqa: PLC0415  (not for a search by words)
         from promptuary.workspace.state_file import state_file  # noqa: PLC0415
 
         with self._opening:

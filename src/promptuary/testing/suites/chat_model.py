@@ -13,9 +13,9 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from promptuary.core.messages import Message
-from promptuary.core.ports.json_answers import complete_json
-from promptuary.core.ports.models import ChatModel, JsonChatModel
+from promptuary.base.messages import Message
+from promptuary.models.json_answers import complete_json
+from promptuary.models.protocols import ChatModel, JsonChatModel
 from promptuary.testing.embedder_conformance import STRANGE
 
 QUESTION: Final[Sequence[Message]] = (

@@ -10,8 +10,8 @@ def model(self):
 import asyncio
 from typing import Final
 
-from promptuary.core.messages import Prompt, ToolCall
-from promptuary.core.ports.chat import ChatEvent, ChatRequest, Stopped, StreamingModel, TextPiece, ToolSpec
+from promptuary.base.messages import Prompt, ToolCall
+from promptuary.models.chat_model import ChatEvent, ChatRequest, Stopped, StreamingModel, TextPiece, ToolSpec
 from promptuary.testing.embedder_conformance import STRANGE
 
 LOOK: Final = ToolSpec("look", "Look at a file.", {"type": "object", "properties": {"path": {"type": "string"}}})

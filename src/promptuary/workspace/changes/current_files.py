@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
-from promptuary.core.errors import Code, SourceError
+from promptuary.base.errors import Code, SourceError
 from promptuary.workspace.changes.listed_names import ListedNames, list_names
 from promptuary.workspace.listing.ignore import (
     GIT_IGNORE_FILES,

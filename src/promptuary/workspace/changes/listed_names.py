@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from promptuary import durable
+from promptuary.base import durable
 from promptuary.workspace.listing.ignore import GIT_IGNORE_FILES, IgnoreRules
 from promptuary.workspace.listing.walk import FileFilter, walk
 from promptuary.workspace.user_folders import cache_folder, made, workspace_file

@@ -7,7 +7,7 @@ policy allows its name, and ``Root`` can open it under that name.
 
 import re
 
-from promptuary.core.errors import SourceError
+from promptuary.base.errors import SourceError
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.root import normalise
 from promptuary.workspace.disk.sensitive_names import (

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Final
 
-from promptuary.core.errors import PromptuaryError, SourceError
-from promptuary.core.search import Stamp
-from promptuary.core.sessions import WORKSPACE, FilePin
+from promptuary.base.errors import PromptuaryError, SourceError
+from promptuary.base.files import Stamp
+from promptuary.sessions.values import WORKSPACE, FilePin
 from promptuary.workspace.changes.snapshot import snapshot, snapshot_of
 from promptuary.workspace.workspace import Workspace
 

@@ -11,8 +11,8 @@ from stat import S_ISDIR, S_ISREG
 
 from msgspec import Struct
 
-from promptuary.core.errors import SourceError, shortage
-from promptuary.core.search import Stamp
+from promptuary.base.errors import SourceError, shortage
+from promptuary.base.files import Stamp
 from promptuary.workspace.changes.current_files import IGNORE_FILES, CurrentFiles, folders_above, list_all, list_at
 from promptuary.workspace.changes.listed_names import ListedNames, load_listed_names, store_listed_names
 from promptuary.workspace.changes.readable_names import ReadableNames

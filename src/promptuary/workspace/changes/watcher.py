@@ -21,10 +21,10 @@ from pathlib import Path
 from stat import S_ISDIR
 from typing import TYPE_CHECKING, Final, Literal, Self
 
-from promptuary import concurrency
+from promptuary.base import concurrency
 from promptuary.workspace.changes import mounts
 from promptuary.workspace.changes.event_log import EventBatch, EventLog, PossibleChanges
-from promptuary.workspace.disk.own.closed_folders import ClosedFolders
+from promptuary.workspace.disk.protected_folders import ClosedFolders
 from promptuary.workspace.listing.noise import VERSION_CONTROL
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from promptuary.core.errors import Code, SourceError
+from promptuary.base.errors import Code, SourceError
 from promptuary.workspace.disk.root import normalise
 
 _WILDCARD = re.compile(r"[*?\[\]{}\\!,]")

@@ -5,9 +5,9 @@ import stat
 from contextlib import ExitStack
 from pathlib import Path
 
-from promptuary import durable
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.text import one_line
+from promptuary.base import durable
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.text import one_line
 
 
 def read_export(path: Path, largest: int) -> str:

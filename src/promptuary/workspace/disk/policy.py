@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from promptuary.core.errors import Code, SourceError
-from promptuary.core.text import one_line, without_forged_masks
+from promptuary.base.errors import Code, SourceError
+from promptuary.base.text import one_line, without_forged_masks
 from promptuary.workspace.disk.comparable import comparable
-from promptuary.workspace.disk.own.closed_folders import ClosedFolders, closed_error
+from promptuary.workspace.disk.protected_folders import ClosedFolders, closed_error
 from promptuary.workspace.disk.secret_values import mask_secrets
 from promptuary.workspace.disk.sensitive_names import (
     ALLOWED,
@@ -36,7 +36,7 @@ from promptuary.workspace.disk.sensitive_names import (
 )
 
 if TYPE_CHECKING:
-    from promptuary.core.sessions import Reach, Sight
+    from promptuary.sessions.values import Reach, Sight
 
 __all__ = ["ALLOWED", "IMAGES", "ReadPolicy"]
 
@@ -181,7 +181,7 @@ class ReadPolicy(Struct, frozen=True):
 
 
 def _unavailable(kind: str = "file") -> SourceError:
-    from promptuary.core.sessions import unavailable  # noqa: PLC0415  (most people may read what they like)
+    from promptuary.sessions.values import unavailable  # noqa: PLC0415  (most people may read what they like)
 
     return unavailable(kind)
 

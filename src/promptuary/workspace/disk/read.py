@@ -14,10 +14,10 @@ from typing import NoReturn
 
 from msgspec import Struct
 
-from promptuary.core.errors import Code, SourceError
-from promptuary.core.text import human_size
-from promptuary.workspace.disk.own.closed_folders import closed_error
+from promptuary.base.errors import Code, SourceError
+from promptuary.base.text import human_size
 from promptuary.workspace.disk.policy import ReadPolicy
+from promptuary.workspace.disk.protected_folders import closed_error
 from promptuary.workspace.disk.root import Root, display_path, normalise
 
 _CHUNK = 64 * 1024

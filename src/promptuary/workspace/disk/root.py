@@ -15,8 +15,8 @@ import weakref
 from pathlib import Path
 from typing import Literal, Self
 
-from promptuary.core.errors import Code, ConfigError, SourceError, shortage
-from promptuary.core.text import one_line, shortened
+from promptuary.base.errors import Code, ConfigError, SourceError, shortage
+from promptuary.base.text import one_line, shortened
 from promptuary.workspace.disk.openers import (
     LIST,
     PEEK,

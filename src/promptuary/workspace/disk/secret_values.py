@@ -13,7 +13,7 @@ from functools import cache
 from string import ascii_letters, ascii_uppercase, digits
 from typing import Final
 
-from promptuary.core.text import masked_as
+from promptuary.base.text import masked_as
 from promptuary.workspace.disk.token_forms import NAMED_FORMS, SERVICE_SECRET, Form, all_forms
 
 _KEY_NAME: Final = r"(?:(?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)"

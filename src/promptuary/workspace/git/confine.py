@@ -21,7 +21,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from promptuary import concurrency
+from promptuary.base import concurrency
 from promptuary.workspace.disk.openers import PEEK, open_by_walk
 
 Started = TypeVar("Started")

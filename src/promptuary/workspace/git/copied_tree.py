@@ -16,7 +16,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from promptuary.core.errors import Code, SourceError
+from promptuary.base.errors import Code, SourceError
 from promptuary.workspace.git.locate import copy_inside, exists_inside, folder_inside, link_inside
 from promptuary.workspace.git.patch import Refusal
 

@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from msgspec import Struct
 
-from promptuary.core.errors import Code, SourceError
+from promptuary.base.errors import Code, SourceError
 
 _POINTER = 8 << 10
 _COPY = 1 << 20

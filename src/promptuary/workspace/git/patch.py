@@ -17,8 +17,8 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from promptuary.core.errors import Code, SourceError
-from promptuary.core.text import counted
+from promptuary.base.errors import Code, SourceError
+from promptuary.base.text import counted
 
 MAX_COMMITS: Final = 100
 """How many commits a history shows at most."""

@@ -19,7 +19,7 @@ from typing import IO, Self
 
 from msgspec import Struct
 
-from promptuary.core.errors import Code, SourceError
+from promptuary.base.errors import Code, SourceError
 from promptuary.workspace.git.confine import Confinement
 
 _CHUNK = 1 << 20

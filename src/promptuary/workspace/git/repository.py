@@ -18,12 +18,12 @@ from typing import Final, Self
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary.concurrency import foreground
-from promptuary.core.errors import Code, SourceError
-from promptuary.core.text import one_line
+from promptuary.base.concurrency import foreground
+from promptuary.base.errors import Code, SourceError
+from promptuary.base.text import one_line
 from promptuary.workspace.disk.comparable import comparable
-from promptuary.workspace.disk.own.closed_folders import ClosedFolders
 from promptuary.workspace.disk.policy import ReadPolicy
+from promptuary.workspace.disk.protected_folders import ClosedFolders
 from promptuary.workspace.git.config import TRUE
 from promptuary.workspace.git.copied_tree import WorkspaceNames, copied_tree
 from promptuary.workspace.git.locate import locate

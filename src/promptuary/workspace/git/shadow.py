@@ -23,7 +23,7 @@ import time
 import weakref
 from pathlib import Path
 
-from promptuary.core.errors import Code, SourceError
+from promptuary.base.errors import Code, SourceError
 from promptuary.workspace.git.config import (
     TRUE,
     GitSettings,

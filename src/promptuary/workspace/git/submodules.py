@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from promptuary.core.errors import SourceError
+from promptuary.base.errors import SourceError
 from promptuary.workspace.git.locate import folder_inside, read_inside, resolve_pointer
 
 _HEX = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, Self
 
 from msgspec import Struct
 
-from promptuary.core.errors import SourceError
+from promptuary.base.errors import SourceError
 from promptuary.workspace.disk.comparable import comparable
 from promptuary.workspace.git.locate import GitFolder, read_inside
 

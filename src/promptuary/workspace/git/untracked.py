@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from promptuary.core.errors import SourceError
+from promptuary.base.errors import SourceError
 from promptuary.workspace.git.locate import exists_inside, link_inside, open_inside
 from promptuary.workspace.git.patch import FileChange, Patch, Refusal, display_name, quoted
 

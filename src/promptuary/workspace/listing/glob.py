@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from promptuary.core.errors import Code, SourceError
+from promptuary.base.errors import Code, SourceError
 
 MAX_ALTERNATIVES = 256
 """The most patterns that the braces of one pattern may expand to."""

@@ -17,8 +17,8 @@ from typing import Final, Self
 
 from msgspec import Struct, field
 
-from promptuary import concurrency
-from promptuary.core.errors import SourceError
+from promptuary.base import concurrency
+from promptuary.base.errors import SourceError
 from promptuary.workspace.listing.ignore import OWN_IGNORE_FILES, IgnoreRules, OwnIgnoreRules
 from promptuary.workspace.listing.walk import FileFilter, SkipReason, walk
 

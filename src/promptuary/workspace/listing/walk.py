@@ -11,9 +11,9 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import Literal
 
-from promptuary.concurrency import foreground
+from promptuary.base.concurrency import foreground
 from promptuary.workspace.disk.folders import Folders
-from promptuary.workspace.disk.own.closed_folders import ClosedFolders
+from promptuary.workspace.disk.protected_folders import ClosedFolders
 from promptuary.workspace.listing.ignore import IgnoreRules, folder_rules
 from promptuary.workspace.listing.noise import VERSION_CONTROL
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from promptuary.core.text import name_word_pattern
+from promptuary.base.text import name_word_pattern
 
 
 class Tier(IntEnum):

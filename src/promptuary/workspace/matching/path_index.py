@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct
 
-from promptuary.concurrency import foreground
-from promptuary.core.text import is_unicode
+from promptuary.base.concurrency import foreground
+from promptuary.base.text import is_unicode
 from promptuary.workspace.matching.grades import (
     SHORTEST_BEGINNING,
     SHORTEST_IN_FOLDERS,

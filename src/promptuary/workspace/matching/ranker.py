@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from msgspec import Struct, field
 
-from promptuary import concurrency
+from promptuary.base import concurrency
 from promptuary.workspace.matching.grades import PathQuery, Tier
 from promptuary.workspace.matching.path_index import (
     AT_ONCE,

@@ -13,8 +13,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from promptuary import durable
-from promptuary.core.errors import LockTimeoutError
+from promptuary.base import durable
+from promptuary.base.errors import LockTimeoutError
 from promptuary.workspace.user_folders import state_folder, workspace_file
 
 MAX_ENTRIES: Final = 1_000

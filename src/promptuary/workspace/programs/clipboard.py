@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from promptuary.core.errors import Code, SourceError
+from promptuary.base.errors import Code, SourceError
 
 MAX_BYTES: Final = 1 << 20
 _SECONDS: Final = 3.0

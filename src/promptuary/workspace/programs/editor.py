@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from promptuary.core.errors import PromptuaryError
+from promptuary.base.errors import PromptuaryError
 
 _LARGEST: Final = 1 << 20
 _FALLBACKS: Final = ("nano", "vi")

@@ -14,7 +14,7 @@ from urllib.parse import quote, urljoin
 
 from msgspec import Struct
 
-from promptuary.core.errors import Code, SourceError
+from promptuary.base.errors import Code, SourceError
 
 MAX_URL = 4096
 """Longer than any URL that a person writes; servers refuse at about twice this."""

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from promptuary import durable
-from promptuary.core.errors import Code, SourceError
+from promptuary.base import durable
+from promptuary.base.errors import Code, SourceError
 from promptuary.workspace.web.addresses import Target, parse_url
 from promptuary.workspace.web.fetch import Resolver, get_following, hops, system_resolver
 from promptuary.workspace.web.policy import Deadline, FetchPolicy, StallLimit

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from promptuary import concurrency
-from promptuary.core.errors import Code, SourceError
+from promptuary.base import concurrency
+from promptuary.base.errors import Code, SourceError
 from promptuary.workspace.web.addresses import Target, is_public, join_url, parse_url
 from promptuary.workspace.web.policy import Deadline, FetchPolicy
 

@@ -16,7 +16,7 @@ import httpcore2
 from msgspec import Struct
 
 from promptuary._version import __version__
-from promptuary.core.errors import Code, SourceError
+from promptuary.base.errors import Code, SourceError
 
 if TYPE_CHECKING:
     from ssl import SSLContext

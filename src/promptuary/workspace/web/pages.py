@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from msgspec import Struct
 
-from promptuary import durable
-from promptuary.core.errors import Code, SourceError
+from promptuary.base import durable
+from promptuary.base.errors import Code, SourceError
 from promptuary.workspace.user_folders import cache_folder, made
 from promptuary.workspace.web.converter import converter_version
 

@@ -4,7 +4,7 @@ import time
 
 from msgspec import Struct
 
-from promptuary.core.errors import Code, SourceError
+from promptuary.base.errors import Code, SourceError
 
 
 class FetchPolicy(Struct, frozen=True):

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
-from promptuary.core.text import one_line
+from promptuary.base.text import one_line
 
 _LARGEST: Final = 64 * 1024
 """How many bytes of a body are read."""

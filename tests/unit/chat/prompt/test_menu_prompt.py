@@ -14,13 +14,13 @@ from prompt_toolkit.layout.controls import BufferControl
 from prompt_toolkit.layout.processors import TransformationInput
 from prompt_toolkit.output import DummyOutput
 
+from promptuary.base.references import Completion as Menu
+from promptuary.base.references import MenuItem
 from promptuary.chat.prompt.any_prompt import PromptInterruptedError
 from promptuary.chat.prompt.completer import ChatCompleter, Hints, may_refer, path_being_typed
 from promptuary.chat.prompt.menu_prompt import MenuPrompt, _Placeholders
 from promptuary.chat.prompt.pastes import Pastes
 from promptuary.commands.registry import EVERYTHING
-from promptuary.core.references import Completion as Menu
-from promptuary.core.references import MenuItem
 from promptuary.engine import Promptuary
 from tests.conftest import Files
 

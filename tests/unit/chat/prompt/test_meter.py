@@ -5,9 +5,9 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from promptuary.base.errors import PromptuaryError
 from promptuary.chat.prompt.meter import WIDTH, LiveMeter, meter_text
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.expansion import Measured, Spend
+from promptuary.references.expansion import Measured, Spend
 
 
 def measured(injected: int, *, words: int = 0, uncounted: tuple[str, ...] = ()) -> Measured:

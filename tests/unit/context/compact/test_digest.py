@@ -4,11 +4,11 @@ import re
 
 import pytest
 
+from promptuary.base.messages import Item, Role, ToolCall
 from promptuary.context.compact.digest import digest
 from promptuary.context.compact.envelope import body_of, how_many, summary_of
 from promptuary.context.compact.extract import is_question, links, names, paths, prose, sentences
-from promptuary.core.messages import Item, Role, ToolCall
-from promptuary.tokens import Counter
+from promptuary.tokens.counting import Counter
 from tests.items import attached, whole
 
 COUNTER = Counter()

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from promptuary.base.messages import Item, Message, ToolCall, cost
 from promptuary.context.compact.run import Compaction, compact
 from promptuary.context.compact.summary import Summary, transcript
 from promptuary.context.compact.trim import Trim
-from promptuary.context.history import CompactionPolicy, cost
-from promptuary.core.messages import Item, Message, ToolCall
-from promptuary.core.ports.models import ChatModel
-from promptuary.core.ports.threads import ThreadChange
-from promptuary.tokens import Counter
+from promptuary.context.history import CompactionPolicy
+from promptuary.models.protocols import ChatModel
+from promptuary.threads.records import ThreadChange
+from promptuary.tokens.counting import Counter
 
 COUNTER = Counter()
 LONG = "".join(f"line {n} of the log\n" for n in range(1, 501))

@@ -2,11 +2,11 @@
 
 import asyncio
 
+from promptuary.base.blocks import Detail, Trust
+from promptuary.base.messages import Item, ToolCall
 from promptuary.context.compact.shorten import Shorten
 from promptuary.context.compact.types import Compacted
-from promptuary.core.blocks import Detail, Trust
-from promptuary.core.messages import Item, ToolCall
-from promptuary.tokens import Counter
+from promptuary.tokens.counting import Counter
 from tests.items import attached, whole
 
 COUNTER = Counter()

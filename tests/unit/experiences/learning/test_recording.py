@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from promptuary.core.messages import Item, ToolCall
+from promptuary.base.messages import Item, ToolCall
 from promptuary.experiences.drafting import draft
 from promptuary.experiences.learning.recording import LONGEST_INTENT, learnt
 from tests.items import attached, whole

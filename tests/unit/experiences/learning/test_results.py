@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from promptuary.core.messages import Item
+from promptuary.base.messages import Item
 from promptuary.experiences.learning.results import LONGEST_PROBLEM, error_name, result_of
 
 TRACEBACK = """\

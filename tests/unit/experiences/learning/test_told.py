@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from promptuary.blocking import Promptuary
-from promptuary.core.experiences import Experience
-from promptuary.core.ports.models import ChatModel
 from promptuary.experiences.learning.told import MOST_TOLD, told
+from promptuary.experiences.values import Experience
 from promptuary.memory.writeback.snapshot import Said, TurnSnapshot
+from promptuary.models.protocols import ChatModel
 from promptuary.testing.scripted import ScriptedModel
 
 SAID = "The deploy broke because the disk was full. Clearing the cache fixed it. I like short answers."

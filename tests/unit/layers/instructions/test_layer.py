@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from promptuary.core.blocks import Detail, Trust
-from promptuary.core.errors import Code, ConfigError, SourceError
-from promptuary.core.layers import LayerContext, Recall, RecallRequest
+from promptuary.base.blocks import Detail, Trust
+from promptuary.base.errors import Code, ConfigError, SourceError
 from promptuary.layers.instructions.imports import parse, resolve
 from promptuary.layers.instructions.layer import NAMES, Instructions
-from promptuary.tokens import Counter
+from promptuary.layers.layer import LayerContext, Recall, RecallRequest
+from promptuary.tokens.counting import Counter
 from promptuary.workspace.disk.root import Root
 from promptuary.workspace.workspace import Workspace
 from tests.conftest import Files

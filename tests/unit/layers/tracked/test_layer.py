@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from promptuary.core.blocks import Detail
-from promptuary.core.errors import Code, ConfigError, SourceError
-from promptuary.core.layers import Changed, Incoming, LayerContext, Recall, RecallRequest, check
+from promptuary.base.blocks import Detail
+from promptuary.base.errors import Code, ConfigError, SourceError
+from promptuary.layers.layer import Changed, Incoming, LayerContext, Recall, RecallRequest, check
 from promptuary.layers.tracked.layer import TrackedFiles
 from promptuary.testing.scripted import ScriptedModel
-from promptuary.tokens import Counter
+from promptuary.tokens.counting import Counter
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.web.policy import FetchPolicy
 from promptuary.workspace.workspace import Workspace, open_workspace

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from promptuary.core.errors import Code, SourceError
+from promptuary.base.errors import Code, SourceError
 from promptuary.layers.tracked.state import (
     Condition,
     Gone,

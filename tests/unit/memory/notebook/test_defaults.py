@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.notes import NoteDraft
-from promptuary.core.principals import LOCAL
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.principals import LOCAL
 from promptuary.memory.notebook.defaults import audience_of, check_choices, check_selection, kind_of, scope_of, title_of
 from promptuary.memory.notebook.drafting import Writer, new_file
+from promptuary.memory.values import NoteDraft
 
 
 @pytest.mark.parametrize("content", ["Share this with everybody in the team", "public project rule", "doc style"])

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from promptuary import concurrency
-from promptuary.core.errors import NoteConflictError, PromptuaryError, SecretError
-from promptuary.core.notes import HAND, NoteDraft
-from promptuary.core.principals import LOCAL, Principal
+from promptuary.base import concurrency
+from promptuary.base.errors import NoteConflictError, PromptuaryError, SecretError
+from promptuary.base.principals import LOCAL, Principal
+from promptuary.database.state import StateDatabase
 from promptuary.memory.notebook.notebook import Notebook
 from promptuary.memory.notebook.pages import MemoryPages
-from promptuary.storage.notes.files import NoteFiles
-from promptuary.storage.notes.journal import NoteJournal
-from promptuary.storage.state import StateDatabase
+from promptuary.memory.store.files import NoteFiles
+from promptuary.memory.store.journal import NoteJournal
+from promptuary.memory.values import HAND, NoteDraft
 
 ADA, BEN = Principal("ada"), Principal("ben")
 SPACE = "agents/default"

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from promptuary.core.blocks import Trust
-from promptuary.core.layers import Recall
+from promptuary.base.blocks import Trust
+from promptuary.layers.layer import Recall
 from promptuary.memory.recall.digest import Remembered, digest, remembered
 from promptuary.memory.recall.visible import MemoryPage
 from tests.notes import COUNTER, Shelf, note

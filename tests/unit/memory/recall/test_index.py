@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from promptuary.core.notes import Note
-from promptuary.core.search import IndexCounts
 from promptuary.memory.recall.index import NoteIndex, folders
 from promptuary.memory.recall.search import NoteQuery
 from promptuary.memory.recall.visible import NoteKey, key_of
+from promptuary.memory.values import Note
+from promptuary.search.values import IndexCounts
 from promptuary.testing.word_embedder import WordEmbedder
 from tests.notes import Shelf, index_at, note
 

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.notes import NoteHit
-from promptuary.core.ports.models import Purpose
-from promptuary.core.search import IndexRebuilt, SearchedByWordsOnly, Why
+from promptuary.base.errors import PromptuaryError
 from promptuary.memory.recall.index import NoteIndex
 from promptuary.memory.recall.search import NoteQuery, answering, with_priors
 from promptuary.memory.recall.visible import NoteKey
+from promptuary.memory.values import NoteHit
+from promptuary.models.protocols import Purpose
 from promptuary.search.records import among_few
 from promptuary.search.rerank import Reranking
+from promptuary.search.values import IndexRebuilt, SearchedByWordsOnly, Why
 from promptuary.testing.scripted import ScriptedReranker
 from promptuary.testing.word_embedder import WordEmbedder
 from tests.notes import NOW, Shelf, index_at, note

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from msgspec.structs import force_setattr
 
-from promptuary.core.ports.models import Purpose
-from promptuary.core.search import IndexBusy, note_text
 from promptuary.memory.recall.index import NoteIndex
 from promptuary.memory.recall.search import NoteQuery
 from promptuary.memory.recall.visible import NoteKey, key_of
+from promptuary.models.protocols import Purpose
 from promptuary.search.kind_index import SearchBackend
+from promptuary.search.values import IndexBusy, note_text
 from promptuary.testing.word_embedder import WordEmbedder
 from tests.notes import Shelf, index_at, note
 

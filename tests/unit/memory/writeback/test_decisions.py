@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from promptuary.core.notes import Note, NoteHeader
-from promptuary.core.ports.json_answers import mismatch
+from promptuary.memory.values import Note, NoteHeader
 from promptuary.memory.writeback.decisions import (
     Archive,
     Decision,
@@ -20,6 +19,7 @@ from promptuary.memory.writeback.decisions import (
 )
 from promptuary.memory.writeback.prompts import SCHEMA, Prompts, question
 from promptuary.memory.writeback.snapshot import Said, TurnSnapshot
+from promptuary.models.json_answers import mismatch
 
 SAID = (Said("person", "We ship with uv now. I prefer tabs."), Said("assistant", "Noted, the build uses uv."))
 CLEAN = TurnSnapshot("turn", "main", "2026-01-02T03:04:05+00:00", SAID, external=False)

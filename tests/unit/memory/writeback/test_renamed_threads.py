@@ -3,10 +3,10 @@
 from contextlib import closing
 from typing import TYPE_CHECKING, cast
 
-from promptuary.core.principals import LOCAL
-from promptuary.core.writeback import QueuedTurn
+from promptuary.base.principals import LOCAL
 from promptuary.memory.writeback.runner import Writeback
 from promptuary.memory.writeback.snapshot import TurnSnapshot, to_text
+from promptuary.memory.writeback.values import QueuedTurn
 from tests.stores import MemoryStore
 
 if TYPE_CHECKING:

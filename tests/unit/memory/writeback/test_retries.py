@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from promptuary.core.principals import LOCAL
-from promptuary.core.writeback import QueuedTurn
+from promptuary.base.principals import LOCAL
 from promptuary.memory.writeback import runner
 from promptuary.memory.writeback.runner import Writeback
 from promptuary.memory.writeback.snapshot import TurnSnapshot, to_text
-from promptuary.storage.writeback import NoteQueue
+from promptuary.memory.writeback.store import NoteQueue
+from promptuary.memory.writeback.values import QueuedTurn
 from tests.stores import MemoryStore
 
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from promptuary.core.blocks import Attachment, Detail, Trust
-from promptuary.core.errors import StorageError
-from promptuary.core.messages import Item, ToolCall
-from promptuary.core.receipts import Receipt, ReceiptEntry
+from promptuary.base.blocks import Attachment, Detail, Trust
+from promptuary.base.errors import StorageError
+from promptuary.base.messages import Item, ToolCall
+from promptuary.context.receipt import Receipt, ReceiptEntry
 from promptuary.memory.writeback.snapshot import TurnSnapshot, from_text, snapshot, to_text, wrote_a_note
 
 AT = "2026-01-02T03:04:05+00:00"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from promptuary import durable
-from promptuary.core.errors import ConfigError, PromptuaryError
+from promptuary.base import durable
+from promptuary.base.errors import ConfigError, PromptuaryError
 from promptuary.models.named.catalogue import CATALOGUE, requested
 from promptuary.models.named.repository import snapshot
 from promptuary.models.named.store import ModelStore

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from promptuary.core.references import KEYWORDS, KINDS, MenuItem
-from promptuary.core.text import human_size
+from promptuary.base.references import KEYWORDS, KINDS, MenuItem
+from promptuary.base.text import human_size
 from promptuary.references.completion.complete import complete
 from promptuary.references.completion.menu import HELP, CompletionSources, extensions_of, size_hint
 from promptuary.references.scan import scan

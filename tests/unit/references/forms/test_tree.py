@@ -1,6 +1,6 @@
 """Trees whose shape is out of the ordinary."""
 
-from promptuary.references.forms.tree import Leaf, Tree
+from promptuary.references.shorten.tree import Leaf, Tree
 
 
 def test_a_tree_may_be_deeper_than_programs_can_recurse() -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.base.errors import Code, SourceError
 from promptuary.blocking import Promptuary
 from promptuary.cli.main import main
-from promptuary.core.errors import Code, SourceError
-from promptuary.core.expansion import Expansion
+from promptuary.references.expansion import Expansion
 from promptuary.workspace.programs import clipboard
 from tests.conftest import Files
 

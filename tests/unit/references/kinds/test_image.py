@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_ai.models.function import FunctionModel
 
+from promptuary.base.blocks import LARGEST_IMAGE, MOST_IMAGE_BYTES, MOST_IMAGES, Detail
+from promptuary.base.errors import Code
+from promptuary.base.messages import message_cost
 from promptuary.blocking import Promptuary
-from promptuary.context.history import message_cost
-from promptuary.core.blocks import LARGEST_IMAGE, MOST_IMAGE_BYTES, MOST_IMAGES, Detail
-from promptuary.core.errors import Code
 from promptuary.models.chat.anthropic_chat import AnthropicChatModel
 from promptuary.models.chat.openai_chat import EndpointChatModel
 from promptuary.models.chat.pydantic_ai_chat import PydanticAiModel
+from promptuary.models.http import PostPolicy
 from promptuary.testing.chat_server import ChatServer, Says
-from promptuary.tokens import Counter, image_rule
-from promptuary.workspace.programs.documents.image_header import ImageHeader, image_header
-from promptuary.workspace.web.post import PostPolicy
+from promptuary.tokens.counting import Counter, image_rule
+from promptuary.workspace.documents.image_header import ImageHeader, image_header
 from tests.conftest import Files
 from tests.images import IMAGES, gif, png
 

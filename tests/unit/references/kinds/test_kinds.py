@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from promptuary.blocking import Promptuary
-from promptuary.core.expansion import Expansion
+from promptuary.references.expansion import Expansion
 from promptuary.references.kinds.glob import MAX_FILES
 from promptuary.workspace.listing.listing import NameStream, _Scan
 from tests.conftest import Files, git
@@ -355,8 +355,8 @@ def test_what_is_too_much_to_count_is_estimated_and_says_so(files: Files, monkey
 def test_a_tree_of_too_many_files_names_and_measures_some_and_counts_all(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from promptuary.references.forms import tree
     from promptuary.references.kinds import folder
+    from promptuary.references.shorten import tree
 
     monkeypatch.setattr(tree, "MAX_NAMED", 30)
     project = files({f"f{n:02}.txt": "word" for n in range(20)} | {f"below/{n:02}/g.txt": "word" for n in range(40)})

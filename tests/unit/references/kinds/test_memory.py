@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from promptuary.core.blocks import Source
-from promptuary.core.errors import Code, PromptuaryError, SourceError, StorageError
+from promptuary.base.blocks import Source
+from promptuary.base.errors import Code, PromptuaryError, SourceError, StorageError
 from promptuary.references.kinds import KINDS
 from promptuary.references.resolve_context import FindNotes, NotesFound, ResolveContext
 from promptuary.references.scan import scan
-from promptuary.tokens import Counter
+from promptuary.tokens.counting import Counter
 from promptuary.workspace.disk.root import Root
 from promptuary.workspace.workspace import Visit, Workspace
 from tests.conftest import Files

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from promptuary.base.errors import PromptuaryError
 from promptuary.blocking import Promptuary
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.expansion import Expansion
-from promptuary.core.search import Hit, SearchResult, Why
+from promptuary.references.expansion import Expansion
+from promptuary.search.values import Hit, SearchResult, Why
 from tests.conftest import Files
 
 NOTES = {

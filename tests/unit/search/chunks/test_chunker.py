@@ -4,12 +4,12 @@ from itertools import pairwise
 
 import pytest
 
-from promptuary.core.errors import ConfigError
-from promptuary.core.search import Chunk
+from promptuary.base.errors import ConfigError
 from promptuary.search.chunks import sizes
 from promptuary.search.chunks.chunker import chunks
 from promptuary.search.chunks.sizes import VERSION, Sizes
-from promptuary.tokens import Counter
+from promptuary.search.values import Chunk
+from promptuary.tokens.counting import Counter
 
 COUNTER = Counter()
 WORDS = "the quick brown fox jumps over the lazy dog"

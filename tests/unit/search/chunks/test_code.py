@@ -4,10 +4,10 @@ from itertools import pairwise
 
 import pytest
 
-from promptuary.core.search import Chunk
 from promptuary.search.chunks.chunker import chunks
 from promptuary.search.chunks.sizes import Sizes
-from promptuary.tokens import Counter
+from promptuary.search.values import Chunk
+from promptuary.tokens.counting import Counter
 
 COUNTER = Counter()
 BODY = "\n".join(f"    value_{number} = compute(value, {number})" for number in range(5))

@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from promptuary.core.ports.index import HEAD_LINES
 from promptuary.search.chunks.generated import is_generated
+from promptuary.search.index.port import HEAD_LINES
 
 LICENCE = "# Copyright 2026 Ada. Licensed under the MIT licence.\n# See LICENSE.\n"
 CODE = "def area(radius: float) -> float:\n    return 3.14159 * radius * radius\n" * 5

@@ -2,10 +2,10 @@
 
 import pytest
 
-from promptuary.core.search import Chunk
 from promptuary.search.chunks.chunker import chunks
 from promptuary.search.chunks.sizes import Sizes
-from promptuary.tokens import DEFAULT_VOCABULARY, Counter
+from promptuary.search.values import Chunk
+from promptuary.tokens.counting import DEFAULT_VOCABULARY, Counter
 
 COUNTER = Counter(DEFAULT_VOCABULARY)
 LONG = "\n\n".join(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from promptuary.core.search import NoteLink, note_name
 from promptuary.search.chunks.links import MOST_LINKS, links_in
+from promptuary.search.values import NoteLink, note_name
 from tests.linear import assert_linear, repeated
 
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.search import Chunk
 from promptuary.search.chunks.chunker import chunks
 from promptuary.search.chunks.lines import Lines
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.chunks.transcript import transcript
-from promptuary.tokens import Counter
+from promptuary.search.values import Chunk
+from promptuary.tokens.counting import Counter
 
 REPOSITORY = Path(__file__).parents[4]
 

@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.ports.models import Purpose, vector_space_id
-from promptuary.core.search import SearchedByWordsOnly, SearchQuery, SearchResult
+from promptuary.base.errors import PromptuaryError
+from promptuary.models.protocols import Purpose
 from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.index.catalog.catalog import Catalog
+from promptuary.search.index.vectors.index import TurboVectors
 from promptuary.search.service import SearchService
+from promptuary.search.values import SearchedByWordsOnly, SearchQuery, SearchResult, vector_space_id
 from promptuary.search.vectors import embed
-from promptuary.storage.index.catalog.catalog import Catalog
-from promptuary.storage.index.vectors.index import TurboVectors
-from promptuary.storage.vectors import Vectors
+from promptuary.search.vectors.store import Vectors
 from tests.conftest import Files
 from tests.embedders import HashedWords, search_with
 from tests.indexes import index_of

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from promptuary.core.ports.models import Purpose, Scale
 from promptuary.models import minilm
+from promptuary.models.protocols import Purpose, Scale
 from promptuary.search.ranking import UNMEASURED
 from promptuary.search.vectors.scale import PAIRS, measure, measured, scale_hashes, scale_of
 from tests.conftest import Files

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from promptuary.core.errors import IndexDamagedError
-from promptuary.core.search import Chunk, Filters, Folder, IndexedFile, Stamp
+from promptuary.base.errors import IndexDamagedError
+from promptuary.base.files import Folder, Stamp
 from promptuary.database import migrate
-from promptuary.storage.index.catalog.catalog import Catalog
-from promptuary.storage.index.document import Document
+from promptuary.search.index.catalog.catalog import Catalog
+from promptuary.search.index.document import Document
+from promptuary.search.values import Chunk, Filters, IndexedFile
 
 HERE = Folder("/here")
 

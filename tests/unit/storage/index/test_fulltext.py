@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.errors import IndexDamagedError, PromptuaryError
-from promptuary.core.query import parse
-from promptuary.storage.index.document import Document
-from promptuary.storage.index.fulltext import files
-from promptuary.storage.index.fulltext.index import TantivyIndex
+from promptuary.base.errors import IndexDamagedError, PromptuaryError
+from promptuary.search.index.document import Document
+from promptuary.search.index.fulltext import files
+from promptuary.search.index.fulltext.index import TantivyIndex
+from promptuary.search.query import parse
 from tests.conftest import Figure
 
 
@@ -179,8 +179,8 @@ def test_what_is_verified_once_is_not_read_again_by_who_is_told_so(
 def test_what_was_not_committed_is_never_seen(folder: Path) -> None:
     program = (
         "import os, sys, pathlib\n"
-        "from promptuary.storage.index.document import Document\n"
-        "from promptuary.storage.index.fulltext.index import TantivyIndex\n"
+        "from promptuary.search.index.document import Document\n"
+        "from promptuary.search.index.fulltext.index import TantivyIndex\n"
         "index = TantivyIndex(pathlib.Path(sys.argv[1]), writing=True)\n"
         "index.write([Document(1, 1, 'x', (), 'committed')], ()); index.commit()\n"
         "index.write([Document(2, 1, 'x', (), 'lost')], [1]); os._exit(9)\n"
@@ -274,8 +274,8 @@ def test_threads_may_search_while_another_writes(index: TantivyIndex) -> None:
 def test_processes_may_search_while_another_commits_and_merges(folder: Path, figure: Figure) -> None:
     program = (
         "import sys, pathlib\n"
-        "from promptuary.core.query import parse\n"
-        "from promptuary.storage.index.fulltext.index import TantivyIndex\n"
+        "from promptuary.search.query import parse\n"
+        "from promptuary.search.index.fulltext.index import TantivyIndex\n"
         "index = TantivyIndex(pathlib.Path(sys.argv[1]), writing=False)\n"
         "last = count = 0\n"
         "while last < int(sys.argv[2]):\n"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.errors import StorageError
-from promptuary.storage.index.generations import Generations
+from promptuary.base.errors import StorageError
+from promptuary.search.index.generations import Generations
 
 
 def test_a_new_one_answers_from_when_it_is_published_on(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_one_writes_at_a_time_and_an_end_however_it_comes_lets_the_next_begin(tm
         assert (first, second) == (True, False)
     script = (
         "import sys, time\nfrom pathlib import Path\n"
-        "from promptuary.storage.index.generations import Generations\n"
+        "from promptuary.search.index.generations import Generations\n"
         "with Generations(Path(sys.argv[1])).lock() as alone:\n"
         "    print(alone, flush=True)\n    time.sleep(60)\n"
     )

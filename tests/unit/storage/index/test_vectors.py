@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.core.errors import IndexDamagedError, PromptuaryError
-from promptuary.core.ports.index import Similarity
-from promptuary.storage.index.vectors import index as vector_index
-from promptuary.storage.index.vectors.index import TurboVectors
+from promptuary.base.errors import IndexDamagedError, PromptuaryError
+from promptuary.search.index.port import Similarity
+from promptuary.search.index.vectors import index as vector_index
+from promptuary.search.index.vectors.index import TurboVectors
 
 pytest.importorskip("turbovec")
 
@@ -436,7 +436,7 @@ def test_threads_may_search_while_one_writes(tmp_path: Path) -> None:
 
 WRITER = """
 import sys, struct, pathlib
-from promptuary.storage.index.vectors.index import TurboVectors
+from promptuary.search.index.vectors.index import TurboVectors
 size, rounds = 384, int(sys.argv[2])
 index = TurboVectors(pathlib.Path(sys.argv[1]), size, lambda numbers: {}, writing=True)
 one = struct.pack(f"<{size}f", *([1.0] + [0.0] * (size - 1)))

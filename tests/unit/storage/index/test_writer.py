@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.search import Chunk, Folder, IndexedFile, Stamp, Words
-from promptuary.storage.index import index as embedded_index
-from promptuary.storage.index import writer as index_writer
-from promptuary.storage.index.catalog.catalog import Catalog
-from promptuary.storage.index.catalog.rows import CatalogChange, FileContent
-from promptuary.storage.index.fulltext.index import TantivyIndex
-from promptuary.storage.index.index import DiskIndex
-from promptuary.storage.index.writer import DiskIndexWriter
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.files import Folder, Stamp
+from promptuary.search.index import index as embedded_index
+from promptuary.search.index import writer as index_writer
+from promptuary.search.index.catalog.catalog import Catalog
+from promptuary.search.index.catalog.rows import CatalogChange, FileContent
+from promptuary.search.index.fulltext.index import TantivyIndex
+from promptuary.search.index.index import DiskIndex
+from promptuary.search.index.writer import DiskIndexWriter
+from promptuary.search.values import Chunk, IndexedFile, Words
 
 HERE, THERE = Folder("/here"), Folder("/there")
 

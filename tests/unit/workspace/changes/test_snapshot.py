@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.search import Stamp
+from promptuary.base.files import Stamp
 from promptuary.workspace.changes.current_files import MAX_GIT_PATHS
 from promptuary.workspace.changes.snapshot import Snapshot, is_ignore_file, snapshot, snapshot_of
 from promptuary.workspace.disk.policy import ReadPolicy

@@ -15,7 +15,7 @@ from promptuary.workspace.changes import mounts
 from promptuary.workspace.changes.event_log import LONGEST_BATCH, MOST_PATHS, EventBatch, EventLog, PossibleChanges
 from promptuary.workspace.changes.mounts import read_table, remote_type
 from promptuary.workspace.changes.watcher import Watcher, is_worth_checking
-from promptuary.workspace.disk.own.closed_folders import ClosedFolders
+from promptuary.workspace.disk.protected_folders import ClosedFolders
 from tests.conftest import Figure, Files
 
 PATIENCE = 30.0

@@ -1,6 +1,6 @@
 import pytest
 
-from promptuary.core.errors import Code
+from promptuary.base.errors import Code
 from promptuary.workspace.disk.policy import ReadPolicy
 
 POLICY = ReadPolicy()

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.errors import ConfigError
-from promptuary.workspace.disk.own.notes_folders import person_notes, workspace_notes
-from promptuary.workspace.disk.own.private_folder import let_git_see, private_folder
+from promptuary.base.errors import ConfigError
+from promptuary.workspace.data_folder.notes_folders import person_notes, workspace_notes
+from promptuary.workspace.data_folder.private_folder import let_git_see, private_folder
 from tests.conftest import git
 
 

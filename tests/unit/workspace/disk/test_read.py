@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from promptuary.core.errors import Code, SourceError
+from promptuary.base.errors import Code, SourceError
 from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.read import TextFile, decode, read_text
 from promptuary.workspace.disk.root import Root

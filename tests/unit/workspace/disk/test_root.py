@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.core.errors import Code, ConfigError, SourceError
+from promptuary.base.errors import Code, ConfigError, SourceError
 from promptuary.workspace.disk.root import OpenerName, Root, normalise
 from tests.conftest import Files
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from promptuary.core.errors import Code, SourceError
+from promptuary.base.errors import Code, SourceError
 from promptuary.workspace.git.patch import FileChange, Patch, PatchMismatchError, build_patch, parse_names, quoted
 
 META = b":100644 100644 1111111 2222222 "

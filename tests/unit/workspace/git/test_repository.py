@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.errors import Code, SourceError
+from promptuary.base.errors import Code, SourceError
 from promptuary.workspace.git.patch import FileChange, Patch
 from promptuary.workspace.git.process import ProcessCommand, run, stream
 from promptuary.workspace.git.repository import Repository

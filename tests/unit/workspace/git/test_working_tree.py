@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.errors import Code, SourceError
+from promptuary.base.errors import Code, SourceError
 from promptuary.workspace.git.repository import Repository
 from tests.conftest import git
 

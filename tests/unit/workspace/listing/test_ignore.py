@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.errors import Code, SourceError
+from promptuary.base.errors import Code, SourceError
 from promptuary.workspace.listing.glob import expand_braces, match_glob
 from promptuary.workspace.listing.ignore import IgnoreFile, OwnIgnoreRules, read_ignore_file
 from tests.conftest import Files

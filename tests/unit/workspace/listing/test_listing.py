@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.errors import Code, SourceError
+from promptuary.base.errors import Code, SourceError
 from promptuary.workspace.git.repository import Repository
 from promptuary.workspace.listing.listing import Listing, folders_of, split_names
 from tests.conftest import Files, git

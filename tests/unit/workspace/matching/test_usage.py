@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary import durable
+from promptuary.base import durable
 from promptuary.workspace.matching import usage as module
 from promptuary.workspace.matching.usage import HALF_LIFE, MAX_ENTRIES, Usage, Use, decayed_weight, with_uses
 from promptuary.workspace.user_folders import state_folder

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from promptuary.core.errors import Code, SourceError
+from promptuary.base.errors import Code, SourceError
 from promptuary.workspace.web.addresses import MAX_URL, Target, is_public, join_url, parse_url
 
 # The special ranges once more, written as first and last address, so that a slip in a prefix length shows.

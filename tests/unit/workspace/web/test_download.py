@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.core.errors import Code, SourceError
+from promptuary.base.errors import Code, SourceError
 from promptuary.testing.loopback import RESET, Loopback, Route, Step, answer, redirect
 from promptuary.workspace.web import download as module
 from promptuary.workspace.web.download import ExpectedFile, download, read_json

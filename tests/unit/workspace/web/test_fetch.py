@@ -21,7 +21,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from promptuary.core.errors import Code, SourceError
+from promptuary.base.errors import Code, SourceError
 from promptuary.testing.loopback import Loopback, Route, Step, answer, redirect
 from promptuary.workspace.web.fetch import Page, fetch
 from promptuary.workspace.web.http import _GuardedStream

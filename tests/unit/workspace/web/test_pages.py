@@ -7,7 +7,7 @@ import zlib
 
 import pytest
 
-from promptuary.core.errors import Code, SourceError
+from promptuary.base.errors import Code, SourceError
 from promptuary.workspace.web.convert import MAX_CHARACTERS, MAX_PAGES, convert_html, convert_pdf
 from promptuary.workspace.web.pages import PageText, read_body
 

@@ -9,9 +9,9 @@ import pytest
 from msgspec.structs import replace
 from rich.pretty import pretty_repr
 
-from promptuary.core.errors import PromptuaryError
+from promptuary.base.errors import PromptuaryError
+from promptuary.models.http import Credential, PostPolicy, post_json
 from promptuary.testing.loopback import RESET, Loopback, Route, Step, answer, redirect
-from promptuary.workspace.web.post import Credential, PostPolicy, post_json
 
 KEY = "sk-very-secret"
 POLICY = PostPolicy(timeout=5.0, attempts=3, pause=0.0)

@@ -18,9 +18,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary import durable
-from promptuary.core.errors import PromptuaryError
-from promptuary.core.text import one_line
+from promptuary.base import durable
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.text import one_line
 from promptuary.workspace.user_folders import made, state_folder
 
 _LARGEST: Final = 32 << 20

@@ -6,8 +6,8 @@ import stat
 from pathlib import Path
 from typing import Final
 
-from promptuary import durable
-from promptuary.core.errors import PromptuaryError
+from promptuary.base import durable
+from promptuary.base.errors import PromptuaryError
 from promptuary.workspace.user_folders import made, state_folder
 
 _LONGEST: Final = 200

@@ -1,1 +1,0 @@
-"""The interfaces that storage and models implement: one module per noun."""

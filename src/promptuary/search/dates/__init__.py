@@ -1,0 +1,1 @@
+"""Dates as people write them; what a question says about time: days, an order, an event."""

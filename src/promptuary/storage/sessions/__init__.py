@@ -1,1 +1,0 @@
-"""Sessions: what a thread may see, in ``state.db``."""

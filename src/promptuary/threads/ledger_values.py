@@ -1,0 +1,138 @@
+"""The sources of a turn, and how each got into its prompt. Pure.
+
+Knows receipts and items. It does not know how the ledger is stored, nor what a source is now.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+from typing import Final, Literal, NamedTuple
+
+from msgspec import Struct
+
+from promptuary.base.messages import Item
+from promptuary.context.receipt import Receipt
+
+Way = Literal["direct", "history", "summary"]
+"""How a source got into a prompt: in a separate block, in a message of the history, or in a summary of messages."""
+
+_SAID: Final = frozenset({"history", "message", "loop", "tools"})
+"""Layers of a receipt that are what was said, not what was looked up."""
+
+ATTACHED: Final = "references"
+"""The layer of what messages attach."""
+
+
+class Origin(NamedTuple):
+    """A source in a prompt: ``lines`` are the first and last line that were shown, ``revision`` what it was then."""
+
+    source: str
+    how: Way
+    layer: str
+    revision: str
+    lines: tuple[int, int] | None
+
+    @property
+    def order(self) -> tuple[str, str, str, str, tuple[int, int]]:
+        """The sort key of the sources of one turn."""
+        return (*self[:4], self.lines or (0, 0))
+
+
+class SourceUse(Struct, frozen=True):
+    """A source in the prompt of one turn of a thread. ``status`` is what became of the turn."""
+
+    thread: str
+    number: int
+    created: str
+    status: str
+    origin: Origin
+
+
+class AuditRow(Struct, frozen=True):
+    """A turn that a source influenced.
+
+    ``current`` is whether the source is still what the model saw; ``None`` if that cannot be determined without the
+    turn, or without a connection.
+    """
+
+    thread: str
+    number: int
+    created: str
+    status: str
+    source: str
+    how: Way
+    layer: str
+    revision: str
+    lines: tuple[int, int] | None
+    current: bool | None
+
+
+class Audit(Struct, frozen=True):
+    """The turns that a source influenced, the newest first; ``more`` says that there are others.
+
+    ``sources`` are the addresses that receipts use for it: the file itself, and its lines in the index.
+    """
+
+    sources: tuple[str, ...]
+    rows: tuple[AuditRow, ...]
+    more: bool = False
+
+
+class Pruned(Struct, frozen=True):
+    """What the removal of old turns removed, or would remove: whole threads, turns, messages, and bytes of texts."""
+
+    threads: int = 0
+    turns: int = 0
+    messages: int = 0
+    bytes: int = 0
+
+
+class ThreadSize(Struct, frozen=True):
+    """The size of a thread in the database; shared texts count for each of their threads."""
+
+    thread: str
+    turns: int
+    messages: int
+    bytes: int
+
+
+def shown(receipt: Receipt) -> list[Origin]:
+    """Return the sources with a block of their own in a prompt, whole or in part, each once."""
+    found = (
+        Origin(entry.source, "direct", entry.layer, entry.revision, entry.lines)
+        for entry in receipt.entries
+        if entry.status != "out" and entry.layer not in _SAID and entry.source
+    )
+    return list(dict.fromkeys(found))
+
+
+def carried(item: Item, behind: Iterable[Origin]) -> list[Origin]:
+    """Return the sources that an item of a history brings into a prompt, each once.
+
+    ``behind`` are the sources of the items that it stands for; those that are still attached to it do not count as
+    summarised.
+    """
+    own = [Origin(one.source, "history", ATTACHED, one.revision, one.lines) for one in item.attachments if one.source]
+    attached = {one.source for one in own}
+    summed = (one._replace(how="summary") for one in behind if one.source not in attached)
+    return list(dict.fromkeys((*own, *summed)))
+
+
+def history_before(items: Sequence[Item], turn: str | None) -> list[Item]:
+    """Return the history as it was before a turn was prepared.
+
+    ``items`` is everything that was ever said in the thread, in the order in which it was added; ``turn`` is the turn,
+    or the first one after it that added an item, ``None`` if none did. Items that were compacted only to prepare this
+    turn are returned uncompacted.
+    """
+    added = list(takewhile(lambda item: item.turn != turn, items))
+    while added and added[-1].stands_for:
+        added.pop()
+    standing: list[Item] = []
+    for item in added:
+        gone = set(item.stands_for)
+        if not gone:
+            standing.append(item)
+            continue
+        place = next((at for at, one in enumerate(standing) if one.id in gone), len(standing))
+        standing = [*standing[:place], item, *(one for one in standing[place:] if one.id not in gone)]
+    return standing

@@ -1,1 +1,0 @@
-"""Looking back at turns: what was sent, what it was based on, and running it again."""

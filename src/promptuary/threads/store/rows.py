@@ -1,0 +1,224 @@
+"""Converts values of the core to rows of the database, and back.
+
+An invalid row raises ``ValueError``.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from promptuary.base.blocks import Attachment, Detail
+from promptuary.base.messages import Item, ToolCall
+from promptuary.context.receipt import Receipt, receipt_from_json, receipt_json
+from promptuary.database.columns import from_column, row_checksum, to_column, to_text
+from promptuary.database.contents import Contents, marked, pack, unpack
+from promptuary.layers.layer import LayerState, StateKey
+from promptuary.threads.records import ThreadInfo, TurnRecord
+from promptuary.threads.store.prompts import Sent, entries_of, put_messages
+from promptuary.threads.store.values import state_text
+
+Row = tuple[Any, ...]
+"""A value from the database; it may be anything if the file is damaged."""
+
+Values = dict[str, Any]
+
+_FIXED: Final = (
+    "id",
+    "thread",
+    "place",
+    "role",
+    "kind",
+    "tool_calls",
+    "tool_call_id",
+    "stands_for",
+    "turn",
+    "attached",
+)
+"""The columns of an item that its checksum covers."""
+
+_NONE: Final = "[]"
+
+
+def of_item(item: Item, thread: int, place: int, contents: Contents) -> Values:
+    """Return the row of ``item``."""
+    row = _fixed(item, thread, place) | {"pinned": item.pinned, "content": contents.put(item.content)}
+    return row | {"checksum": _item_checksum(row, row["content"])}
+
+
+def _fixed(item: Item, thread: int, place: int) -> Values:
+    """Return the columns of an item that its checksum covers."""
+    calls = [[call.id, call.name, call.arguments] for call in item.tool_calls]
+    return {
+        "id": to_column(item.id),
+        "thread": thread,
+        "place": place,
+        "role": to_column(item.role),
+        "kind": to_column(item.kind),
+        "tool_calls": to_column(to_text(calls)),
+        "tool_call_id": to_column(item.tool_call_id),
+        "stands_for": to_column(to_text(item.stands_for)),
+        "turn": to_column(item.turn),
+        "attached": to_column(_attached_text(item)),
+    }
+
+
+def changed_item(row: Row, item: Item, digest: bytes) -> Values:
+    """Return what forgetting changes in ``row``, which becomes ``item``; ``digest`` is the hash of its text."""
+    fixed = _fixed(item, thread=row[10], place=row[9])
+    changed = {name: fixed[name] for name in ("thread", "tool_calls", "attached")}
+    return changed | {"checksum": _item_checksum(fixed, digest)}
+
+
+def _item_checksum(row: Values, digest: bytes) -> int:
+    return row_checksum(*[row[name] for name in _FIXED], digest)
+
+
+def to_item(row: Row) -> Item:
+    """Return the item of a row, or raise ``ValueError`` if it differs from what was written."""
+    number, role, pinned, kind, calls, call, stands_for, turn, attached, place, thread, checksum, *content = row
+    fixed = (number, thread, place, role, kind, calls, call, stands_for, turn, attached, content[0])
+    if checksum != row_checksum(*fixed):
+        raise ValueError("an item is not what was written")
+    words_start, attachments, is_error = _attached(from_column(attached))
+    return Item(
+        id=from_column(number),
+        role=from_column(role),  # type: ignore[arg-type]  # what was written was a role
+        content=unpack(*content),
+        tool_calls=()
+        if calls == _NONE
+        else tuple(ToolCall(*map(_text, one)) for one in json.loads(from_column(calls))),
+        tool_call_id=from_column(call),
+        pinned=bool(pinned),
+        kind=from_column(kind),  # type: ignore[arg-type]  # likewise
+        stands_for=() if stands_for == _NONE else tuple(map(_text, json.loads(from_column(stands_for)))),
+        turn=from_column(turn),
+        attachments=attachments,
+        words_start=words_start,
+        is_error=is_error,
+    )
+
+
+def _attached_text(item: Item) -> str:
+    """Return the metadata of ``item`` as JSON: what was attached, and whether a tool failed.
+
+    Empty for most items.
+    """
+    if not item.attachments and not item.words_start and item.is_error is None:
+        return ""
+    each = [
+        [one.source, one.label, one.revision, one.detail, one.lines, one.start, one.end] for one in item.attachments
+    ]
+    failed = [] if item.is_error is None else [item.is_error]
+    return to_text([item.words_start, each, *failed])
+
+
+def _attached(text: str) -> tuple[int, tuple[Attachment, ...], bool | None]:
+    if not text:
+        return 0, (), None
+    words_start, each, *failed = json.loads(text)
+    return int(words_start), tuple(map(_attachment, each)), bool(failed[0]) if failed else None
+
+
+def _attachment(value: Any) -> Attachment:
+    source, label, revision, detail, lines, start, end = value
+    between = None if lines is None else (int(lines[0]), int(lines[1]))
+    return Attachment(_text(source), _text(label), _text(revision), Detail(detail), between, int(start), int(end))
+
+
+def of_turn(turn: TurnRecord, thread: int, user: str, contents: Contents) -> tuple[Values, list[bytes]]:
+    """Return the row of ``turn``, in which ``user`` acted, and the hashes of the texts of its messages."""
+    messages, sent = put_messages(turn.messages, contents)
+    row: Values = {
+        "number": turn.number,
+        "id": to_column(turn.id),
+        "thread": thread,
+        "created": to_column(turn.created),
+        "status": to_column(turn.status),
+        "text": contents.put(turn.text),
+        "messages": messages,
+        "receipt": contents.put(receipt_text(turn.receipt), is_receipt=True),
+        "user": to_column(user),
+        "tokens": turn.receipt.tokens,
+        "reply_tokens": turn.reply_tokens,
+        "cost": turn.cost,
+    }
+    fixed = (row["id"], thread, turn.number, row["status"], row["user"])
+    texts = (row["text"], messages, row["receipt"])
+    return row | {"checksum": turn_checksum(fixed, turn.reply_tokens, turn.cost, texts)}, sent
+
+
+def turn_checksum(fixed: Sequence[object], reply_tokens: int, cost: float | None, texts: Sequence[bytes]) -> int:
+    """Return the checksum of a turn; ``texts`` are those of its columns that name texts."""
+    return row_checksum(*fixed, *texts, reply_tokens, cost)
+
+
+def to_turn(row: Row, contents: Contents) -> TurnRecord:
+    """Return the turn of a row, or raise ``ValueError`` if it differs from what was written."""
+    number, thread, count, created, status, text, messages, receipt, user, home, replied, cost, checksum = row
+    if checksum != turn_checksum((number, home, count, status, user), replied, cost, (text, messages, receipt)):
+        raise ValueError("a turn is not what was written")
+    sent = entries_of(messages, contents)
+    return TurnRecord(
+        id=from_column(number),
+        thread=from_column(thread),
+        number=int(count),
+        created=from_column(created),
+        status=from_column(status),  # type: ignore[arg-type]  # what was written was a status
+        text=contents.get(text),
+        messages=tuple(entry.message(contents.get(entry.content)) for entry in sent),
+        # A thread may have been renamed since.
+        receipt=replace(receipt_from_json(json.loads(contents.get(receipt))), thread=from_column(thread)),
+        user=from_column(user),
+        forgotten=_forgotten([text, receipt, *(entry.content for entry in sent)], sent, contents),
+        reply_tokens=int(replied),
+        cost=cost,
+    )
+
+
+def receipt_text(receipt: Receipt) -> str:
+    """Return a receipt as it is stored."""
+    return to_text(receipt_json(receipt))
+
+
+def _forgotten(texts: Sequence[bytes], sent: Sequence[Sent], contents: Contents) -> tuple[str, ...]:
+    """Return the notes that were removed from the texts of a turn."""
+    parts = [contents.get(text) for text in dict.fromkeys(texts) if text in contents.redacted]
+    parts += [entry.rest for entry in sent if entry.is_redacted]
+    return tuple(dict.fromkeys(address for part in parts for address in marked(part)))
+
+
+def of_key(key: StateKey) -> Values:
+    """Return the columns of a state's key."""
+    return {"layer": to_column(key.layer), "scope": to_column(key.scope), "name": to_column(key.name)}
+
+
+def of_state(state: LayerState) -> Values:
+    """Return the row of ``state``."""
+    packed = pack(state_text(state))
+    value: Values = {
+        "version": state.version,
+        "sha256": packed.sha256,
+        "packed": packed.packed,
+        "body": packed.body,
+    }
+    return of_key(state.key) | value
+
+
+def to_state(key: StateKey, row: Row) -> LayerState:
+    """Return the state of a row."""
+    version, *content = row
+    return LayerState(key, int(version), json.loads(unpack(*content)))
+
+
+def to_thread(row: Row) -> ThreadInfo:
+    """Return the thread of a row."""
+    name, created, updated, turns, items = row
+    return ThreadInfo(from_column(name), from_column(created), from_column(updated), int(turns), int(items))
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a text is not text")
+    return value

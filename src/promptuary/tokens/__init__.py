@@ -1,0 +1,1 @@
+"""Exact counts of tokens, and the vocabularies that they need."""

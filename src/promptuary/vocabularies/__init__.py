@@ -1,1 +1,0 @@
-"""Vocabularies in a format that gives fast access to a few tokens."""

@@ -1,1 +1,0 @@
-"""Parses times as people write them: dates in texts, and time expressions in questions. Pure."""
