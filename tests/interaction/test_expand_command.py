@@ -262,8 +262,8 @@ def test_a_model_name_gives_the_window(project: Path, capsys: pytest.CaptureFixt
         ["--window", "0", "x"],
         ["--window", "9" * 5_000, "x"],
         ["--warn", "30", "x"],
-        ["--limit", "nan", "x"],
-        ["--limit", "3", "x"],
+        ["--share", "nan", "x"],
+        ["--share", "3", "x"],
         ["--vocabulary", "klingon", "x"],
         ["--timeout", "0", "x"],
         ["--fetch-timeout", "0", "x"],
@@ -348,7 +348,7 @@ def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_help_shows_every_command_whatever_follows(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help", "search"]) == 0
     told = capsys.readouterr().out
-    assert all(f"\n    {command.name} " in told for command in COMMANDS)
+    assert all(f"\n    {command.name} " in told for command in COMMANDS if not command.hidden)
 
 
 def test_the_message_may_come_from_standard_input(project: Path) -> None:
@@ -465,7 +465,7 @@ def test_the_workspace_is_found_from_a_folder_inside_it(project: Path) -> None:
 
 def test_a_closed_pipe_ends_quietly(files: Files) -> None:
     project = files({"a.txt": "words and words\n" * 50_000})
-    command = [*PROMPTUARY, "expand", "--window", "10M", "--limit", "1", "@file:a.txt"]
+    command = [*PROMPTUARY, "expand", "--window", "10M", "--share", "1", "@file:a.txt"]
     running = subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert running.stdout
     assert running.stderr

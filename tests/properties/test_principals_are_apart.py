@@ -179,6 +179,7 @@ ENGINE: Final = {
     "warm_up",
     "find_files",
     "copy",
+    "adopt",
     "backup",
     "restore",
     "purge",

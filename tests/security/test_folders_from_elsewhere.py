@@ -295,7 +295,7 @@ def test_the_database_of_another_machine_is_not_used_before_it_is_adopted(
     come: Callable[[Path, Path], Path], foreign_state: Path, tmp_path: Path
 ) -> None:
     folder = come(tmp_path, foreign_state)
-    with pytest.raises(ForeignStateError, match="promptuary adopt"):
+    with pytest.raises(ForeignStateError, match="promptuary doctor --adopt"):
         seen(folder)
     with Promptuary.open(folder, exact=True) as p:
         p.adopt()
@@ -336,7 +336,7 @@ def test_a_moved_folder_is_the_persons_once_they_adopt_its_database(piece: str, 
     made.mkdir()
     make_own(made, piece)
     _ = made.rename(folder) if move == "moved" else shutil.copytree(made, folder)
-    with pytest.raises(ForeignStateError, match="promptuary adopt"):
+    with pytest.raises(ForeignStateError, match="promptuary doctor --adopt"):
         seen(folder)
     with Promptuary.open(folder, exact=True) as p:
         p.adopt()

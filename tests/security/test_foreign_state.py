@@ -66,7 +66,7 @@ def test_a_conversation_that_came_with_a_clone_is_not_used(clone: Path) -> None:
 def test_the_command_line_says_what_to_do(clone: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["expand", "--thread", "main", "hi", "--workspace", str(clone)]) == 2
     said = capsys.readouterr()
-    assert "promptuary adopt" in said.err
+    assert "promptuary doctor --adopt" in said.err
     assert FORGED not in said.out + said.err
 
 
@@ -167,7 +167,7 @@ def test_a_database_that_names_no_owner_is_not_used_before_it_is_adopted(tmp_pat
         raw.execute("DELETE FROM binding")
         raw.commit()
 
-    with pytest.raises(ForeignStateError, match="run `promptuary adopt`"):
+    with pytest.raises(ForeignStateError, match="run `promptuary doctor --adopt`"):
         history(tmp_path)
     with Promptuary.open(tmp_path, exact=True) as p:
         p.adopt()
@@ -337,7 +337,7 @@ def test_the_command_line_says_what_to_do_about_a_database_that_names_no_owner(
         raw.commit()
 
     assert main([*command, "--workspace", str(tmp_path)]) == 2
-    assert "run `promptuary adopt`" in capsys.readouterr().err
+    assert "run `promptuary doctor --adopt`" in capsys.readouterr().err
 
 
 def test_with_another_state_folder_the_advice_is_to_use_the_same_one(

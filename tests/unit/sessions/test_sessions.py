@@ -168,7 +168,7 @@ def test_a_file_that_changed_is_left_out_of_recall_and_named(p: Promptuary) -> N
     turn = p.threads.prepare(question, thread="s")
     assert "midnight" not in repr(turn.messages)
     (warning,) = [one for one in turn.receipt.warnings if "docs/tides.md" in one]
-    assert warning.endswith("`promptuary session refresh s` pins them as they are now")
+    assert warning.endswith("`promptuary thread refresh s` pins them as they are now")
     assert "says midnight" in prompt(p, "@docs/tides.md")
     p.sessions.refresh("s")
     assert "says midnight" in prompt(p, question)
@@ -247,7 +247,7 @@ def test_no_turn_is_prepared_in_an_archived_session(p: Promptuary) -> None:
     turn = p.threads.prepare("hello", thread="s")
     assert p.sessions.archive("s").status == "archived"
     for action in (lambda: p.threads.prepare("again", thread="s"), lambda: p.threads.attach("src/app.py", thread="s")):
-        with pytest.raises(ConflictError, match="archived; `promptuary session restore s` brings it back"):
+        with pytest.raises(ConflictError, match="archived; `promptuary thread archive --undo s` brings it back"):
             action()
     p.threads.finish(turn, "hello")
 
@@ -307,7 +307,7 @@ def test_what_cannot_be_a_name_or_a_choice_is_refused(p: Promptuary) -> None:
 
 
 def test_an_unknown_session_is_named_with_those_that_are_near(p: Promptuary) -> None:
-    with pytest.raises(UnknownSessionError, match="there are none yet: `promptuary session create NAME` makes one"):
+    with pytest.raises(UnknownSessionError, match="there are none yet: `promptuary thread create NAME` makes one"):
         p.sessions.show("release")
     p.sessions.create("release")
     for action in (p.sessions.show, p.sessions.refresh, p.sessions.archive, p.sessions.restore):
