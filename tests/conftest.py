@@ -133,6 +133,12 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
         monkeypatch.setenv(f"GIT_{role}_DATE", "2026-01-02T03:04:05Z")
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for another process that indexes as long as it takes to see that somebody waits, not ten seconds."""
+    monkeypatch.setattr("promptuary.search.service._INDEX_TIMEOUT", 0.3)
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _connections_of_others(request: pytest.FixtureRequest) -> Iterator[None]:
     """Collect what clients of other packages left open before a test of ours could be blamed for it."""

@@ -3,7 +3,6 @@
 import os
 import re
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -16,12 +15,11 @@ from mcp.client.streamable_http import streamable_http_client
 
 from promptuary.mcp.server import PromptuaryServer
 from promptuary.mcp.workspaces import Workspaces
+from tests.programs import PROMPTUARY, impatient
 
 Mode = Literal["auto", "legacy"]
 MODES: Sequence[Mode] = ("auto", "legacy")
 """The two eras of the protocol."""
-
-PROMPTUARY = [sys.executable, "-m", "promptuary"]
 
 
 @asynccontextmanager
@@ -45,9 +43,13 @@ class HttpServer(NamedTuple):
 
 
 @contextmanager
-def http_server(workspace: Path, *arguments: str) -> Iterator[HttpServer]:
-    """Start ``promptuary mcp --http`` on any port, and end it afterwards."""
-    command = [*PROMPTUARY, "mcp", "--http", "0", "--embedder", "none", *arguments]
+def http_server(workspace: Path, *arguments: str, token_seconds: float | None = None) -> Iterator[HttpServer]:
+    """Start ``promptuary mcp --http`` on any port, and end it afterwards.
+
+    ``token_seconds``: how long a newcomer may take to show the token, where that is not the program's own patience.
+    """
+    limits = {} if token_seconds is None else {"promptuary.mcp.transports.http._TOKEN_SECONDS": token_seconds}
+    command = [*(impatient(limits) if limits else PROMPTUARY), "mcp", "--http", "0", "--embedder", "none", *arguments]
     with subprocess.Popen(command, cwd=workspace, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None

@@ -21,6 +21,7 @@ from promptuary.testing.loopback import Loopback, answer
 from promptuary.tokens.counting import Counter
 from tests.conftest import Files, git
 from tests.images import png
+from tests.waiting import wait_until
 
 PROMPTUARY = [sys.executable, "-m", "promptuary"]
 
@@ -483,8 +484,7 @@ def test_an_interrupt_ends_quietly(project: Path) -> None:
     with Loopback({"/slow": lambda: [30.0]}) as server:
         command = [*PROMPTUARY, "expand", "--allow-host", server.host, f"@url:{server.url('/slow')}"]
         running = subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        while not server.requests and running.poll() is None:
-            pass
+        wait_until(lambda: server.requests or running.poll() is not None)
         running.send_signal(signal.SIGINT)
         out, errors = running.communicate(timeout=20)
 

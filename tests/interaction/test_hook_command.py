@@ -17,7 +17,8 @@ import pytest
 from promptuary.blocking import Promptuary
 from promptuary.workspace.programs.agents.transcript import read_end
 from tests.conftest import Files, git
-from tests.mcp_clients import PROMPTUARY, over_stdio
+from tests.mcp_clients import over_stdio
+from tests.programs import PROMPTUARY
 
 AGENTS = {
     "claude-code": ("SessionStart", "UserPromptSubmit", "Stop", "PreCompact"),

@@ -19,6 +19,8 @@ from promptuary.cli.main import main
 from promptuary.testing.loopback import Loopback, Step, answer
 from tests.conftest import Files, git
 from tests.interaction.answers import Answer, Run
+from tests.programs import AFTER_CTRL_C, impatient
+from tests.waiting import wait_until
 
 PROMPTUARY = [sys.executable, "-m", "promptuary"]
 PASSAGES = "passages"
@@ -494,9 +496,9 @@ def test_a_service_that_fails_leaves_search_by_words(run: Run, endpoint: Loopbac
 
 def test_an_interrupt_while_embedding_leaves_everything_searchable(project: Path, endpoint: Loopback) -> None:
     endpoint.routes[PASSAGES] = lambda: [30.0]
-    running = subprocess.Popen([*PROMPTUARY, "index"], cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    while not embedded(endpoint) and running.poll() is None:
-        pass
+    command = [*impatient(AFTER_CTRL_C), "index"]
+    running = subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_until(lambda: embedded(endpoint) or running.poll() is not None)
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=30)
 

@@ -20,7 +20,8 @@ from promptuary.mcp.description import OFFERED
 from promptuary.mcp.server import PromptuaryServer
 from promptuary.mcp.workspaces import Workspaces
 from tests.conftest import Files, git
-from tests.mcp_clients import MODES, PROMPTUARY, Mode, http_server, in_process, text_of
+from tests.mcp_clients import MODES, Mode, http_server, in_process, text_of
+from tests.programs import PROMPTUARY
 
 HELLO = {
     "jsonrpc": "2.0",

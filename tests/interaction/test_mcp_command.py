@@ -20,7 +20,8 @@ from mcp import Client
 from promptuary.base.errors import how_to_install
 from promptuary.blocking import Promptuary
 from tests.conftest import Files, git
-from tests.mcp_clients import MODES, PROMPTUARY, Mode, http_server, in_process, over_http, over_stdio, text_of
+from tests.mcp_clients import MODES, Mode, http_server, in_process, over_http, over_stdio, text_of
+from tests.programs import PROMPTUARY
 
 SMALL = 6_000
 

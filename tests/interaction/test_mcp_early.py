@@ -15,7 +15,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from promptuary.mcp.transports import stdio
 from promptuary.mcp.transports.early import HANDSHAKES, MODERN, EarlyAnswers
 from promptuary.mcp.transports.standard_streams import StandardStreams
-from tests.mcp_clients import PROMPTUARY
+from tests.programs import PROMPTUARY
 
 SENDER = {"name": "someone", "version": "1"}
 LISTS = ("tools/list", "prompts/list")

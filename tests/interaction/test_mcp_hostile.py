@@ -6,7 +6,6 @@ import random
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -18,7 +17,8 @@ import pytest
 from promptuary import Principal
 from promptuary.blocking import Promptuary
 from tests.conftest import Figure, Files
-from tests.mcp_clients import MODES, PROMPTUARY, Mode, http_server, in_process, text_of
+from tests.mcp_clients import MODES, Mode, http_server, in_process, text_of
+from tests.programs import PROMPTUARY
 
 SECRET = "the-secret-of-another"
 HELLO = {
@@ -287,7 +287,7 @@ def idle_connections(port: int, count: int, said: bytes) -> Iterator[list[socket
 
 @pytest.mark.parametrize("said", [b"", b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Slow: "])
 def test_connections_without_a_token_take_no_place_and_are_ended(project: Path, said: bytes) -> None:
-    with http_server(project) as server:
+    with http_server(project, token_seconds=1.0) as server:
         port = int(server.url.rpartition(":")[2].removesuffix("/mcp"))
         headers = {"authorization": f"Bearer {server.token}", "accept": "application/json, text/event-stream"}
         with idle_connections(port, 600, said) as idle:
@@ -300,7 +300,7 @@ def test_connections_without_a_token_take_no_place_and_are_ended(project: Path, 
 
 def test_a_connection_that_has_shown_the_token_is_not_closed_for_newcomers(project: Path) -> None:
     body = json.dumps(HELLO).encode()
-    with http_server(project) as server:
+    with http_server(project, token_seconds=1.0) as server:
         port = int(server.url.rpartition(":")[2].removesuffix("/mcp"))
         lines = [f"POST /mcp HTTP/1.1\r\nHost: localhost:{port}", f"Authorization: Bearer {server.token}"]
         lines += ["Accept: application/json, text/event-stream", "Content-Type: application/json"]
@@ -308,8 +308,8 @@ def test_a_connection_that_has_shown_the_token_is_not_closed_for_newcomers(proje
         assert httpx2.get(server.url, timeout=20).status_code == 401  # it is up
         with socket.create_connection(("127.0.0.1", port), timeout=20) as known:
             known.sendall("\r\n".join(lines).encode())
-            with idle_connections(port, 400, b""):
-                time.sleep(6)  # longer than a newcomer may take
+            with idle_connections(port, 400, b"") as idle:
+                assert idle[-1].recv(100) == b""  # who came last was given as long as any newcomer
                 known.sendall(body)
                 assert known.recv(20).split(b" ")[1] == b"200"
 

@@ -13,6 +13,8 @@ import pytest
 from promptuary.testing.loopback import Loopback, answer
 from tests.conftest import Files
 from tests.model_host import COMMIT, FILES, publish
+from tests.programs import AFTER_CTRL_C, impatient
+from tests.waiting import wait_until
 
 NAME = "bge-small-en-v1.5"
 
@@ -98,7 +100,7 @@ def test_ctrl_c_keeps_what_has_arrived(files: Files, server: Loopback, environme
     server.routes[place] = lambda: [head + weights[:200], 30.0]
     workspace = files({})
     process = subprocess.Popen(
-        [sys.executable, "-m", "promptuary", "model", "add", NAME],
+        [*impatient(AFTER_CTRL_C), "model", "add", NAME],
         cwd=workspace,
         env=environment,
         stderr=subprocess.PIPE,
@@ -106,8 +108,8 @@ def test_ctrl_c_keeps_what_has_arrived(files: Files, server: Loopback, environme
         text=True,
     )
     partial = data / "promptuary/models/.fetching" / f"{NAME}@{COMMIT[:12]}/onnx/model_quantized.onnx.part"
-    while not partial.exists() or partial.stat().st_size < 200:
-        assert process.poll() is None
+    wait_until(lambda: (partial.exists() and partial.stat().st_size >= 200) or process.poll() is not None)
+    assert process.poll() is None
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
 

@@ -215,6 +215,7 @@ def test_another_process_that_indexes_is_waited_for_and_told_so(project: Path) -
     assert told.partition(" ")[2] == "another process is indexing; the latest changes are not in the index yet"
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("more", [(), ("--json",)])
 def test_if_nothing_could_be_done_the_exit_code_is_2(
     project: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...]

@@ -409,6 +409,7 @@ def test_another_size_of_chunks_makes_the_index_anew(files: Files) -> None:
         assert service.status().counts.chunks > 2 * few
 
 
+@pytest.mark.usefixtures("impatient")
 def test_while_another_process_indexes_a_search_answers_with_what_there_is(indexed: Path) -> None:
     with search_of(indexed) as service, search_of(indexed) as other, index_of(other).writing() as alone:
         assert alone

@@ -75,6 +75,7 @@ def test_while_another_process_makes_a_damaged_index_anew_a_search_says_to_try_a
             service.find(SearchQuery("alpha"))
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_label_that_is_named_while_another_process_indexes_is_not_forgotten(indexed: Path) -> None:
     with search_with(indexed) as service, search_with(indexed) as other:
         with index_of(other).writing(), pytest.raises(PromptuaryError, match="another process"):
