@@ -20,7 +20,7 @@ from promptuary.base.blocks import Attachment, Detail
 from promptuary.base.messages import Item, Message
 from promptuary.base.principals import LOCAL
 from promptuary.context.receipt import Receipt, ReceiptEntry
-from promptuary.database.state import StateDatabase
+from promptuary.state import StateDatabase
 from promptuary.threads.records import ThreadChange, TurnRecord
 from promptuary.threads.store.store import ThreadStore
 

@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from promptuary.base.principals import LOCAL, Principal
-from promptuary.database.state import StateDatabase
 from promptuary.experiences.experiences import Experiences
 from promptuary.experiences.index import RECIPE, ExperienceIndex
 from promptuary.experiences.values import ExperienceResult
 from promptuary.models.protocols import Embedder
 from promptuary.search.index.index import DiskIndex
 from promptuary.search.kind_index import SearchBackend
+from promptuary.state import StateDatabase
 from promptuary.tokens.counting import Counter
 from tests.in_memory_index import InMemoryVectorStore
 

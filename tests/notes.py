@@ -8,9 +8,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from promptuary.base.principals import NoteScope
 from promptuary.memory.recall.index import RECIPE, NoteIndex
 from promptuary.memory.recall.visible import NoteKey, VisibleNotes
-from promptuary.memory.values import Note, NoteChange, NoteFilter, NoteHeader, NoteScope, NoteView
+from promptuary.memory.values import Note, NoteChange, NoteFilter, NoteHeader, NoteView
 from promptuary.models.protocols import Embedder
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.index.index import DiskIndex

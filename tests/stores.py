@@ -8,8 +8,8 @@ from msgspec.structs import force_setattr
 from promptuary.base.clock import now
 from promptuary.base.messages import Item
 from promptuary.base.principals import LOCAL
-from promptuary.database.state import StateDatabase
 from promptuary.layers.layer import LayerState, StateKey
+from promptuary.state import StateDatabase
 from promptuary.threads.records import ThreadChange
 from promptuary.threads.store.store import ThreadStore
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from promptuary.base.references import Pasted
-    from promptuary.database.state import StateDatabase
     from promptuary.experiences.experiences import Experiences
     from promptuary.experiences.learning.learner import ExperienceLearner
     from promptuary.layers.layer import Layer
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from promptuary.search.values import SearchQuery, SearchResult
     from promptuary.sessions.sessions import Sessions
     from promptuary.sessions.values import Reach, Sight
+    from promptuary.state import StateDatabase
     from promptuary.threads.ledger import Ledger
     from promptuary.threads.options import Learner, Waiting
     from promptuary.threads.run_values import Tool
@@ -162,8 +162,7 @@ class App:
                 return state
             if self._state is not None and self._state.is_current():
                 return self._state
-            from promptuary.database.state import StateDatabase  # noqa: PLC0415
-            from promptuary.workspace.state import open_state  # noqa: PLC0415
+            from promptuary.state import StateDatabase, open_state  # noqa: PLC0415
             from promptuary.workspace.state_file import has_state  # noqa: PLC0415
 
             if not create and not has_state(self.workspace):

@@ -8,7 +8,7 @@ import pytest
 
 from promptuary.database.port import Connection
 from promptuary.database.queries import named
-from promptuary.database.state import StateDatabase
+from promptuary.state import StateDatabase
 from tests.architecture.source import PACKAGE
 
 OF_EVERYBODY = {

@@ -11,8 +11,8 @@ import pytest
 
 from promptuary.base.messages import ToolCall
 from promptuary.base.principals import LOCAL
-from promptuary.database.state import StateDatabase
 from promptuary.engine import AsyncThreads, Promptuary
+from promptuary.state import StateDatabase
 from promptuary.testing.scripted import ScriptedStream
 from tests.architecture.source import modules, walk
 from tests.conftest import Files

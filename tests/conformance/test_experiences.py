@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from promptuary.base.errors import DatabaseDamagedError
 from promptuary.base.principals import LOCAL, Principal
-from promptuary.database.state import StateDatabase
 from promptuary.experiences.store import ExperienceStore
 from promptuary.experiences.values import used
+from promptuary.state import StateDatabase
 from tests.suites.experiences import ALL, DAY_TWO, FAILED, SOLVED, ExperienceStoreConformance
 
 

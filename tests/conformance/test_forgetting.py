@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from promptuary.base.errors import DatabaseDamagedError
 from promptuary.base.principals import LOCAL
 from promptuary.context.receipt import Receipt
-from promptuary.database.state import StateDatabase
+from promptuary.state import StateDatabase
 from promptuary.threads.records import ThreadChange
 from tests.suites.forgetting import (
     BODY,

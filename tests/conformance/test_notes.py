@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.database.state import StateDatabase
 from promptuary.memory.store.files import NoteFiles
 from promptuary.memory.store.journal import NoteJournal
+from promptuary.state import StateDatabase
 from tests.suites.notes import (
     ADA,
     NoteFilesConformance,

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from promptuary import Principal
 from promptuary.base.errors import DatabaseDamagedError
 from promptuary.base.principals import LOCAL
-from promptuary.database.state import StateDatabase
 from promptuary.sessions.store import SessionStore
 from promptuary.sessions.values import Pins
+from promptuary.state import StateDatabase
 from tests.suites.sessions import ONE, PINS, SessionStoreConformance
 
 

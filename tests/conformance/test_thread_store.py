@@ -8,7 +8,7 @@ import pytest
 
 from promptuary.base.messages import Replacement
 from promptuary.base.principals import LOCAL
-from promptuary.database.state import StateDatabase
+from promptuary.state import StateDatabase
 from promptuary.threads.records import ThreadChange
 from promptuary.threads.store.store import ThreadStore
 from tests.suites.ledger import LedgerConformance

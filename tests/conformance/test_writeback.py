@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from promptuary.base.errors import DatabaseDamagedError
 from promptuary.base.principals import LOCAL, Principal
-from promptuary.database.state import StateDatabase
 from promptuary.memory.writeback.store import NoteQueue, ProposalStore
+from promptuary.state import StateDatabase
 from tests.suites.writeback import FIRST, ONE, NoteQueueConformance, ProposalStoreConformance
 
 

@@ -44,9 +44,9 @@ _context.set_forkserver_preload(
         *(__name__, "tests.durability.test_notes_and_faults"),
         # What a process imports when it first needs it: these import the rest.
         *(f"promptuary.{name}" for name in ("search.chunks.chunker", "models.minilm", "storage.index.index")),
-        *("promptuary.workspace.state", "promptuary.memory.memories"),
+        *("promptuary.state", "promptuary.memory.memories"),
         *("promptuary.memory.store.journal", "promptuary.threads.store.forgetting", "tantivy"),
-        "promptuary.database.state",
+        "promptuary.state",
     ]
 )
 

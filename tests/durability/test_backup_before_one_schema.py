@@ -15,8 +15,8 @@ from promptuary.base.errors import DatabaseDamagedError, PromptuaryError, Unknow
 from promptuary.blocking import Promptuary
 from promptuary.database.migrate import APPLICATION, BEFORE
 from promptuary.database.sqlite import copy_database
-from promptuary.database.state import StateDatabase
 from promptuary.maintenance.old_format import bring_up_to_date
+from promptuary.state import StateDatabase
 from tests.fixtures.backup_before_one_schema import (
     ANSWERS,
     ARCHIVE,

@@ -10,7 +10,6 @@ import pytest
 from promptuary.base.principals import LOCAL, Principal
 from promptuary.blocking import Promptuary
 from promptuary.database.contents import unpack
-from promptuary.database.state import StateDatabase
 from promptuary.memory.digest_layer import MemoryDigest
 from promptuary.memory.layer import MemoryRecall
 from promptuary.memory.recall.digest import remembered
@@ -22,6 +21,7 @@ from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.index.index import DiskIndex
 from promptuary.search.kind_index import SearchBackend
 from promptuary.search.vectors.store import Vectors
+from promptuary.state import StateDatabase
 from promptuary.testing.word_embedder import WordEmbedder
 from tests.notes import COUNTER, NOW, Shelf, note
 

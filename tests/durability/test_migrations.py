@@ -87,7 +87,7 @@ def test_many_may_take_the_steps_at_once(tmp_path: Path) -> None:
 
 def test_many_processes_may_take_them_at_once(tmp_path: Path) -> None:
     program = (
-        "import sys, pathlib; from promptuary.database.state import StateDatabase\n"
+        "import sys, pathlib; from promptuary.state import StateDatabase\n"
         "sys.stdin.read(); StateDatabase(pathlib.Path(sys.argv[1])).close()"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "state.db")]

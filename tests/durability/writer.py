@@ -19,8 +19,8 @@ from promptuary.base.errors import ConflictError
 from promptuary.base.messages import Item, Replacement
 from promptuary.base.principals import LOCAL
 from promptuary.context.receipt import Receipt
-from promptuary.database.state import StateDatabase
 from promptuary.layers.layer import LayerState, StateKey
+from promptuary.state import StateDatabase
 from promptuary.threads.records import ThreadChange, TurnRecord, TurnStatus
 from promptuary.threads.store.store import ThreadStore
 

@@ -11,8 +11,8 @@ from promptuary.base.errors import PromptuaryError
 from promptuary.base.messages import Item, Replacement
 from promptuary.base.principals import LOCAL
 from promptuary.blocking import Promptuary
-from promptuary.database.state import StateDatabase
 from promptuary.memory.writeback.snapshot import held_foreign_text, snapshot
+from promptuary.state import StateDatabase
 from promptuary.threads.exchange import changes, from_text
 from promptuary.threads.records import ThreadChange
 from tests.interaction.conftest import Run

@@ -16,13 +16,13 @@ from promptuary.base.principals import LOCAL
 from promptuary.blocking import Promptuary
 from promptuary.commands.run import run_command
 from promptuary.config.gateways import NamedGateway
-from promptuary.database.state import StateDatabase
 from promptuary.gateways.people import thread_of
 from promptuary.gateways.port import Inbound
 from promptuary.integrations.conversation import Conversation
 from promptuary.mcp.tools import CALLS, ToolRequest
 from promptuary.models.chat.scripted_replies import ScriptedReplies
 from promptuary.present.plain_text import plain_text
+from promptuary.state import StateDatabase
 from promptuary.threads.records import ThreadChange
 from promptuary.threads.values import thread_name
 from tests.interaction.conftest import Run

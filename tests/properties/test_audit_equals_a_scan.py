@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from promptuary.base.messages import Item
 from promptuary.base.principals import LOCAL
 from promptuary.blocking import Promptuary
-from promptuary.database.state import StateDatabase
+from promptuary.state import StateDatabase
 from promptuary.threads.records import TurnRecord
 from promptuary.threads.store.store import ThreadStore
 from tests.conftest import TORTURE

@@ -33,10 +33,10 @@ from promptuary.blocking import (
 )
 from promptuary.cli.command_table import COMMANDS, make_parser
 from promptuary.cli.main import main
-from promptuary.database.state import StateDatabase
 from promptuary.experiences.values import TYPES
 from promptuary.layers.layer import PRIVATE_SCOPES, Scope, StateKey
 from promptuary.memory.values import KINDS, STATUSES, NoteHeader
+from promptuary.state import StateDatabase
 from promptuary.testing.scripted import ScriptedModel, ScriptedStream, Spoken
 from promptuary.threads.store.store import ThreadStore
 from tests.conftest import TORTURE

@@ -16,7 +16,7 @@ from promptuary import Promptuary as AsyncPromptuary
 from promptuary.base.errors import ConflictError, ForeignStateError, StateReplacedError
 from promptuary.blocking import Promptuary
 from promptuary.cli.main import main
-from promptuary.database.state import StateDatabase
+from promptuary.state import StateDatabase
 from promptuary.workspace.git.repository import Repository
 from tests.conftest import Files, git
 

@@ -23,8 +23,8 @@ from promptuary.base.principals import LOCAL
 from promptuary.base.references import format_reference
 from promptuary.blocking import Promptuary
 from promptuary.cli.completion import script
-from promptuary.database.state import StateDatabase
 from promptuary.references.completion.menu import spell_value
+from promptuary.state import StateDatabase
 from promptuary.threads.records import ThreadChange
 from tests.conftest import Figure, git
 

@@ -18,10 +18,10 @@ from promptuary.base.blocks import Attachment, Detail
 from promptuary.base.messages import Item, Message, Replacement, ToolCall
 from promptuary.base.principals import LOCAL, Principal
 from promptuary.context.receipt import Receipt, ReceiptEntry
-from promptuary.database.state import StateDatabase
 from promptuary.layers.layer import HookRun, LayerState, StateKey
 from promptuary.memory.values import NoteDraft, Place
 from promptuary.memory.writeback.values import Proposal, QueuedTurn
+from promptuary.state import StateDatabase
 from promptuary.threads.records import ThreadChange, TurnRecord
 from promptuary.threads.store.forgetting import Forgetting
 from promptuary.threads.store.store import ThreadStore

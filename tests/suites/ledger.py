@@ -12,8 +12,8 @@ from promptuary.base.blocks import Attachment, Detail
 from promptuary.base.messages import Item, Message, Replacement
 from promptuary.base.principals import Principal
 from promptuary.context.receipt import EntryStatus, Receipt, ReceiptEntry
-from promptuary.database.state import StateDatabase
 from promptuary.layers.layer import LayerState, StateKey
+from promptuary.state import StateDatabase
 from promptuary.threads.ledger_values import Origin, Pruned, SourceUse, Way
 from promptuary.threads.records import ThreadChange, TurnRecord
 from promptuary.threads.store.store import ThreadStore

@@ -26,8 +26,8 @@ from promptuary.base.messages import Item, ItemKind, Message, Replacement, ToolC
 from promptuary.base.principals import LOCAL, Principal
 from promptuary.base.values import Json
 from promptuary.context.receipt import Receipt, ReceiptEntry
-from promptuary.database.state import StateDatabase
 from promptuary.layers.layer import Failure, HookRun, LayerState, StateKey
+from promptuary.state import StateDatabase
 from promptuary.threads.records import ThreadChange, Totals, TurnRecord
 from promptuary.threads.store.store import ThreadStore
 

@@ -4,7 +4,7 @@ Ownership is never taken from an argument, a file or a message: the code that op
 everything below asks that. This module knows nothing of storage or of authentication.
 """
 
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -53,3 +53,7 @@ class Owner(Struct, frozen=True):
 
 LOCAL: Final = Principal()
 """The default principal: the person on this machine."""
+
+
+NoteScope = Literal["project", "user"]
+"""Where a note lives: in the workspace, or in the person's own data folder, from where it follows the person."""

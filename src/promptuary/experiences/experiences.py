@@ -15,7 +15,6 @@ from promptuary.base.budget import TokenCounter
 from promptuary.base.clock import now
 from promptuary.base.errors import ConfigError, PromptuaryError, UnknownExperienceError
 from promptuary.base.values import Json
-from promptuary.database.state import StateDatabase
 from promptuary.experiences.decay import HALF_LIFE, PRUNE_BELOW
 from promptuary.experiences.drafting import (
     checked_days,
@@ -50,10 +49,11 @@ from promptuary.experiences.values import (
 from promptuary.memory.values import NoteTrust
 from promptuary.search.query import unquoted
 from promptuary.search.records import LONG_PATIENCE
-from promptuary.threads.store.forgetting import Forgetting
 
 if TYPE_CHECKING:
     from promptuary.app import App
+    from promptuary.state import StateDatabase
+    from promptuary.threads.store.forgetting import Forgetting
 
 _EVERY: Final = ExperienceFilter()
 _NAMED: Final = 5
@@ -72,7 +72,7 @@ class Experiences:
         self,
         store: ExperienceStore,
         search: ExperienceIndex,
-        ledger: Forgetting,
+        ledger: "Forgetting",
         *,
         clock: Callable[[], str],
         counter: TokenCounter,
@@ -81,7 +81,7 @@ class Experiences:
         self._counter = counter
 
     @classmethod
-    def open(cls, app: "App", state: StateDatabase) -> "Experiences":
+    def open(cls, app: "App", state: "StateDatabase") -> "Experiences":
         """Return the experiences of the principal in ``state``. The index is not created before there is one."""
         search: ExperienceIndex
 

@@ -15,9 +15,9 @@ from msgspec.structs import asdict, replace
 
 from promptuary.base.blocks import Block
 from promptuary.base.budget import TokenCounter
+from promptuary.base.principals import NoteScope
 from promptuary.layers.layer import Ending, Layer, LayerContext, Omitted, Recall, RecallRequest, Reply
 from promptuary.layers.recall import asked
-from promptuary.memory.values import NoteScope
 from promptuary.search.query import unquoted
 
 _SHOWN: Final = "shown"

@@ -16,8 +16,8 @@ from promptuary.base.errors import DatabaseDamagedError, PromptuaryError, Unknow
 from promptuary.base.text import one_line
 from promptuary.config.settings import user_file
 from promptuary.database.sqlite import copy_database, same_database
-from promptuary.database.state import StateDatabase
 from promptuary.maintenance.old_format import bring_up_to_date
+from promptuary.state import StateDatabase
 from promptuary.workspace.data_folder import known_workspaces
 from promptuary.workspace.data_folder.archive import NAME, unpack, write_archive
 from promptuary.workspace.data_folder.data_path import own_place

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from promptuary.base.errors import NoteFileError, PromptuaryError
 from promptuary.base.principals import Principal
-from promptuary.database.state import StateDatabase
 from promptuary.memory.copies import CopyEraser
 from promptuary.memory.forget import finish
 from promptuary.memory.memory import Memory
@@ -26,6 +25,7 @@ from promptuary.memory.notebook.notebook import Notebook
 from promptuary.memory.notebook.ownership import SAME_ID
 from promptuary.memory.values import Examination, Finding, FindingCode, Note, NoteFilter
 from promptuary.memory.writeback.values import QueuedTurn
+from promptuary.state import StateDatabase
 from promptuary.threads.ledger_values import ThreadSize
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from promptuary.maintenance import backup
 from promptuary.maintenance.doctor import examined
-from promptuary.workspace.state import adopt_state
+from promptuary.state import adopt_state
 
 if TYPE_CHECKING:
     from promptuary.app import App

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from promptuary.base import durable
 from promptuary.base.errors import NoteFileError, PromptuaryError
 from promptuary.database.columns import to_text
-from promptuary.database.state import StateDatabase
 from promptuary.memory.forget import finish
 from promptuary.memory.memory import Memory
 from promptuary.memory.places import MemoryPlace
@@ -20,6 +19,7 @@ from promptuary.workspace.data_folder.private_folder import private_folder
 
 if TYPE_CHECKING:
     from promptuary.app import App
+    from promptuary.state import StateDatabase
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ _LOCK: Final = "forgetting.lock"
 class CopyEraser:
     """Removes the copies of notes of the memory at ``place``. ``ledger`` removes those in stored prompts."""
 
-    def __init__(self, app: "App", place: MemoryPlace, state: StateDatabase) -> None:
+    def __init__(self, app: "App", place: MemoryPlace, state: "StateDatabase") -> None:
         self._app, self._place, self._state = app, place, state
         self.ledger = state.forgetting(place.principal)
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from promptuary.app import App
-    from promptuary.database.state import StateDatabase
     from promptuary.memory.values import ForgetReport, Note
     from promptuary.sessions.values import Sight
+    from promptuary.state import StateDatabase
 
 
 class Memories:

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from promptuary.base import concurrency
 from promptuary.base.clock import now_in_seconds
 from promptuary.base.errors import PromptuaryError, UnknownNoteError
+from promptuary.base.principals import NoteScope
 from promptuary.base.text import one_line
 from promptuary.memory.note_file import as_bytes, as_text
 from promptuary.memory.notebook.defaults import check_choices, check_selection, scope_of
@@ -44,7 +45,6 @@ from promptuary.memory.values import (
     NoteFilter,
     NoteHeader,
     NoteList,
-    NoteScope,
     NoteSelection,
     NoteTrust,
     is_note_id,

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.front_matter import NewValue, NoteText, parse
-from promptuary.base.principals import Owner
+from promptuary.base.principals import NoteScope, Owner
 from promptuary.base.text import valid_unicode, with_unix_lines
 from promptuary.memory.secret_texts import has_secret, without_secrets
 from promptuary.memory.values import (
@@ -28,7 +28,6 @@ from promptuary.memory.values import (
     Note,
     NoteHeader,
     NoteKind,
-    NoteScope,
     NoteSource,
     NoteTrust,
     folder_name,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from promptuary.base.blocks import content_hash
 from promptuary.base.errors import PromptuaryError, UnknownNoteError
+from promptuary.base.principals import NoteScope
 from promptuary.memory.memory import ADDRESS, Memory
 from promptuary.memory.notebook.notebook import Written
 from promptuary.memory.pinned_notes import PinnedNotes
@@ -16,7 +17,7 @@ from promptuary.memory.places import MemoryPlace
 from promptuary.memory.recall.index import NoteIndex
 from promptuary.memory.recall.search import NoteQuery
 from promptuary.memory.recall.visible import MemoryPage, NoteKey, VisibleNotes
-from promptuary.memory.values import MemoryResult, Note, NoteChange, NoteDraft, NoteHeader, NoteScope, NoteView
+from promptuary.memory.values import MemoryResult, Note, NoteChange, NoteDraft, NoteHeader, NoteView
 from promptuary.sessions.values import NotePin, Sight
 
 if TYPE_CHECKING:

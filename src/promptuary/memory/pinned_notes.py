@@ -9,8 +9,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from promptuary.base.principals import NoteScope
 from promptuary.memory.note_file import Standing, as_bytes, read_note
-from promptuary.memory.values import Note, NoteChange, NoteFilter, NoteHeader, NoteScope, NoteTrust, NoteView
+from promptuary.memory.values import Note, NoteChange, NoteFilter, NoteHeader, NoteTrust, NoteView
 from promptuary.sessions.values import NotePin
 
 _TRUST: Final[tuple[NoteTrust, ...]] = ("external", "agent", "person")

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 from promptuary.base.clock import now_in_seconds
 from promptuary.base.errors import NoteFileError, PromptuaryError
-from promptuary.database.state import StateDatabase
+from promptuary.base.principals import NoteScope
+from promptuary.database.binding import BoundDatabase
 from promptuary.memory.notebook.external_edits import Tracked
 from promptuary.memory.notebook.notebook import Notebook
 from promptuary.memory.notebook.pages import MemoryPages
 from promptuary.memory.places import MEMORY, MemoryPlace
 from promptuary.memory.store.files import NoteFiles
-from promptuary.memory.values import NoteScope, NoteView
+from promptuary.memory.store.journal import NoteJournal
+from promptuary.memory.values import NoteView
 from promptuary.workspace.data_folder.data_path import own_place
 from promptuary.workspace.data_folder.notes_folders import notes_beside, person_notes, workspace_notes
 from promptuary.workspace.data_folder.private_folder import let_git_see
@@ -39,7 +41,7 @@ class Roots:
         # A group does not see a person's own notes.
         self._scopes: Sequence[NoteScope] = ("project", "user") if place.principal.group is None else ("project",)
         self._notebooks: dict[NoteScope, Notebook] = {}
-        self._persons: StateDatabase | None = None
+        self._persons: BoundDatabase | None = None
         self._lock = threading.RLock()
 
     def existing(self) -> list[Notebook]:
@@ -94,16 +96,16 @@ class Roots:
         if scope == "project":
             if not create and not own_place(root).has(f"{MEMORY}/{space}"):
                 return None
-            base, state = workspace_notes(root), self._app.state()
+            base, database = workspace_notes(root), self._app.state().database
         else:
             if not create and not (notes_folder() / space).exists():
                 return None
             base = person_notes()
-            state = self._persons = _persons_state(base / _STATE)
+            database = self._persons = _persons_state(base / _STATE)
         return Notebook(
             scope,
             NoteFiles(base, space),
-            state.notes(space),
+            NoteJournal(database, space),
             self._place.principal,
             tracked=self._tracked(scope),
             clock=now_in_seconds,
@@ -116,12 +118,12 @@ class Roots:
         return lambda: self._app.workspace.tracked_by_git(f"{FOLDER}/{MEMORY}/{self._place.space}")
 
 
-def _persons_state(path: Path) -> StateDatabase:
+def _persons_state(path: Path) -> BoundDatabase:
     """Return the database of the person's own notes. Notes that are there before it may be anybody's."""
-    state = StateDatabase(path)
-    if state.database.binding is None:
-        state.database.bind(_PERSONS, notes_beside(path) if state.database.is_unused else ())
-    return state
+    database = BoundDatabase(path)
+    if database.binding is None:
+        database.bind(_PERSONS, notes_beside(path) if database.is_unused else ())
+    return database
 
 
 class RootViews(Mapping[NoteScope, NoteView]):

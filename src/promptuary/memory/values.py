@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, Typ
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from promptuary.base.principals import Owner
+from promptuary.base.principals import NoteScope, Owner
 from promptuary.base.values import fields_without
 from promptuary.search.values import RecordResult, Why
 
@@ -28,8 +28,6 @@ Audience = Literal["private", "shared"]
 NoteKind = Literal["user", "feedback", "project", "reference"]
 """What a note is about: the person, how to work, the project, or where something is found."""
 
-NoteScope = Literal["project", "user"]
-"""Where a note lives: in the workspace, or in the person's own data folder, from where it follows the person."""
 
 NoteStatus = Literal["active", "archived", "frozen"]
 """An archived note is not recalled; a frozen one is neither recalled nor changed by anybody but the person."""

@@ -21,7 +21,6 @@ from promptuary.base.errors import (
 )
 from promptuary.base.ids import new_id
 from promptuary.base.text import one_line
-from promptuary.database.state import StateDatabase
 from promptuary.memory.pinned import note_pins, page_pins
 from promptuary.sessions.files import file_pins, files_now
 from promptuary.sessions.values import WORKSPACE, Choice, Pins, Session, SessionReport, Sight, difference, named
@@ -29,6 +28,7 @@ from promptuary.threads.values import thread_name
 
 if TYPE_CHECKING:
     from promptuary.app import App
+    from promptuary.state import StateDatabase
 
 Wanted = Literal["all", "none"] | Sequence[str]
 """Which notes or experiences a session gets: all, none, or those with these ids."""
@@ -42,7 +42,7 @@ _CACHED: Final = 8
 class Sessions:
     """The sessions of one principal in ``state``."""
 
-    def __init__(self, app: "App", state: StateDatabase) -> None:
+    def __init__(self, app: "App", state: "StateDatabase") -> None:
         self._app, self._state = app, state
         self._store, self._threads = state.sessions(app.principal), state.threads(app.principal)
         self._sights: dict[tuple[str, int], Sight] = {}

@@ -71,3 +71,7 @@ SELECT kind, scope, name, rev FROM session_pin WHERE tenant = :tenant AND owner 
 -- How many notes a session has pinned.
 SELECT count(*) FROM session_pin
 WHERE tenant = :tenant AND owner = :owner AND session = :session AND kind = 'note';
+
+-- name: has_session
+-- Whether a thread has a session.
+SELECT EXISTS (SELECT 1 FROM session WHERE tenant = :tenant AND owner = :owner AND thread = :thread);

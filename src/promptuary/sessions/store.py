@@ -26,6 +26,10 @@ class SessionStore(OwnedRows):
 
     _queries = _QUERIES
 
+    def has(self, thread: str) -> bool:
+        """Return whether a thread has a session."""
+        return bool(self._rows("has_session", {"thread": to_column(thread)})[0][0])
+
     def add(self, session: Session, pins: Pins) -> bool:
         """Add a session; return False, and change nothing, if its name, its id or its thread is taken."""
         row, files = session_row(session), pack_files(pins.files)

@@ -13,10 +13,10 @@ from typing import Final, Literal, NamedTuple
 from msgspec import Struct, field
 
 from promptuary.base.errors import Code, ConfigError, ConflictError, SourceError
+from promptuary.base.principals import NoteScope
 from promptuary.base.references import KEYWORDS, KINDS
 from promptuary.base.text import one_line
 from promptuary.base.values import shown_without
-from promptuary.memory.values import NoteScope
 
 SessionStatus = Literal["active", "archived"]
 """No turn is prepared in the thread of an archived session."""

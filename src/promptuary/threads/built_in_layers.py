@@ -13,7 +13,6 @@ from promptuary.base.errors import ConfigError, SourceError
 from promptuary.base.text import one_line
 from promptuary.config.settings import WORKSPACE_FILES, Settings
 from promptuary.config.static_layers import StaticLayer
-from promptuary.database.state import StateDatabase
 from promptuary.experiences.layer import ExperienceRecall
 from promptuary.experiences.search import ExperienceQuery
 from promptuary.layers.instructions.layer import Instructions
@@ -35,6 +34,7 @@ from promptuary.workspace.workspace import Workspace, open_door
 if TYPE_CHECKING:
     from promptuary.app import App
     from promptuary.sessions.values import Sight
+    from promptuary.state import StateDatabase
 
 OnNote = Callable[[str], object]
 """Called with a sentence for the person."""
@@ -42,7 +42,7 @@ OnNote = Callable[[str], object]
 _FILES: Final = "file_reference_"
 
 
-def build_layers(app: "App", state: StateDatabase, files: TrackedFiles) -> Sequence[Layer]:
+def build_layers(app: "App", state: "StateDatabase", files: TrackedFiles) -> Sequence[Layer]:
     """Return the layers of every thread. One that the program passed replaces the built-in one with its id."""
     settings, workspace = app.settings, app.workspace
     given = {layer.id for layer in app.layers}
@@ -104,7 +104,7 @@ def _memory(app: "App") -> list[Layer]:
     return [PerThread(digest, apart=apart), PerThread(recall, apart=apart)]
 
 
-def _experience(app: "App", state: StateDatabase) -> list[Layer]:
+def _experience(app: "App", state: "StateDatabase") -> list[Layer]:
     settings = app.settings
     if not (settings.experiences and settings.experience_tokens):
         return []

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 from promptuary.base.errors import Code, ConflictError, PromptuaryError, SourceError
 from promptuary.base.messages import Item
-from promptuary.database.state import StateDatabase
 from promptuary.threads.ledger_values import Pruned
 from promptuary.threads.records import ThreadInfo, Totals, TurnRecord
 from promptuary.threads.values import thread_name
 
 if TYPE_CHECKING:
     from promptuary.app import App
+    from promptuary.state import StateDatabase
 
 _LONGEST_AGO: Final = 365_000
 _AFTER_ALL: Final = "9999-12-31T23:59:59"
@@ -27,7 +27,7 @@ _LARGEST: Final = 2**63 - 1
 class Ledger:
     """The ledger of one principal in ``state``. Every method blocks."""
 
-    def __init__(self, app: "App", state: StateDatabase) -> None:
+    def __init__(self, app: "App", state: "StateDatabase") -> None:
         self._app, self._state = app, state
         self._store = state.threads(app.principal)
 

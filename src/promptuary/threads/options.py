@@ -9,24 +9,27 @@ from msgspec.structs import replace
 
 from promptuary.base.blocks import Source
 from promptuary.base.budget import TokenCounter
+from promptuary.base.clock import now
 from promptuary.base.messages import Item, WireImage
 from promptuary.base.principals import Principal
 from promptuary.base.references import Span
 from promptuary.config.settings import Settings
 from promptuary.context.assemble import Room
 from promptuary.context.history import CachingCounter, CompactionPolicy
-from promptuary.database.state import StateDatabase
+from promptuary.database.binding import BoundDatabase
 from promptuary.layers.layer import Layer
 from promptuary.memory.writeback.values import FinishedTurn
 from promptuary.models.from_settings import chat_model
 from promptuary.models.protocols import ChatModel
 from promptuary.references.expansion import Expansion
 from promptuary.references.kinds.image import images_again
+from promptuary.threads.store.history_cache import Histories
 from promptuary.threads.store.store import ThreadStore
 
 if TYPE_CHECKING:
     from promptuary.app import App
     from promptuary.sessions.values import Sight
+    from promptuary.state import StateDatabase
 
 
 class Waiting(Struct, frozen=True):
@@ -111,7 +114,7 @@ class ThreadOptions(Struct, frozen=True):
     """Whether turns are only rehearsed: nothing that their messages ask for is written."""
 
 
-def thread_options(app: "App", state: StateDatabase, layers: Sequence[Layer]) -> ThreadOptions:
+def thread_options(app: "App", state: "StateDatabase", layers: Sequence[Layer]) -> ThreadOptions:
     """Return the options of the threads of the principal in ``state``."""
     settings, window = app.settings, app.settings.effective_window
     return ThreadOptions(
@@ -144,10 +147,10 @@ def sized(app: "App", options: ThreadOptions, window: int) -> ThreadOptions:
 
 def rehearsed(options: ThreadOptions) -> ThreadOptions:
     """Return ``options`` with a new store in memory: nothing is recorded, learnt or written."""
-    scratch = StateDatabase()
+    scratch = BoundDatabase(None)
     return replace(
         options,
-        store=scratch.threads(options.principal),
+        store=ThreadStore(scratch, options.principal, histories=Histories(), clock=now),
         transaction=scratch.transaction,
         learners=(),
         rehearsed=True,

@@ -13,7 +13,6 @@ from promptuary.base.blocks import path_of
 from promptuary.base.errors import Code, PromptuaryError, SourceError
 from promptuary.base.references import KEYWORDS, Reference
 from promptuary.base.text import split_lines, visible, with_unix_lines
-from promptuary.database.state import StateDatabase
 from promptuary.memory.digest_layer import MemoryDigest
 from promptuary.memory.recall.digest import digest, remembered
 from promptuary.references.kinds import KINDS
@@ -24,6 +23,7 @@ from promptuary.threads.values import DriftKind
 
 if TYPE_CHECKING:
     from promptuary.app import App
+    from promptuary.state import StateDatabase
 
 _RESOLVED: Final = frozenset({"folder", "git", "commit", *KEYWORDS}) - {"clipboard"}
 """Kinds of sources that are read again through the reference that named them."""
@@ -37,7 +37,7 @@ _GONE: Final = frozenset({Code.NOT_FOUND, Code.NO_MATCH, Code.NOT_A_REPOSITORY})
 class SourcesNow:
     """Compares what was shown of sources with what they are now."""
 
-    def __init__(self, app: "App", state: StateDatabase) -> None:
+    def __init__(self, app: "App", state: "StateDatabase") -> None:
         self._app, self._state, self._workspace = app, state, app.workspace
         self._revision: Callable[[Reference], str] = self._read_again
         self._digests: Callable[[str], Mapping[str, str]] = self._list_notes

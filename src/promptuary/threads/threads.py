@@ -13,7 +13,6 @@ from promptuary.base.messages import Answer
 from promptuary.base.references import Pasted
 from promptuary.context.history import HistoryStats
 from promptuary.context.receipt import Receipt
-from promptuary.database.state import StateDatabase
 from promptuary.layers.runner import HookLog, dispose
 from promptuary.models.from_settings import chat_model
 from promptuary.threads import exchange
@@ -44,6 +43,7 @@ from promptuary.workspace.disk.export_files import read_export, write_export
 
 if TYPE_CHECKING:
     from promptuary.app import App
+    from promptuary.state import StateDatabase
 
 _SMALLEST_WINDOW = 100
 _EVERY = 1_000_000
@@ -52,7 +52,7 @@ _EVERY = 1_000_000
 class Threads:
     """The operations on the threads of one principal in ``state``. The app closes it."""
 
-    def __init__(self, app: "App", state: StateDatabase) -> None:
+    def __init__(self, app: "App", state: "StateDatabase") -> None:
         self._app, self._database = app, state
         self._files = files_layer(app)
         self._options = thread_options(app, state, build_layers(app, state, self._files))

@@ -15,14 +15,21 @@ from msgspec import Struct
 
 from promptuary.base import durable
 from promptuary.base.errors import Code, ForeignStateError, SourceError
+from promptuary.database.binding import BoundDatabase
 from promptuary.workspace.data_folder.data_path import STATE, own_place
+from promptuary.workspace.data_folder.notes_folders import notes_beside
 from promptuary.workspace.data_folder.private_folder import private_folder
-from promptuary.workspace.data_folder.relocation import proof
+from promptuary.workspace.data_folder.relocation import is_signed, proof
 from promptuary.workspace.disk.ownership import is_own
 from promptuary.workspace.disk.protected_folders import FOLDER
 from promptuary.workspace.user_folders import state_folder, workspace_file
 from promptuary.workspace.workspace import Workspace
 
+_OTHER_STATE: Final = (
+    "with another XDG_STATE_HOME than this program has now: start it with the same one (an agent passes it on to its "
+    "server after `promptuary install`)."
+)
+_ADOPT: Final = "promptuary doctor --adopt"
 _PLACE: Final = f"{FOLDER}/{STATE}"
 _FILES: Final = frozenset({FOLDER, *(f"{_PLACE}{suffix}" for suffix in ("", "-wal", "-shm", "-journal"))})
 """Files that SQLite reads together with a database: a forged journal would be written back into it."""
@@ -97,3 +104,27 @@ def _is_tracked(workspace: Workspace) -> bool:
 
 def _adopted(workspace: Workspace) -> Path:
     return workspace_file(state_folder() / "adopted", workspace.root.path)
+
+
+def check_binding(database: BoundDatabase, file: StateFile) -> None:
+    """Bind ``database``, which was opened from ``file``, to this person if it is new.
+
+    The files of notes that are there before it may have come with the folder, so they wait for the person. Closes it
+    and raises ``ForeignStateError`` if it belongs to somebody else.
+    """
+    bound = database.binding
+    if bound is None and database.is_unused:
+        database.bind(file.binding, notes_beside(file.path))
+        return
+    if file.binding in (bound, database.binding):  # another process may have bound it just now
+        return
+    database.close()
+    if is_signed(file.path.parent.parent):  # so the folder was not moved
+        raise ForeignStateError(
+            f"{database.name} is not used: it was made by somebody else, or {_OTHER_STATE} If your home is new, run "
+            f"`{_ADOPT}`."
+        )
+    raise ForeignStateError(
+        f"{database.name} is not used: it was made by somebody else, in another folder, or {_OTHER_STATE} If it is "
+        f"yours (the folder was moved, or your home is new), run `{_ADOPT}`; otherwise remove it."
+    )

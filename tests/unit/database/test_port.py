@@ -15,7 +15,7 @@ from promptuary.base.principals import LOCAL, Principal
 from promptuary.database import sqlite
 from promptuary.database.binding import BoundDatabase
 from promptuary.database.queries import queries
-from promptuary.database.state import StateDatabase
+from promptuary.state import StateDatabase
 from promptuary.threads.records import ThreadChange
 from tests.suites.threads import said, turned
 

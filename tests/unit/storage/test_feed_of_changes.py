@@ -6,8 +6,8 @@ from contextlib import closing
 import pytest
 
 from promptuary.base.principals import LOCAL
-from promptuary.database.state import StateDatabase
 from promptuary.experiences.values import used
+from promptuary.state import StateDatabase
 from promptuary.threads.records import ThreadChange
 from tests.suites.experiences import DAY_TWO, FAILED, SOLVED
 from tests.suites.forgetting import BODY, EVE, NOTE, RECALLED, TEXTS, said, turn_with

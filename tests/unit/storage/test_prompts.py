@@ -12,7 +12,7 @@ from promptuary.base.messages import Message
 from promptuary.base.principals import LOCAL, Principal
 from promptuary.database.binding import BoundDatabase
 from promptuary.database.contents import Contents
-from promptuary.database.state import StateDatabase
+from promptuary.state import StateDatabase
 from promptuary.threads.records import ThreadChange
 from promptuary.threads.store.prompts import add_names, entries_of, put_messages
 from tests.suites.threads import turned

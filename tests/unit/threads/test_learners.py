@@ -11,9 +11,9 @@ from promptuary.blocking import Promptuary
 from promptuary.context.assemble import Room
 from promptuary.context.history import CompactionPolicy
 from promptuary.context.receipt import Receipt
-from promptuary.database.state import StateDatabase
 from promptuary.layers.layer import LayerState, StateKey
 from promptuary.memory.writeback.values import FinishedTurn
+from promptuary.state import StateDatabase
 from promptuary.threads.options import Learner, ThreadOptions
 from promptuary.threads.records import ThreadChange
 from promptuary.threads.store.store import ThreadStore

@@ -4,6 +4,7 @@ import re
 from typing import Final, get_args
 
 from promptuary.base.errors import PromptuaryError
+from promptuary.base.principals import NoteScope
 from promptuary.memory.values import (
     AUDIENCES,
     KINDS,
@@ -12,7 +13,6 @@ from promptuary.memory.values import (
     Audience,
     NoteDraft,
     NoteKind,
-    NoteScope,
     NoteSelection,
     NoteTrust,
 )

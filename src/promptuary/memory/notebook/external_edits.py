@@ -11,21 +11,12 @@ from typing import Final
 from msgspec import Struct
 
 from promptuary.base.errors import NoteFileError
-from promptuary.base.principals import LOCAL_USER, Principal
+from promptuary.base.principals import LOCAL_USER, NoteScope, Principal
 from promptuary.memory.note_file import as_bytes, as_text, rev_of
 from promptuary.memory.notebook.ownership import FileFacts, Judged, SeenFile, Verdict, judged
 from promptuary.memory.store.files import NoteFiles
 from promptuary.memory.store.journal import NoteJournal
-from promptuary.memory.values import (
-    HAND,
-    ChangeKind,
-    KnownFile,
-    NoteChange,
-    NoteHeader,
-    NoteScope,
-    NoteStamp,
-    NoteTrust,
-)
+from promptuary.memory.values import HAND, ChangeKind, KnownFile, NoteChange, NoteHeader, NoteStamp, NoteTrust
 
 Tracked = Callable[[], Container[str] | None]
 """Returns the paths of notes that git tracks; ``None`` if git failed, which counts as all of them."""

@@ -6,9 +6,10 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from promptuary.base.errors import PromptuaryError
+from promptuary.base.principals import NoteScope
 from promptuary.memory.note_file import Standing, as_bytes, normal_time, read_note
 from promptuary.memory.secret_texts import without_secrets
-from promptuary.memory.values import MemoryResult, Note, NoteChange, NoteHit, NoteScope, NoteView, valid_at
+from promptuary.memory.values import MemoryResult, Note, NoteChange, NoteHit, NoteView, valid_at
 from promptuary.search.query import matched, parse
 from promptuary.search.values import Why
 

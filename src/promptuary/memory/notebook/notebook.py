@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from promptuary.base.errors import LockTimeoutError, NoteConflictError, PromptuaryError
 from promptuary.base.front_matter import parse
-from promptuary.base.principals import LOCAL_USER, Owner, Principal
+from promptuary.base.principals import LOCAL_USER, NoteScope, Owner, Principal
 from promptuary.memory.index_page import page_path, persons_text
 from promptuary.memory.note_file import (
     Standing,
@@ -45,7 +45,6 @@ from promptuary.memory.values import (
     NoteDraft,
     NoteFilter,
     NoteHeader,
-    NoteScope,
     NoteStamp,
     NoteTrust,
     NoteView,

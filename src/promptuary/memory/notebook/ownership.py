@@ -11,7 +11,7 @@ from typing import Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary.base.principals import Owner
+from promptuary.base.principals import NoteScope, Owner
 from promptuary.memory.note_file import (
     Standing,
     as_text,
@@ -22,7 +22,7 @@ from promptuary.memory.note_file import (
     read_note,
     rev_of,
 )
-from promptuary.memory.values import KnownFile, Note, NoteScope, NoteTrust
+from promptuary.memory.values import KnownFile, Note, NoteTrust
 
 SAME_ID: Final = "another note has its id"
 

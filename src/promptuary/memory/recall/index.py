@@ -13,21 +13,12 @@ from msgspec.structs import replace
 
 from promptuary.base.budget import TokenCounter
 from promptuary.base.files import Folder, Stamp
+from promptuary.base.principals import NoteScope
 from promptuary.memory.places import MemoryPlace
 from promptuary.memory.recall.freshness import changed_at
 from promptuary.memory.recall.search import MOST, NoteQuery, rank
 from promptuary.memory.recall.visible import NoteKey, VisibleNotes, key_of
-from promptuary.memory.values import (
-    AUDIENCES,
-    KINDS,
-    SCOPES,
-    Audience,
-    MemoryResult,
-    Note,
-    NoteHeader,
-    NoteKind,
-    NoteScope,
-)
+from promptuary.memory.values import AUDIENCES, KINDS, SCOPES, Audience, MemoryResult, Note, NoteHeader, NoteKind
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.indexes import open_records
 from promptuary.search.kind_index import OpenBackend

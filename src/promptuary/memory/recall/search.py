@@ -13,10 +13,11 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from promptuary.base.principals import NoteScope
 from promptuary.memory.recall.freshness import age_in_days
 from promptuary.memory.recall.visible import NoteKey, VisibleNotes
 from promptuary.memory.secret_texts import without_secrets
-from promptuary.memory.values import Audience, MemoryResult, NoteHeader, NoteHit, NoteKind, NoteScope
+from promptuary.memory.values import Audience, MemoryResult, NoteHeader, NoteHit, NoteKind
 from promptuary.search import query as language
 from promptuary.search.answer import Answer
 from promptuary.search.values import Hit, Words

@@ -10,7 +10,8 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary.memory.values import Note, NoteFilter, NoteHeader, NoteScope, NoteView, valid_at
+from promptuary.base.principals import NoteScope
+from promptuary.memory.values import Note, NoteFilter, NoteHeader, NoteView, valid_at
 
 ACTIVE: Final = NoteFilter(statuses=("active",))
 

@@ -45,9 +45,8 @@ class StoredVectors:
                 self._opened.close()
 
     def _store(self) -> "Vectors":
-        from promptuary.database.binding import check_binding  # noqa: PLC0415
         from promptuary.search.vectors.store import Vectors  # noqa: PLC0415  (not for a search by words)
-        from promptuary.workspace.state_file import state_file  # noqa: PLC0415
+        from promptuary.workspace.state_file import check_binding, state_file  # noqa: PLC0415
 
         with self._opening:
             if self._opened is None:

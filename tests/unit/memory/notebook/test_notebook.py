@@ -13,12 +13,12 @@ import pytest
 from promptuary.base import concurrency
 from promptuary.base.errors import NoteConflictError, PromptuaryError, SecretError
 from promptuary.base.principals import LOCAL, Principal
-from promptuary.database.state import StateDatabase
 from promptuary.memory.notebook.notebook import Notebook
 from promptuary.memory.notebook.pages import MemoryPages
 from promptuary.memory.store.files import NoteFiles
 from promptuary.memory.store.journal import NoteJournal
 from promptuary.memory.values import HAND, NoteDraft
+from promptuary.state import StateDatabase
 
 ADA, BEN = Principal("ada"), Principal("ben")
 SPACE = "agents/default"

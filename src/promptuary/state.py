@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from promptuary.base.clock import now
-from promptuary.base.errors import LockTimeoutError
+from promptuary.base.errors import ConfigError, LockTimeoutError
 from promptuary.base.principals import Principal
 from promptuary.database.binding import BoundDatabase
-from promptuary.database.columns import to_column
 from promptuary.database.contents import unpack_bytes
 from promptuary.database.errors import sound
-from promptuary.database.owners import find_owner
 from promptuary.database.port import Connection
 from promptuary.database.queries import queries
 from promptuary.experiences.store import ExperienceStore, OnChange
@@ -20,14 +18,16 @@ from promptuary.memory.store.journal import NoteJournal
 from promptuary.memory.writeback.store import NoteQueue, ProposalStore
 from promptuary.sessions.store import SessionStore
 from promptuary.threads.store.values import answering_key, busy
+from promptuary.workspace.indexed_folders import IndexedFoldersFile
+from promptuary.workspace.state_file import StateFile, adopt, check_binding, has_state, state_file
+from promptuary.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from promptuary.threads.store.forgetting import Forgetting
     from promptuary.threads.store.history_cache import Histories
     from promptuary.threads.store.store import ThreadStore
 
-_QUERIES = queries(__package__, "state.sql")
-_CONTENTS = queries(__package__, "contents.sql")
+_CONTENTS = queries("promptuary.database", "contents.sql")
 
 
 class StateDatabase:
@@ -79,13 +79,7 @@ class StateDatabase:
 
     def has_session(self, principal: Principal, thread: str) -> bool:
         """Return whether a thread of ``principal`` has a session."""
-
-        def found(connection: Connection) -> bool:
-            owner = find_owner(connection, principal.owner)
-            named = {"tenant": connection.tenant, "owner": owner, "thread": to_column(thread)}
-            return owner is not None and bool(connection.execute(_QUERIES["has_session"], named).fetchone()[0])
-
-        return self._database.read(found)
+        return SessionStore(self._database, principal.owner).has(thread)
 
     def sessions(self, principal: Principal) -> SessionStore:
         """Return the sessions of ``principal``."""
@@ -136,3 +130,28 @@ class StateDatabase:
     def close(self) -> None:
         """Close the file."""
         self._database.close()
+
+
+def open_state(workspace: Workspace) -> StateDatabase:
+    """Return the database of ``workspace``, created and bound to this person if there is none.
+
+    Raises ``ForeignStateError`` if it belongs to somebody else.
+    """
+    file = state_file(workspace)
+    state = StateDatabase(file.path)
+    check_binding(state.database, file)
+    return state
+
+
+def adopt_state(workspace: Workspace) -> StateFile:
+    """Adopt the database of ``workspace`` as this person's own."""
+    if not has_state(workspace):
+        raise ConfigError("there is no database to adopt in this workspace: no thread has been used in it yet")
+    file = adopt(workspace)
+    state = StateDatabase(file.path)
+    try:
+        state.database.bind(file.binding)
+    finally:
+        state.close()
+    IndexedFoldersFile(workspace.root.path).adopt()
+    return file
