@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from promptuary.base.errors import ConfigError, how_to_install
 from promptuary.base.principals import Owner
 from promptuary.config.settings import Settings
-from promptuary.models.embedders import embedder_for, reranker_for
+from promptuary.models.embedders import reranker_for
 from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.folders import IndexedFolders
 from promptuary.search.index.generations import remove_indexes
@@ -20,6 +20,7 @@ from promptuary.search.index.index import DiskIndex
 from promptuary.search.kind_index import SearchBackend
 from promptuary.search.rerank import Reranking
 from promptuary.search.service import SearchService
+from promptuary.search.vectors.shared import shared_embedder
 from promptuary.search.vectors.stored import StoredVectors
 from promptuary.tokens.counting import DEFAULT_VOCABULARY, Counter
 from promptuary.workspace.data_folder.data_path import own_place
@@ -85,7 +86,7 @@ def _open(
     workspace: Workspace, settings: Settings, recipe: str, owner: Owner | None = None, name: str = ""
 ) -> SearchBackend:
     """Return the index in the folder ``name``, whose vectors are those of ``owner`` or, without one, of everybody."""
-    embedder = embedder_for(settings)
+    embedder = shared_embedder(settings)
     if embedder is not None and not all(map(find_spec, _VECTOR_PACKAGES)):
         # An endpoint or a plug-in needs no model here, but the vectors still have to be stored and compared.
         raise ConfigError(

@@ -105,6 +105,7 @@ class Reading(NamedTuple):
     runs: tuple[str, ...]
 
 
+@lru_cache(maxsize=16)  # files, notes and experiences are searched for the same words
 def parse(query: str) -> Words:
     """Return the words of a query. Light words are left out, unless there are no others, and so are stop words.
 
