@@ -107,8 +107,9 @@ class Trace:
         while above is not None and not self._name(above.f_code):
             above = above.f_back
         caller = self._name(above.f_code) if above is not None else ""
-        # What runs a function in a thread, or in an event loop, was given it by another package.
-        if caller and not caller.endswith(RUNNERS) and _package(caller) != _package(name):
+        # What runs a function in a thread, in a loop or in a transaction was given it by another package.
+        passed = caller.endswith(RUNNERS) or "<locals>" in frame.f_code.co_qualname
+        if caller and not passed and _package(caller) != _package(name):
             self.edges.add((_package(caller), _package(name)))
 
     def _name(self, code: CodeType) -> str:
