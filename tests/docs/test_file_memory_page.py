@@ -22,8 +22,10 @@ from tests.conftest import Files
 from tests.embedders import HashedWords, search_with
 from tests.indexes import search_of
 
-PAGE = (Path(__file__).parents[2] / "docs" / "experiences.md").read_text(encoding="utf-8")
-ROWS = dict(re.findall(r"^\| `(\w+)\(.*?\)` \| (.*) \|$", PAGE.partition("## Names of the original")[2], re.MULTILINE))
+PAGE = (Path(__file__).parents[2] / "docs" / "decisions" / "names.md").read_text(encoding="utf-8")
+ROWS = dict(
+    re.findall(r"^\| `(\w+)\(.*?\)` \| (.*) \|$", PAGE.partition("## The page on file memory")[2], re.MULTILINE)
+)
 PATIENCE = 20.0
 """Seconds after which waiting is a failure."""
 PARTS = [f"## Part {number}\n\n" + f"harbour{number} crane{number} quay{number}.\n" * 30 for number in range(6)]

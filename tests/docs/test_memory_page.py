@@ -1,4 +1,4 @@
-"""The page about memory: its week is code that runs, and its table names settings with their defaults."""
+"""The page about memory: its week is code that runs; a table of names has settings with their defaults."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,8 @@ import pytest
 
 from promptuary.config.settings import Settings
 
-PAGE = (Path(__file__).parents[2] / "docs" / "memory.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "memory.md").read_text(encoding="utf-8")
 
 
 def test_the_week_happens_as_it_is_told(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,7 +34,7 @@ def test_the_week_happens_as_it_is_told(workspace: Path, monkeypatch: pytest.Mon
     ],
 )
 def test_every_setting_of_the_seed_has_its_name_and_its_default(name: str, default: object) -> None:
-    table = PAGE.partition("## For those who know Xpert")[2]
+    table = (DOCS / "decisions" / "names.md").read_text(encoding="utf-8").partition("## For those who know Xpert")[2]
 
     assert f"`{name}`" in table
     assert getattr(Settings(), name) == default
