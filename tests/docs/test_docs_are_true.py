@@ -3,8 +3,10 @@
 import argparse
 import inspect
 import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -168,3 +170,42 @@ def test_the_layer_of_the_guide_is_short_and_works(files: Files) -> None:
     recall = namespace["recall"]
     assert isinstance(recall, Recall)
     assert recall.text == "# Still to do\n\n- write the tests"
+
+
+SHELL_BLOCKS = re.compile(r"^`{3,}(sh|console)\n(.*?)^`{3}", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"""(?<![\w/'])promptuary (?:'[^']*'|"[^"]*"|[^'"|;&<>#()]|(?<! )#)*""")
+"""A command up to a pipe, a redirection, the next command or a comment."""
+
+
+def command_lines(path: Path) -> Iterator[str]:
+    """Yield the commands of a page that a person types: those of its blocks for the shell."""
+    for language, block in SHELL_BLOCKS.findall(path.read_text(encoding="utf-8")):
+        for line in block.splitlines():
+            if language == "sh" or line.startswith("$ "):
+                yield from COMMAND.findall(line)
+
+
+def choices(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser | None]:
+    """Return what a command offers to do; nothing where it does one thing."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return dict(action.choices)
+        if action.metavar == "ACTION" and action.choices:
+            return dict.fromkeys(map(str, action.choices))
+    return {}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_every_command_of_the_documents_parses(path: Path) -> None:
+    parser = make_parser()
+    for line in command_lines(path):
+        parser.parse_args(shlex.split(line)[1:])
+
+
+@pytest.mark.parametrize("path", [one for one in PAGES if one.name != "CHANGELOG.md"], ids=lambda path: path.name)
+def test_every_command_that_a_sentence_names_exists(path: Path) -> None:
+    commands = choices(make_parser())
+    for name, action in re.findall(r"`promptuary ([a-z]+)(?: ([a-z]+))?", path.read_text(encoding="utf-8")):
+        parser = commands[name]
+        assert parser is not None
+        assert not action or not choices(parser) or action in choices(parser), f"promptuary {name} {action}"
