@@ -15,6 +15,7 @@ from promptuary import Promptuary
 from promptuary.base.errors import Code
 from promptuary.base.references import KEYWORDS, KINDS, WRITING_KINDS
 from promptuary.cli.command_table import make_parser
+from promptuary.commands.registry import COMMANDS as SLASHES
 from promptuary.config.settings import SETTINGS, USER_ONLY, Settings
 from promptuary.context.assemble import Room
 from promptuary.context.history import CompactionPolicy
@@ -209,3 +210,14 @@ def test_every_command_that_a_sentence_names_exists(path: Path) -> None:
         parser = commands[name]
         assert parser is not None
         assert not action or not choices(parser) or action in choices(parser), f"promptuary {name} {action}"
+
+
+def test_every_slash_command_and_action_is_documented() -> None:
+    table = page("docs/chat.md").partition("## Commands of the chat")[2]
+    rows = {
+        command.name: "".join(re.findall(rf"^\| `/{command.name}\b.*$", table, re.MULTILINE)) for command in SLASHES
+    }
+
+    assert [name for name, row in rows.items() if not row and f"`/{name}" not in table] == []
+    actions = [(command.name, action.name) for command in SLASHES for action in command.actions]
+    assert [(name, action) for name, action in actions if not re.search(rf"\b{action}\b", rows[name])] == []
