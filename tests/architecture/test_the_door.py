@@ -116,9 +116,9 @@ def test_a_layer_that_goes_behind_the_door_is_found_out(deed: str, project: Path
     [
         ("workspace/planted.py", "a.md", True),
         ("workspace/disk/planted.py", ".promptuary/mine.txt", True),
-        ("storage/planted.py", ".promptuary/mine.txt", True),
+        ("database/planted.py", ".promptuary/mine.txt", True),
         ("database/planted.py", "a.md", False),
-        ("durable.py", ".promptuary/mine.txt", True),
+        ("base/durable.py", ".promptuary/mine.txt", True),
         ("durable.py", "a.md", False),
         ("layers/planted.py", ".promptuary/mine.txt", False),
         ("engine.py", "a.md", False),

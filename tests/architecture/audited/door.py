@@ -1,9 +1,9 @@
 """Watches by an audit hook who opens what: the one door to a workspace, held by behaviour.
 
 For a path below a watched folder the innermost frame of the package must be in ``workspace/``, or, for what is below
-``.promptuary/``, in ``storage/``, ``database/`` or ``durable``. Programs are started and connections are made from
-``workspace/`` alone; but the client libraries of chat platforms make their own (``CLIENTS``). The interpreter raises no
-event for ``stat``, and none for what compiled extensions do.
+``.promptuary/``, in a store (``STORES``). Programs are started and connections are made from ``workspace/`` alone; but
+the client libraries of chat platforms make their own (``CLIENTS``). The interpreter raises no event for ``stat``, and
+none for what compiled extensions do.
 
 A hook cannot be removed, so there is one, which does nothing while nobody watches. Programs that a test starts watch
 themselves (``sitecustomize`` beside this module) and append what they find to a file. As light as it can be, since
@@ -84,6 +84,20 @@ CLIENTS = frozenset({"cli/agents/gateway.py", "gateways/discord.py", "gateways/s
 open no file and start no program, and an address never comes from a message. The command runs the event loop on which
 the library connects, with nothing of ours in between."""
 
+STORES = (
+    "base/durable.py",
+    "database/",
+    "experiences/store.py",
+    "gateways/inbox_store.py",
+    "memory/store/",
+    "search/index/",
+    "search/vectors/store.py",
+    "sessions/manifest.py",
+    "sessions/store.py",
+    "threads/store/",
+)
+"""Modules that open files of the data folder."""
+
 _TESTS = str(os.path.realpath(__file__)).partition("/architecture/")[0] + "/"
 
 
@@ -115,12 +129,10 @@ class Watch:
 
     def _judge(self, event: str, what: str, *, private: bool = False, relative: bool = False) -> None:
         module = self._module()
-        if module is None or (relative and (module == "durable.py" or module.startswith("storage/notes/"))):
+        if module is None or (relative and module.startswith(("base/durable.py", "memory/store/"))):
             # A name in an open folder, which the event does not tell: what matters is who opened that one.
             return
-        if module.startswith("workspace/") or (
-            private and (module.startswith(("storage/", "database/")) or module == "durable.py")
-        ):
+        if module.startswith("workspace/") or (private and module.startswith(STORES)):
             room = module.partition("/")[0]
             self.passed[f"{room} {event}"] = self.passed.get(f"{room} {event}", 0) + 1
             return
