@@ -1,13 +1,18 @@
 """The JSON of messages with their references."""
 
-from collections.abc import Sequence
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
 from promptuary.base.messages import Message, as_recorded
 from promptuary.context.receipt import Receipt, receipt_json
-from promptuary.references.expansion import Expansion, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from promptuary.references.expansion import Expansion, Outcome
 
 
 def expansion_json(expansion: Expansion) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """The JSON of experiences."""
 
+from __future__ import annotations
+
 import json
 from typing import Any
 

@@ -1,11 +1,14 @@
 """The JSON of backups, purges and examinations."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
-from promptuary.memory.values import Examination
-from promptuary.workspace.data_folder.kept_files import KeptReport
+if TYPE_CHECKING:
+    from promptuary.memory.values import Examination
+    from promptuary.workspace.data_folder.kept_files import KeptReport
 
 
 def kept_json(report: KeptReport) -> dict[str, Any]:

@@ -1,13 +1,18 @@
 """The JSON of notes and proposals."""
 
-from collections.abc import Sequence
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
-from promptuary.memory.values import ImportReport, MemoryResult, Note, NoteHeader, NoteList
-from promptuary.memory.writeback.values import Proposal
 from promptuary.present.search import note_json, why_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from promptuary.memory.values import ImportReport, MemoryResult, Note, NoteHeader, NoteList
+    from promptuary.memory.writeback.values import Proposal
 
 
 def note_header_json(header: NoteHeader) -> dict[str, Any]:

@@ -1,19 +1,24 @@
 """A run as the lines that people see during it and after it, and as JSON."""
 
+from __future__ import annotations
+
 import json
-from collections.abc import Sequence
-from typing import Any, Final, assert_never
+from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from msgspec import to_builtins
 
-from promptuary.base.messages import Message, ToolCall
 from promptuary.base.text import beginning, one_line
 from promptuary.context.receipt import Receipt, receipt_json
-from promptuary.models.chat_model import Retrying
 from promptuary.present.expansions import turn_json
-from promptuary.references.expansion import Expansion
-from promptuary.threads.run_values import CallEnded, RunResult, Tool
 from promptuary.threads.values import turn_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from promptuary.base.messages import Message, ToolCall
+    from promptuary.models.chat_model import Retrying
+    from promptuary.references.expansion import Expansion
+    from promptuary.threads.run_values import CallEnded, RunResult, Tool
 
 _MAX_ARGUMENT: Final = 60
 _MAX_RESULT: Final = 100

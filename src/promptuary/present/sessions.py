@@ -1,12 +1,16 @@
 """The JSON of sessions."""
 
-from collections.abc import Sequence
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
-from promptuary.sessions.values import Session, SessionReport
-from promptuary.threads.records import Totals, TurnRecord
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from promptuary.sessions.values import Session, SessionReport
+    from promptuary.threads.records import Totals, TurnRecord
 
 
 def session_json(session: Session) -> dict[str, Any]:

@@ -1,21 +1,22 @@
 """Threads, their turns and what is attached to them, as lines and as JSON."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import to_builtins
 
 from promptuary.base.messages import Item, Message, as_message
 from promptuary.base.text import one_line
-from promptuary.context.history import HistoryStats
-from promptuary.context.receipt import Receipt, receipt_json
-from promptuary.experiences.values import Experience
-from promptuary.memory.writeback.values import Proposal
-from promptuary.present.experiences import experience_json
-from promptuary.present.notes import proposal_json
-from promptuary.references.expansion import Measured
-from promptuary.threads.ledger_values import Audit, Pruned
-from promptuary.threads.values import AttachmentList, DriftKind, Replay, Rerun
+from promptuary.context.receipt import receipt_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from promptuary.context.history import HistoryStats
+    from promptuary.references.expansion import Measured
+    from promptuary.threads.ledger_values import Audit, Pruned
+    from promptuary.threads.values import AttachmentList, DriftKind, Replay, Rerun
 
 _SINCE: Final[Mapping[DriftKind, str]] = {
     "forgotten": "was forgotten",
@@ -40,20 +41,6 @@ def message_text(message: Message) -> str:
 def history_json(items: Sequence[Item]) -> list[dict[str, Any]]:
     """Return the JSON array of a history."""
     return [{"id": item.id, "kind": item.kind, "pinned": item.pinned, **as_message(item)} for item in items]
-
-
-def reply_json(
-    number: int, receipt: Receipt, proposed: Sequence[Proposal], learnt: Sequence[Experience]
-) -> dict[str, Any]:
-    """Return what ``reply --json`` prints: the finished turn, its receipt, and what was learnt from it."""
-    return {
-        "thread": receipt.thread,
-        "turn": number,
-        "status": "finished",
-        "receipt": receipt_json(receipt),
-        "proposals": [proposal_json(proposal) for proposal in proposed],
-        "experiences": [experience_json(experience, experience.last_used_at) for experience in learnt],
-    }
 
 
 def replay_json(replay: Replay, *, prompt: bool) -> dict[str, Any]:

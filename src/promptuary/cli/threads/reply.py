@@ -12,9 +12,11 @@ from promptuary.blocking import Promptuary
 from promptuary.cli.common import message, opened, print_json, print_new_notes
 from promptuary.cli.memory.learning import learnt_aside
 from promptuary.cli.threads.pending import DONE, NOTHING, pending_turn, thread_of
+from promptuary.context.receipt import receipt_json
 from promptuary.experiences.values import Experience
 from promptuary.memory.writeback.values import Proposal
-from promptuary.present.threads import reply_json
+from promptuary.present.experiences import experience_json
+from promptuary.present.notes import proposal_json
 
 _MOST_EXPERIENCES: Final = 50
 _NOT_JSON: Final = "--response needs the JSON response of the provider's API"
@@ -38,7 +40,16 @@ def main(options: argparse.Namespace) -> int:
         learnt = _learnt(promptuary, turn.id)
         print_new_notes(promptuary, options)
     if options.json:
-        print_json(reply_json(turn.number, receipt, proposed, learnt))
+        print_json(
+            {
+                "thread": receipt.thread,
+                "turn": turn.number,
+                "status": "finished",
+                "receipt": receipt_json(receipt),
+                "proposals": [proposal_json(proposal) for proposal in proposed],
+                "experiences": [experience_json(experience, experience.last_used_at) for experience in learnt],
+            }
+        )
         return DONE
     print(f"recorded the reply to turn {turn.number} of thread {one_line(turn.thread)}")
     for failure in receipt.failures:
