@@ -81,7 +81,7 @@ TEMPLATES: Final[Mapping[str, TemplateDescription]] = {
 """The URI templates."""
 
 
-def listed(method: str, *, with_hooks: bool = False) -> dict[str, Any] | None:
+def list_answer(method: str, *, with_hooks: bool = False) -> dict[str, Any] | None:
     """Return the answer to a request for a list that never changes; ``None`` for any other request.
 
     ``with_hooks``: hooks of the client do a part of the work, and it needs fewer tools.
@@ -96,7 +96,7 @@ def listed(method: str, *, with_hooks: bool = False) -> dict[str, Any] | None:
             return None
 
 
-def listed_templates() -> dict[str, Any]:
+def template_list() -> dict[str, Any]:
     """Return the answer to a request for the URI templates."""
     return {"resourceTemplates": [_template(uri, template) for uri, template in TEMPLATES.items()]}
 

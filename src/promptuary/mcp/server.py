@@ -21,10 +21,10 @@ from promptuary.base.errors import PromptuaryError
 from promptuary.base.text import one_line
 from promptuary.mcp import completions, prompts, resources
 from promptuary.mcp.client import Client, Context
-from promptuary.mcp.description import INSTRUCTIONS, OFFERED, PROMPTS, SERVER, listed, listed_templates
+from promptuary.mcp.description import INSTRUCTIONS, OFFERED, PROMPTS, SERVER, list_answer, template_list
 from promptuary.mcp.elicitation import PausedCalls
 from promptuary.mcp.resources import ListedResource
-from promptuary.mcp.tools import CALLS, ToolAnswer, ToolRequest, checked
+from promptuary.mcp.tools import CALLS, ToolAnswer, ToolRequest, check_arguments
 from promptuary.mcp.workspaces import Workspaces
 
 logger = logging.getLogger(__name__)
@@ -131,7 +131,9 @@ class PromptuaryServer:
         )
 
     async def _list_tools(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult.model_validate(listed("tools/list", with_hooks=self._with_hooks), by_name=False)
+        return types.ListToolsResult.model_validate(
+            list_answer("tools/list", with_hooks=self._with_hooks), by_name=False
+        )
 
     async def _call_tool(
         self, context: Context, params: types.CallToolRequestParams
@@ -145,7 +147,7 @@ class PromptuaryServer:
     ) -> types.CallToolResult:
         stopped = threading.Event()
         try:
-            given = checked(params.name, params.arguments or {})
+            given = check_arguments(params.name, params.arguments or {})
             workspace = await self._workspaces.of(client, given.pop("workspace", ""))
             request = ToolRequest(params.name, workspace, given, Progress(context), stopped)
             answer = await CALLS[params.name](request)
@@ -201,7 +203,7 @@ class PromptuaryServer:
     async def _list_templates(
         self, _: Context, __: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        return types.ListResourceTemplatesResult.model_validate(listed_templates(), by_name=False)
+        return types.ListResourceTemplatesResult.model_validate(template_list(), by_name=False)
 
     async def _read_resource(
         self, context: Context, params: types.ReadResourceRequestParams
@@ -219,7 +221,7 @@ class PromptuaryServer:
         return types.ReadResourceResult(contents=[held])
 
     async def _list_prompts(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
-        return types.ListPromptsResult.model_validate(listed("prompts/list"), by_name=False)
+        return types.ListPromptsResult.model_validate(list_answer("prompts/list"), by_name=False)
 
     async def _get_prompt(
         self, context: Context, params: types.GetPromptRequestParams

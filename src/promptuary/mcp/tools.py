@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from promptuary.base.errors import PromptuaryError
-from promptuary.base.text import one_line
+from promptuary.base.text import counted, one_line
 from promptuary.engine import Promptuary
 from promptuary.mcp.description import OFFERED
-from promptuary.mcp.indexing import Report, indexed
+from promptuary.mcp.folders import is_wide
 from promptuary.memory.values import plain_arguments
 from promptuary.models.json_answers import wrong_arguments
 from promptuary.present.experiences import experience_answer_json, experience_json
@@ -25,7 +25,12 @@ from promptuary.tools import SEARCH_FILES, SEARCH_NOTES, WRITE_NOTE
 
 _MAX_TEXT: Final = 200_000
 _MAX_NAME: Final = 1_000
+_MAX_FILES: Final = 50_000
 _LONG_FIELDS: Final = frozenset({"text", "reply", "content", "solution", "context", "intent", "problem"})
+
+
+Report = Callable[[int, int, str], None]
+"""Called with the amount done, the total, and a description; from any thread."""
 
 
 class ToolRequest(NamedTuple):
@@ -43,7 +48,7 @@ class ToolAnswer(NamedTuple):
     is_error: bool = False
 
 
-def checked(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def check_arguments(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a call without null values. Raises ``PromptuaryError`` if they are not valid."""
     given = {str(name): value for name, value in arguments.items() if value is not None}
     if tool in {SEARCH_NOTES, WRITE_NOTE}:
@@ -61,15 +66,15 @@ async def _expand(call: ToolRequest) -> ToolAnswer:
     given = call.given
     if "thread" not in given and "reply" not in given:
         expansion = await call.workspace.expand(given["text"])
-        return _expanded(expansion, str(expansion.messages[-1]["content"]))
+        return _expansion_answer(expansion, str(expansion.messages[-1]["content"]))
     thread = given.get("thread", "main")
-    said = await _replied(call, thread)
+    said = await _end_pending_turn(call, thread)
     turn = await call.workspace.threads.prepare(given["text"], thread=thread)
-    answer = _expanded(turn.expansion, turn.render("text"))
+    answer = _expansion_answer(turn.expansion, turn.render("text"))
     return answer._replace(text=f"{answer.text}\n(turn {turn.number} of thread {one_line(thread)}{said})")
 
 
-async def _replied(call: ToolRequest, thread: str) -> str:
+async def _end_pending_turn(call: ToolRequest, thread: str) -> str:
     """End the waiting turn of a thread, with the reply or without one. Return a remark about that for the answer."""
     threads, reply = call.workspace.threads, call.given.get("reply")
     waiting = await threads.pending(thread=thread)
@@ -89,7 +94,7 @@ async def _replied(call: ToolRequest, thread: str) -> str:
     return ""
 
 
-def _expanded(expansion: Expansion, text: str) -> ToolAnswer:
+def _expansion_answer(expansion: Expansion, text: str) -> ToolAnswer:
     said = "".join(f"\n[warning: {one_line(warning)}]" for warning in expansion.warnings)
     if expansion.blocked:
         return ToolAnswer(
@@ -100,15 +105,34 @@ def _expanded(expansion: Expansion, text: str) -> ToolAnswer:
 
 async def _search(call: ToolRequest) -> ToolAnswer:
     query, paths = _query(call), tuple(call.given.get("paths", ()))
-    for one in paths:
-        if not (plain := one.removeprefix("!").strip()) or ".." in plain.split("/"):
-            raise PromptuaryError(f"paths are globs in the workspace, such as src/**, not {one_line(one)[:80]!r}")
-    said = await indexed(call.workspace, call.report, call.stopped)
+    for path in paths:
+        if not (plain := path.removeprefix("!").strip()) or ".." in plain.split("/"):
+            raise PromptuaryError(f"paths are globs in the workspace, such as src/**, not {one_line(path)[:80]!r}")
+    said = await _ensure_indexed(call)
     limit = min(max(1, call.given.get("limit", 8)), 50)
     filters = Filters(paths=paths)
     found = await call.workspace.search.find(SearchQuery(query, limit, filters, per_file=3))
     notes = [*said, *(one_line(note_text(note)) for note in found.notes)]
     return _data(passages_json(found, notes))
+
+
+async def _ensure_indexed(call: ToolRequest) -> list[str]:
+    """Index the whole workspace if nothing in it is indexed yet; return sentences about that."""
+    workspace = call.workspace
+    if (await workspace.search.status()).folders:
+        return []
+    if is_wide(workspace.path):
+        raise PromptuaryError("nothing is indexed, and the workspace contains a home folder; run promptuary index")
+
+    def progress(done: int, total: int) -> None:
+        if call.stopped.is_set():
+            raise PromptuaryError("the client cancelled the call; the files that were indexed so far stay indexed")
+        if total > _MAX_FILES:
+            raise PromptuaryError(f"the workspace has {total:,} files; index only what you need: promptuary index")
+        call.report(done, total, "indexing")
+
+    synced = await workspace.search.index([workspace.path], progress=progress)
+    return [f"the workspace was indexed first: {counted(synced.added, 'file')}"]
 
 
 def _query(call: ToolRequest) -> str:
@@ -146,7 +170,7 @@ async def _explain(call: ToolRequest) -> ToolAnswer:
     found = await call.workspace.threads.replay(thread=call.given.get("thread", "main"), number=call.given.get("turn"))
     turn = found.turn
     lines = [f"turn {turn.number} ({turn.status}, {turn.created}): {one_line(turn.text)[:200]}", turn.receipt.explain()]
-    lines += [f"{one_line(one.path)}: {one.kind} since" for one in found.drift]
+    lines += [f"{one_line(drift.path)}: {drift.kind} since" for drift in found.drift]
     return ToolAnswer("\n".join(lines))
 
 

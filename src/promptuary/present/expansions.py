@@ -20,7 +20,7 @@ def expansion_json(expansion: Expansion) -> dict[str, Any]:
     return {
         "text": expansion.text,
         "messages": list(map(as_recorded, expansion.messages)),
-        "references": [_outcome(one) for one in expansion.outcomes],
+        "references": [_outcome(outcome) for outcome in expansion.outcomes],
         "slips": to_builtins(expansion.slips),
         "tokens": to_builtins(expansion.spend),
         "warnings": list(expansion.warnings),

@@ -19,16 +19,19 @@ from promptuary.present.search import note_json, why_json
 from promptuary.references.render import external_text
 
 
-def experience_json(one: Experience, now: str) -> dict[str, Any]:
+def experience_json(experience: Experience, now: str) -> dict[str, Any]:
     """Return the JSON object of an experience with its strength at a time."""
     left_out = {"fingerprint", "topic"}
-    plain = {name: value for name, value in to_builtins(one).items() if name not in left_out}
-    return {**plain, "tags": list(one.tags), "strength": strength(one, now)}
+    plain = {name: value for name, value in to_builtins(experience).items() if name not in left_out}
+    return {**plain, "tags": list(experience.tags), "strength": strength(experience, now)}
 
 
 def experience_list_json(listed: ExperienceList, now: str) -> dict[str, Any]:
     """Return what ``experience list --json`` prints."""
-    return {"total": listed.total, "experiences": [experience_json(one, now) for one in listed.experiences]}
+    return {
+        "total": listed.total,
+        "experiences": [experience_json(experience, now) for experience in listed.experiences],
+    }
 
 
 def experience_search_json(query: str, result: ExperienceResult, *, explain: bool = False) -> dict[str, Any]:
@@ -55,18 +58,27 @@ def experience_answer_json(result: ExperienceResult) -> dict[str, Any]:
     Text from elsewhere stands inside a boundary that it cannot forge.
     """
 
-    def told(one: Experience) -> dict[str, Any]:
-        words = {"intent": one.intent, "problem": one.problem, "solution": one.solution}
+    def summary(experience: Experience) -> dict[str, Any]:
+        words = {"intent": experience.intent, "problem": experience.problem, "solution": experience.solution}
         said = {name: value for name, value in words.items() if value}
-        if one.trust == "external":
-            said = {"text": external_text(one.id, json.dumps(said, ensure_ascii=False))}
-        known = {"id": one.id, "type": one.type, "outcome": one.outcome, "trust": one.trust, "tags": list(one.tags)}
-        return {**known, **said, "used": one.use_count, "last_used_at": one.last_used_at}
+        if experience.trust == "external":
+            said = {"text": external_text(experience.id, json.dumps(said, ensure_ascii=False))}
+        known = {
+            "id": experience.id,
+            "type": experience.type,
+            "outcome": experience.outcome,
+            "trust": experience.trust,
+            "tags": list(experience.tags),
+        }
+        return {**known, **said, "used": experience.use_count, "last_used_at": experience.last_used_at}
 
-    return {"notes": [note_json(note) for note in result.notes], "hits": [told(hit.experience) for hit in result.hits]}
+    return {
+        "notes": [note_json(note) for note in result.notes],
+        "hits": [summary(hit.experience) for hit in result.hits],
+    }
 
 
 def prune_json(report: PruneReport, now: str) -> dict[str, Any]:
     """Return what ``experience prune --json`` prints."""
-    weak = [experience_json(one, now) for one in report.experiences]
+    weak = [experience_json(experience, now) for experience in report.experiences]
     return {"min_weight": report.min_weight, "done": report.done, "experiences": weak}

@@ -60,8 +60,8 @@ def proposal_json(proposal: Proposal) -> dict[str, Any]:
 def proposals_json(proposals: Sequence[Proposal], unconfirmed: Sequence[NoteHeader]) -> dict[str, Any]:
     """Return what ``memory proposals --json`` prints; ``unconfirmed`` are the notes of agents."""
     return {
-        "proposals": [proposal_json(one) for one in proposals],
-        "unconfirmed": [note_header_json(one) for one in unconfirmed],
+        "proposals": [proposal_json(proposal) for proposal in proposals],
+        "unconfirmed": [note_header_json(header) for header in unconfirmed],
     }
 
 

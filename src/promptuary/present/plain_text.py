@@ -15,7 +15,7 @@ from promptuary.commands.results import CommandResult
 from promptuary.layers.tracked.state import TrackedFile
 from promptuary.memory.values import ForgetReport, Note, NoteHeader, NoteList
 from promptuary.memory.writeback.values import Proposal
-from promptuary.present.threads import message_text, since
+from promptuary.present.threads import drift_lines, message_text
 from promptuary.present.window_bar import bar_text
 from promptuary.search.query import only_near
 from promptuary.search.values import Hit, note_text
@@ -32,61 +32,61 @@ def plain_text(result: CommandResult, mark: str = MARK) -> str:  # noqa: C901, P
         case results.CommandRefused(sentence) | results.CommandDone(sentence):
             return one_line(sentence)
         case results.ContextShown():
-            return "\n".join(_context(result, mark))
+            return "\n".join(_context_lines(result, mark))
         case results.FilesFound(words, paths):
             return "\n".join(map(one_line, paths)) or f"no file of this workspace matches {one_line(words)}"
         case NoteList():
-            return "\n".join(_notes(result, mark))
+            return "\n".join(_note_lines(result, mark))
         case results.NotesMatched():
-            return "\n".join(_found_notes(result))
+            return "\n".join(_match_lines(result))
         case Note():
             return _note(result)
         case results.NotesChanged():
-            return "\n".join(_changed(result))
+            return "\n".join(_change_lines(result))
         case results.NoteHistory():
-            return "\n".join(_history(result))
+            return "\n".join(_history_lines(result))
         case ForgetReport():
-            return "\n".join(_forgotten(result, mark))
+            return "\n".join(_forget_lines(result, mark))
         case results.ProposalsListed(proposals, unadopted):
-            return "\n".join(_proposals(proposals, unadopted, mark))
+            return "\n".join(_proposal_lines(proposals, unadopted, mark))
         case results.PassagesFound():
-            return "\n".join(_passages(result))
+            return "\n".join(_passage_lines(result))
         case results.Explained(replay):
-            return "\n".join(_explained(replay))
+            return "\n".join(_receipt_lines(replay))
         case results.Replayed(replay):
-            return "\n".join(_replayed(replay))
+            return "\n".join(_prompt_lines(replay))
         case CompactedThread():
             if not result.replaced:
                 return f"the history is short already: {result.tokens_before:,} tokens"
             return f"the history has {result.tokens_after:,} tokens now, and had {result.tokens_before:,}"
         case UndoneTurn():
-            return "\n".join(_undone(result))
+            return "\n".join(_undo_lines(result))
         case results.ModelsListed(names, current):
-            return "\n".join(_models(names, current, mark))
+            return "\n".join(_model_lines(names, current, mark))
         case results.ModelChosen(name):
             return f"{one_line(name)} answers from now on"
         case results.ThreadsListed():
-            return "\n".join(_threads(result))
+            return "\n".join(_thread_lines(result))
         case results.ThreadChosen(name, is_new):
             return f"thread {one_line(name)}{' begins' if is_new else ''}"
         case results.HelpShown(commands):
-            return "\n".join(_help(commands, mark))
+            return "\n".join(_help_lines(commands, mark))
         case results.Ended():
             return "bye"
         case _:
             assert_never(result)
 
 
-def _undone(undone: UndoneTurn) -> Iterator[str]:
+def _undo_lines(undone: UndoneTurn) -> Iterator[str]:
     numbers = undone.requests or (undone.number,)
     verb = "is" if len(numbers) == 1 else "are"
     became = f"{verb} taken back" if undone.answered else f"had no answer yet, and {verb} given up"
     yield f"{turn_numbers(numbers)} {became}: {one_line(undone.text)[:_MAX_TITLE]}"
-    yield from (f"{one_line(one)} goes with the next message again" for one in undone.queued)
-    yield from (f"{one_line(one)} is no longer in view" for one in undone.untracked)
+    yield from (f"{one_line(path)} goes with the next message again" for path in undone.queued)
+    yield from (f"{one_line(path)} is no longer in view" for path in undone.untracked)
 
 
-def _context(shown: results.ContextShown, mark: str) -> Iterator[str]:
+def _context_lines(shown: results.ContextShown, mark: str) -> Iterator[str]:
     yield from shown.refused
     window, stats = max(shown.stats.window, 1), shown.stats
     rows = [
@@ -125,7 +125,7 @@ def _state(file: TrackedFile) -> str:
     return file.code.lower().replace("_", " ") or file.state
 
 
-def _notes(listed: NoteList, mark: str) -> Iterator[str]:
+def _note_lines(listed: NoteList, mark: str) -> Iterator[str]:
     headers, total = listed.headers, listed.total
     if not listed.complete:
         yield "not all notes are listed: their files are still being read; try again soon"
@@ -133,7 +133,9 @@ def _notes(listed: NoteList, mark: str) -> Iterator[str]:
         if listed.complete:
             yield f"nothing is remembered yet: {mark}memory write TEXT"
         return
-    rows = [(one.id, one.kind, (one.updated_at or one.created_at)[:_DAY], _title(one)) for one in headers]
+    rows = [
+        (header.id, header.kind, (header.updated_at or header.created_at)[:_DAY], _title(header)) for header in headers
+    ]
     yield table([Column("id"), Column("kind"), Column("updated"), Column("title")], rows)
     if total > len(headers):
         yield f"and {total - len(headers):,} more; {mark}memory search WORDS finds them"
@@ -146,13 +148,13 @@ def _title(header: NoteHeader) -> str:
     return " ".join([*marks, one_line(header.title)[:_MAX_TITLE]])
 
 
-def _found_notes(found: results.NotesMatched) -> Iterator[str]:
+def _match_lines(found: results.NotesMatched) -> Iterator[str]:
     if not found.result.hits:
         yield f"no note answers {one_line(found.query)[:_MAX_TITLE]}"
     for hit in found.result.hits:
         yield f"{hit.header.id}  {_title(hit.header)}"
         yield f"   {_excerpt(hit.text)}"
-    yield from (f"note: {one_line(note_text(one))}" for one in found.result.notes)
+    yield from (f"note: {one_line(note_text(note))}" for note in found.result.notes)
     if only_near(found.query, found.result):
         yield "nothing seems to answer that; these are the nearest notes"
 
@@ -169,24 +171,27 @@ def _note(note: Note) -> str:
     return f"{one_line(head.title)}\nid: {head.id} ({states}){tags}\n\n{visible(note.body)[0].strip()}"
 
 
-def _changed(changed: results.NotesChanged) -> Iterator[str]:
-    yield from (f"{changed.deed}: {one.id}  {_title(one)}" for one in changed.headers)
+def _change_lines(changed: results.NotesChanged) -> Iterator[str]:
+    yield from (f"{changed.deed}: {header.id}  {_title(header)}" for header in changed.headers)
     yield from changed.refused
 
 
-def _history(shown: results.NoteHistory) -> Iterator[str]:
+def _history_lines(shown: results.NoteHistory) -> Iterator[str]:
     if not shown.changes:
         yield f"nothing is known about {one_line(shown.key)}"
-    for one in shown.changes:
-        why = f": {one_line(one.reason)[:_MAX_TITLE]}" if one.reason else ""
-        yield f"{one.number}. {one.at[:19]} {one.kind} by {one_line(one.actor)}{why}"
+    for change in shown.changes:
+        why = f": {one_line(change.reason)[:_MAX_TITLE]}" if change.reason else ""
+        yield f"{change.number}. {change.at[:19]} {change.kind} by {one_line(change.actor)}{why}"
 
 
-def _forgotten(report: ForgetReport, mark: str) -> Iterator[str]:
+def _forget_lines(report: ForgetReport, mark: str) -> Iterator[str]:
     stored = f"{counted(report.prompts, 'place')} among stored prompts and states"
     copies = f", with its copies in {stored}" if report.prompts else ""
     yield f"{report.note} {'is' if report.done else 'would be'} forgotten{copies}"
-    places = [f"{one.kind} {one_line(one.name)}" + (f", turn {one.turn}" if one.turn else "") for one in report.places]
+    places = [
+        f"{place.kind} {one_line(place.name)}" + (f", turn {place.turn}" if place.turn else "")
+        for place in report.places
+    ]
     yield from (f"it was also said in {place}, where it stays" for place in places[:10])
     if len(places) > 10:
         yield f"and in {len(places) - 10:,} more places"
@@ -196,13 +201,13 @@ def _forgotten(report: ForgetReport, mark: str) -> Iterator[str]:
         yield f"this cannot be undone; to confirm: {mark}memory forget {report.note} yes"
 
 
-def _proposals(proposals: Sequence[Proposal], unadopted: Sequence[NoteHeader], mark: str) -> Iterator[str]:
+def _proposal_lines(proposals: Sequence[Proposal], unadopted: Sequence[NoteHeader], mark: str) -> Iterator[str]:
     if not proposals:
         yield "no proposal waits for your decision"
-    for one in proposals:
-        draft = one.draft
-        deed = f"archive {draft.id}" if one.action == "archive" else f"change {draft.id}" if draft.id else "write"
-        yield f"{one.id}  {deed}: {_excerpt(draft.content or draft.title or one.evidence)}"
+    for proposal in proposals:
+        draft = proposal.draft
+        deed = f"archive {draft.id}" if proposal.action == "archive" else f"change {draft.id}" if draft.id else "write"
+        yield f"{proposal.id}  {deed}: {_excerpt(draft.content or draft.title or proposal.evidence)}"
     if proposals:
         yield f"{mark}memory accept ID, or {mark}memory reject ID"
     for header in unadopted:
@@ -211,38 +216,38 @@ def _proposals(proposals: Sequence[Proposal], unadopted: Sequence[NoteHeader], m
         yield f"{mark}memory adopt ID trusts a note"
 
 
-def _passages(found: results.PassagesFound) -> Iterator[str]:
+def _passage_lines(found: results.PassagesFound) -> Iterator[str]:
     if not found.result.hits:
         yield f"nothing found for {one_line(found.query)[:_MAX_TITLE]}"
     for number, hit in enumerate(found.result.hits, 1):
-        yield from _passage(number, hit)
-    yield from (f"note: {one_line(note_text(one))}" for one in found.result.notes)
+        yield from _hit_lines(number, hit)
+    yield from (f"note: {one_line(note_text(note))}" for note in found.result.notes)
     if only_near(found.query, found.result):
         yield "nothing here seems to answer that; these are the nearest passages"
 
 
-def _passage(number: int, hit: Hit) -> Iterator[str]:
+def _hit_lines(number: int, hit: Hit) -> Iterator[str]:
     heading = f"  {one_line(' > '.join(hit.heading))}" if hit.heading else ""
     yield f"{number}. @file:{one_line(hit.place)}{heading}"
     yield f"   {_excerpt(hit.text)}"
 
 
-def _explained(replay: Replay) -> Iterator[str]:
+def _receipt_lines(replay: Replay) -> Iterator[str]:
     """Yield the lines of ``/why``: the turn, its receipt as a table, the bar, and what has changed since."""
     turn = replay.turn
     yield f"{replay.heading()}: {one_line(turn.text)[:_MAX_TITLE]}"
     yield turn.receipt.explain()
     yield bar_text(turn.receipt)
-    yield from since(replay)
+    yield from drift_lines(replay)
 
 
-def _replayed(replay: Replay) -> Iterator[str]:
+def _prompt_lines(replay: Replay) -> Iterator[str]:
     for message in replay.turn.messages:
         yield f"[{message['role']}]\n{visible(message_text(message))[0]}\n"
-    yield from since(replay)
+    yield from drift_lines(replay)
 
 
-def _models(names: Sequence[str], current: str, mark: str) -> Iterator[str]:
+def _model_lines(names: Sequence[str], current: str, mark: str) -> Iterator[str]:
     yield from (f"{'*' if name == current else ' '} {one_line(name)}" for name in names)
     if current and current not in names:
         yield f"* {one_line(current)}"
@@ -252,16 +257,16 @@ def _models(names: Sequence[str], current: str, mark: str) -> Iterator[str]:
         yield f"{mark}model NAME switches to another one; a provider's own name is enough, as in ollama/llama3.2"
 
 
-def _threads(shown: results.ThreadsListed) -> Iterator[str]:
+def _thread_lines(shown: results.ThreadsListed) -> Iterator[str]:
     if not shown.threads:
         yield "no thread has been used yet"
-    for one in shown.threads:
-        mark = "*" if one.id == shown.current else " "
-        size = f"{counted(one.turns, 'turn')}, {counted(one.items, 'message')}"
-        yield f"{mark} {one_line(one.id)}  {size}, last used {one.updated[:16]}"
+    for thread in shown.threads:
+        mark = "*" if thread.id == shown.current else " "
+        size = f"{counted(thread.turns, 'turn')}, {counted(thread.items, 'message')}"
+        yield f"{mark} {one_line(thread.id)}  {size}, last used {thread.updated[:16]}"
 
 
-def _help(commands: Sequence[SlashCommand], mark: str) -> Iterator[str]:
+def _help_lines(commands: Sequence[SlashCommand], mark: str) -> Iterator[str]:
     rows = help_rows(commands, mark)
     if len(commands) == 1 and commands[0].actions:
         yield f"{mark}{commands[0].name}: {commands[0].meaning}"
@@ -273,5 +278,8 @@ def help_rows(commands: Sequence[SlashCommand], mark: str) -> list[tuple[str, st
     """Return the usage and meaning of each command; for a single command, those of each of its actions."""
     if len(commands) == 1 and commands[0].actions:
         (command,) = commands
-        return [(f"{mark}{command.name} {one.name} {one.takes}".rstrip(), one.meaning) for one in command.actions]
-    return [(one.usage(mark), one.described) for one in commands]
+        return [
+            (f"{mark}{command.name} {action.name} {action.takes}".rstrip(), action.meaning)
+            for action in command.actions
+        ]
+    return [(command.usage(mark), command.described) for command in commands]

@@ -84,7 +84,7 @@ def tool_text(tool: Tool) -> str:
 def call_line(call: ToolCall) -> str:
     """Return a call in a form for people: its name, and its arguments shortened."""
     shown = [f"{name}={one_line(value)}" if name else one_line(value) for name, value in _arguments(call)]
-    return one_line(" ".join([call.name, *(beginning(one, _MAX_ARGUMENT) for one in shown)]))
+    return one_line(" ".join([call.name, *(beginning(argument, _MAX_ARGUMENT) for argument in shown)]))
 
 
 def asked_lines(call: ToolCall) -> list[str]:
@@ -92,7 +92,7 @@ def asked_lines(call: ToolCall) -> list[str]:
     lines = [f"The model wants to call {one_line(call.name)}:"]
     for name, value in _arguments(call):
         first, *rest = map(one_line, value.splitlines() or [""])
-        lines += [f"  {one_line(name)}: {first}", *(f"    {one}" for one in rest)]
+        lines += [f"  {one_line(name)}: {first}", *(f"    {line}" for line in rest)]
     return lines
 
 
@@ -103,7 +103,7 @@ def _arguments(call: ToolCall) -> list[tuple[str, str]]:
     except (ValueError, RecursionError):
         given = call.arguments
     values = list(given.items()) if isinstance(given, dict) else [("", given)]
-    return [(name, one if isinstance(one, str) else json.dumps(one)) for name, one in values]
+    return [(name, value if isinstance(value, str) else json.dumps(value)) for name, value in values]
 
 
 def too_long_to_ask(call: ToolCall) -> str:
@@ -137,7 +137,7 @@ def _note_result(result: str) -> str:
 
 def run_json(result: RunResult, calls: Sequence[CallEnded]) -> dict[str, Any]:
     """Return what ``ask --json`` prints: the answer, its tool calls, and its cost."""
-    called = [to_builtins(one.call) | {"result": one.result, "is_error": one.is_error} for one in calls]
+    called = [to_builtins(call.call) | {"result": call.result, "is_error": call.is_error} for call in calls]
     answer = {"answer": result.said, "stop": result.stop, "requests": result.requests, "calls": called}
     took = {
         "tokens": to_builtins(result.tokens),

@@ -34,7 +34,7 @@ def session_report_json(
     ``totals`` are the figures of its thread and ``window`` is that of its last turn; both are optional.
     """
     since = {"files": report.files, "notes": report.notes, "experiences": report.experiences}
-    changes = {name: {kind: list(value) for kind, value in to_builtins(one).items()} for name, one in since.items()}
+    changes = {name: {kind: list(value) for kind, value in to_builtins(drift).items()} for name, drift in since.items()}
     used = {} if totals is None else {"totals": to_builtins(totals), "window": window}
     return {"session": session_json(report.session), "current": report.is_current, "since": changes, **used}
 

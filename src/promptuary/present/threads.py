@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from promptuary.threads.ledger_values import Audit, Pruned
     from promptuary.threads.values import AttachmentList, DriftKind, Replay, Rerun
 
-_SINCE: Final[Mapping[DriftKind, str]] = {
+_DRIFT: Final[Mapping[DriftKind, str]] = {
     "forgotten": "was forgotten",
     "not fetched again": "was not fetched again",
     "not compared": "was not compared",
 }
 
 
-def since(replay: Replay) -> Iterator[str]:
+def drift_lines(replay: Replay) -> Iterator[str]:
     """Yield how the sources of a turn have changed since."""
     for drift in replay.drift:
-        yield f"since then: {one_line(drift.path)} {_SINCE.get(drift.kind, f'is {drift.kind}')}"
+        yield f"since then: {one_line(drift.path)} {_DRIFT.get(drift.kind, f'is {drift.kind}')}"
     yield from (f"since then: {one_line(address)} was forgotten" for address in replay.forgotten)
 
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from promptuary.base.text import one_line
 from promptuary.context.receipt import Receipt, ReceiptEntry
-from promptuary.present.threads import since
+from promptuary.present.threads import drift_lines
 from promptuary.present.window_bar import FREE, REPLY, Segment, segments
 from promptuary.threads.values import Replay
 
@@ -34,7 +34,7 @@ _NARROW_COLUMNS: Final = 4
 def show_why(replay: Replay) -> None:
     """Print the receipt of a turn."""
     turn = replay.turn
-    show_receipt(f"{replay.heading()}: {one_line(turn.text)[:200]}", turn.receipt, list(since(replay)))
+    show_receipt(f"{replay.heading()}: {one_line(turn.text)[:200]}", turn.receipt, list(drift_lines(replay)))
 
 
 def show_receipt(title: str, receipt: Receipt, remarks: Sequence[str] = ()) -> None:
@@ -58,7 +58,7 @@ def _table(receipt: Receipt, width: int | None) -> Table:
     colours = _colours(segments(receipt, _MAX_BAR))
     shown = _NARROW_COLUMNS if width is None else len(_TITLES)
     rows = [_row(entry, colours.get(entry.layer, ""))[:shown] for entry in receipt.rows]
-    widest = _widest(rows, width) if width is not None else {}
+    widest = _max_widths(rows, width) if width is not None else {}
     for title in _TITLES[:shown]:
         number = title in {"tokens", "window"}
         justify: Literal["left", "right"] = "right" if number else "left"
@@ -68,14 +68,14 @@ def _table(receipt: Receipt, width: int | None) -> Table:
     return table
 
 
-def _widest(rows: Sequence[tuple[Text, ...]], width: int) -> dict[str, int]:
+def _max_widths(rows: Sequence[tuple[Text, ...]], width: int) -> dict[str, int]:
     """Return how wide names and states may be so that the words of the reasons are not broken."""
     cells = {title: [title, *(row[place].plain for row in rows)] for place, title in enumerate(_TITLES)}
-    word = {title: max(len(one) for cell in column for one in cell.split()) for title, column in cells.items()}
+    words = {title: max(len(word) for cell in column for word in cell.split()) for title, column in cells.items()}
     wide = {title: max(map(len, column)) for title, column in cells.items()}
-    state = wide["status"] if width >= _MIN_ROOMY else word["status"]
+    state = wide["status"] if width >= _MIN_ROOMY else words["status"]
     taken = wide["layer"] + state + wide["tokens"] + wide["window"] + _GAP * (len(_TITLES) - 1)
-    return {"status": state, "what": max(width - taken - min(word["why"], _MAX_WORD), _MIN_NAME)}
+    return {"status": state, "what": max(width - taken - min(words["why"], _MAX_WORD), _MIN_NAME)}
 
 
 def _row(entry: ReceiptEntry, colour: str) -> tuple[Text, ...]:
@@ -91,7 +91,7 @@ def _row(entry: ReceiptEntry, colour: str) -> tuple[Text, ...]:
 
 
 def _colours(parts: list[Segment]) -> dict[str, str]:
-    named = [one.name for one in parts if one.name not in {REPLY, FREE}]
+    named = [part.name for part in parts if part.name not in {REPLY, FREE}]
     return {name: _COLOURS[place % len(_COLOURS)] for place, name in enumerate(named)}
 
 
@@ -100,14 +100,14 @@ def _bar(receipt: Receipt, width: int, *, coloured: bool) -> Text:
     parts = segments(receipt, width)
     colours = _colours(parts) | {REPLY: "white", FREE: "dim"}
     bar, legend = Text(), Text("\n")
-    for place, one in enumerate(parts):
-        mark = one.mark(0 if coloured else place)
-        bar.append(mark * one.cells, style=colours[one.name])
-        legend.append(f"{mark} ", style=colours[one.name])
-        legend.append(f"{one_line(one.name)} {one.tokens:,} ({one.tokens / max(receipt.window, 1):.1%})  ")
+    for place, part in enumerate(parts):
+        mark = part.mark(0 if coloured else place)
+        bar.append(mark * part.cells, style=colours[part.name])
+        legend.append(f"{mark} ", style=colours[part.name])
+        legend.append(f"{one_line(part.name)} {part.tokens:,} ({part.tokens / max(receipt.window, 1):.1%})  ")
     return bar + legend
 
 
 def _remarks(receipt: Receipt) -> list[str]:
-    failed = [f"failed: {one.layer}.{one.hook}: {one_line(one.reason)}" for one in receipt.failures]
-    return [*failed, *(f"warning: {one_line(one)}" for one in receipt.warnings)]
+    failed = [f"failed: {run.layer}.{run.hook}: {one_line(run.reason)}" for run in receipt.failures]
+    return [*failed, *(f"warning: {one_line(warning)}" for warning in receipt.warnings)]

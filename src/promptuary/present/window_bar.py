@@ -36,10 +36,10 @@ def segments(receipt: Receipt, width: int) -> list[Segment]:
     parts = [*((name, tokens) for name, tokens in parts if tokens > 0), (FREE, free)]
     whole = max(window, sum(tokens for _, tokens in parts))
     wanted = [max(1, round(tokens / whole * width)) if tokens else 0 for _, tokens in parts]
-    return [Segment(name, tokens, cells) for (name, tokens), cells in zip(parts, _fitted(wanted, width), strict=True)]
+    return [Segment(name, tokens, cells) for (name, tokens), cells in zip(parts, _fit(wanted, width), strict=True)]
 
 
-def _fitted(cells: Sequence[int], width: int) -> list[int]:
+def _fit(cells: Sequence[int], width: int) -> list[int]:
     """Return ``cells`` with the largest ones made smaller or larger until their sum is ``width``."""
     fitted = list(cells)
     while fitted and (over := sum(fitted) - width):
@@ -53,9 +53,9 @@ def _fitted(cells: Sequence[int], width: int) -> list[int]:
 def bar_text(receipt: Receipt, width: int = 60) -> str:
     """Return the bar and its legend as two lines of text."""
     parts = segments(receipt, width)
-    bar = "".join(one.mark(place) * one.cells for place, one in enumerate(parts))
+    bar = "".join(part.mark(place) * part.cells for place, part in enumerate(parts))
     legend = [
-        f"{one.mark(place)} {one.name} {one.tokens:,} ({one.tokens / max(receipt.window, 1):.1%})"
-        for place, one in enumerate(parts)
+        f"{part.mark(place)} {part.name} {part.tokens:,} ({part.tokens / max(receipt.window, 1):.1%})"
+        for place, part in enumerate(parts)
     ]
     return f"[{bar}]\n{'  '.join(legend)}"

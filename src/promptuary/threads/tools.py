@@ -53,12 +53,12 @@ class ThreadTools:
     def _read(self, given: Mapping[str, Any]) -> str:
         first, last = given.get("first_line"), given.get("last_line")
         suffix = f":{first or 1}-{last or ''}" if first or last else ""
-        return self._resolved("file", given["path"], suffix)
+        return self._resolve("file", given["path"], suffix)
 
     def _search(self, given: Mapping[str, Any]) -> str:
-        return self._resolved("search", given["query"][:_MAX_QUERY], "")
+        return self._resolve("search", given["query"][:_MAX_QUERY], "")
 
-    def _resolved(self, kind: str, value: str, suffix: str) -> str:
+    def _resolve(self, kind: str, value: str, suffix: str) -> str:
         """Return what a reference would attach, in as much detail as fits, as far as the session may see it now."""
         app = self._app
         sight = None if self._thread is None else app.sight(self._thread, app.state(create=False))
@@ -78,12 +78,12 @@ class ThreadTools:
     async def _call_memory(self, name: str, given: Mapping[str, Any]) -> str:
         so_far = in_run.get()
         turn, said = (so_far.turn, so_far.messages) if so_far else (None, None)
-        answer = await concurrency.run(lambda: self._remembered(name, given, turn, said))
+        answer = await concurrency.run(lambda: self._call_in_turn(name, given, turn, said))
         if "error" in answer:
             raise PromptuaryError(str(answer["error"]))
         return json.dumps(answer, ensure_ascii=False)
 
-    def _remembered(
+    def _call_in_turn(
         self, name: str, given: Mapping[str, Any], turn: Turn | None, said: Sequence[Message] | None
     ) -> Mapping[str, object]:
         """Return the result of a memory tool. In a run, the person was asked first, so a proposal is carried out."""

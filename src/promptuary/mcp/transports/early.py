@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, Literal, NamedTuple
 
-from promptuary.mcp.description import CAPABILITIES, INSTRUCTIONS, SERVER, listed
+from promptuary.mcp.description import CAPABILITIES, INSTRUCTIONS, SERVER, list_answer
 
 HANDSHAKES: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """The protocol versions that begin with ``initialize``."""
@@ -48,7 +48,7 @@ class EarlyAnswers:
                 return self._greeted(identifier, method, params)
         if modern != (self._era == "modern") or params.keys() - {"_meta"}:
             return None
-        found = listed(method, with_hooks=self._with_hooks)
+        found = list_answer(method, with_hooks=self._with_hooks)
         result = _modern_result(method, params["_meta"], found) if modern else found
         return None if result is None else _answer(identifier, result)
 
