@@ -12,8 +12,8 @@ from promptuary.blocking import Promptuary
 ROOT = Path(__file__).parents[1]
 SHOWN = 34
 MESSAGE = (
-    "Review @file:src/promptuary/core/budget.py:6-22 and @symbol:Counter.count in the light of #docs/references.md.\n"
-    "The rest is in @folder:src/promptuary/core, the last change in @git:1; mail me@example.com about it.\n"
+    "Review @file:src/promptuary/base/budget.py:6-22 and @symbol:Counter.count in the light of #docs/references.md.\n"
+    "The rest is in @folder:src/promptuary/base, the last change in @git:1; mail me@example.com about it.\n"
     "And what is in @file:../../etc/passwd and @file:.env?"
 )
 
@@ -77,7 +77,7 @@ def main() -> int:
     print("\nAnd what is remembered, as files that a person can read, edit and forget:\n")
     print("\n".join(f"    {line}" for line in memory().splitlines()))
     print("\nAnd a folder of notes, searched by words (with the extra embeddings, by meaning too):\n")
-    print("\n".join(f"    {line}" for line in search("what happens when a file is too large").splitlines()))
+    print("\n".join(f"    {line}" for line in search("what is shown when content does not fit").splitlines()))
     print(
         "\nTry next:\n\n"
         "    .venv/bin/promptuary expand 'Explain @diff'            what you are working on\n"
@@ -89,7 +89,7 @@ def main() -> int:
         "    .venv/bin/promptuary index . && .venv/bin/promptuary search 'how are budgets shared'\n"
         "    .venv/bin/promptuary remember 'We release on Mondays'  kept as a Markdown file\n"
         "    .venv/bin/promptuary install claude-code               all of it in your coding agent; it asks first\n"
-        "    docs/references.md                                     every kind of reference\n"
+        "    docs/tutorial.md                                       ten minutes, step by step\n"
     )
     return 0 if done.returncode == 1 and "PATH_TRAVERSAL" in done.stderr else 1
 
