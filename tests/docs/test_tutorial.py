@@ -9,7 +9,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-PAGE = (Path(__file__).parents[2] / "docs" / "tutorial.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.compile(r"^(`{3,})(console|python)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
 END = "<<'END'"
 
@@ -89,3 +91,9 @@ def test_every_command_of_the_tutorial_prints_what_the_page_says(tmp_path: Path)
 
 def test_the_tutorial_is_one_page_that_takes_ten_minutes() -> None:
     assert len(PAGE.split()) < 1_600  # 160 words a minute, commands and output included
+
+
+def test_the_example_of_the_readme_is_that_of_the_tutorial() -> None:
+    (example,) = [block for _, language, block in BLOCKS.findall(README) if language == "console"]
+
+    assert example in PAGE
