@@ -86,8 +86,8 @@ from promptuary.search.query import parse as parse_query
 from promptuary.search.values import Chunk
 from promptuary.threads.exchange import FORMAT, VERSION, changes, from_text
 from promptuary.tokens.counting import Counter
+from promptuary.workspace.access import Access
 from promptuary.workspace.changes.readable_names import ReadableNames
-from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.read import decode
 from promptuary.workspace.disk.root import display_path, normalise
 from promptuary.workspace.disk.secret_values import mask_secrets
@@ -104,7 +104,6 @@ from promptuary.workspace.matching.usage import Usage
 from promptuary.workspace.web.addresses import parse_url
 from promptuary.workspace.web.convert import convert_docx, convert_html, convert_pdf, page_content
 from promptuary.workspace.web.pages import read_body
-from promptuary.workspace.web.policy import FetchPolicy
 from promptuary.workspace.web.refusals import words_of
 from promptuary.workspace.workspace import open_workspace
 from tests.conftest import git
@@ -159,7 +158,7 @@ def slipped(text: str) -> object:
         (folder / "a b").mkdir(parents=True)
         for path in ("a.py", "a b/c d.md", "README.md"):
             (folder / path).write_text("x")
-    workspace = open_workspace(folder, ReadPolicy(), FetchPolicy(), follow_symlinks=False)
+    workspace = open_workspace(folder, Access(), follow_symlinks=False)
     try:
         scanned, paths = scan_closely(text), KnownPaths(workspace)
         blanks = [with_blanks(text, one, paths) for one in scanned.references]
@@ -232,7 +231,7 @@ def git_references(text: str) -> object:
         git(folder, "init", "-q")
     listed = f"{'1' * 40} refs/heads/a\n{text}\n{'1' * 40} refs/heads/{text}"
     (folder / ".git" / "packed-refs").write_text(listed, encoding="utf-8", errors="replace")
-    workspace = open_workspace(folder, ReadPolicy(), FetchPolicy(), follow_symlinks=False)
+    workspace = open_workspace(folder, Access(), follow_symlinks=False)
     try:
         workspace.repository().close()
     finally:
@@ -249,11 +248,11 @@ def address(text: str) -> object:
 def name(text: str) -> object:
     """Read ``text`` as git may list it, and as a person may type it."""
     listed = list(split_names([text.encode("utf-8", "replace"), b"a\0"]))
-    policy = ReadPolicy()
+    policy = Access()
     with suppress(SourceError):
         normalise(text)
     allowed = ReadableNames(policy).allows(text)
-    return listed, display_path(text), policy.refusal(text), policy.sensitive(text), allowed
+    return listed, display_path(text), policy.refusal("read", text), policy.is_sensitive(text), allowed
 
 
 def typed(text: str) -> object:

@@ -123,7 +123,7 @@ if TYPE_CHECKING:
         Why,
         note_text,
     )
-    from promptuary.sessions.values import Difference, Reach, Session, SessionReport, Sight
+    from promptuary.sessions.values import Difference, Session, SessionReport
     from promptuary.threads.ledger_values import Audit, AuditRow, Pruned, ThreadSize
     from promptuary.threads.prepared import SentTurn, Turn
     from promptuary.threads.records import ThreadInfo, Totals, TurnRecord
@@ -148,9 +148,11 @@ if TYPE_CHECKING:
         UndoneTurn,
     )
     from promptuary.tokens.counting import Counter
+    from promptuary.workspace.access import Access
     from promptuary.workspace.data_folder.kept_files import KeptFile, KeptReport
 
 _HOMES = {
+    "Access": "workspace.access",
     "Answer": "base.messages",
     "Dumpable": "base.messages",
     "AsyncExperiences": "engine",
@@ -248,7 +250,6 @@ _HOMES = {
     "PruneReport": "experiences.values",
     "Recall": "layers.layer",
     "RecallRequest": "layers.layer",
-    "Reach": "sessions.values",
     "Receipt": "context.receipt",
     "ReceiptEntry": "context.receipt",
     "Reference": "base.references",
@@ -266,7 +267,6 @@ _HOMES = {
     "SessionReport": "sessions.values",
     "Settings": "config.settings",
     "SettingsOptions": "config.settings",
-    "Sight": "sessions.values",
     "Slip": "references.expansion",
     "Slot": "layers.layer",
     "Source": "base.blocks",
@@ -312,6 +312,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Access",
     "Answer",
     "AsyncExperiences",
     "AsyncMemory",
@@ -410,7 +411,6 @@ __all__ = [
     "PruneReport",
     "Pruned",
     "QueuedTurn",
-    "Reach",
     "Recall",
     "RecallRequest",
     "Receipt",
@@ -436,7 +436,6 @@ __all__ = [
     "SessionReport",
     "Settings",
     "SettingsOptions",
-    "Sight",
     "Slip",
     "Slot",
     "Source",

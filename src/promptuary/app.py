@@ -17,9 +17,10 @@ from msgspec.structs import replace
 
 from promptuary.base.errors import CLOSED, ConfigError, PromptuaryError
 from promptuary.base.principals import Principal
-from promptuary.config.settings import Settings, SettingsOptions, find_workspace, load, narrowed, talking_to
+from promptuary.config.settings import Settings, SettingsOptions, find_workspace, limit_settings, load, talking_to
 from promptuary.references.expansion import Spend, sent_alone
 from promptuary.tokens.counting import Counter
+from promptuary.workspace.access import Access
 from promptuary.workspace.workspace import open_door
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from promptuary.search.service import SearchService
     from promptuary.search.values import SearchQuery, SearchResult
     from promptuary.sessions.sessions import Sessions
-    from promptuary.sessions.values import Reach, Sight
     from promptuary.state import StateDatabase
     from promptuary.threads.ledger import Ledger
     from promptuary.threads.options import Learner, Waiting
@@ -66,13 +66,13 @@ class App:
         layers: Sequence[Layer] = (),
         chat_model: ChatModel | None = None,
         *,
-        reach: Reach | None = None,
+        access: Access = Access(),  # noqa: B008  (frozen)
         parent: App | None = None,
     ) -> None:
         self.settings, self.principal = settings, principal
-        self._reach, self._parent = reach, parent
+        self._parent = parent
         self._whole = workspace  # everybody shares one index; its hits are filtered
-        self.workspace = workspace.reached_by(reach)
+        self.workspace = workspace.within(access)
         """The workspace, as far as the principal may read it."""
         self.layers, self.chat_model = layers, chat_model
         """The layers and the model that the program passed."""
@@ -107,7 +107,7 @@ class App:
         chat_model: ChatModel | None,
         options: SettingsOptions,
         current_folder: str | Path | None = None,
-        reach: Reach | None = None,
+        access: Access | None = None,
     ) -> Self:
         """Open the workspace that ``path`` is in, or ``path`` itself if ``exact``.
 
@@ -120,14 +120,15 @@ class App:
         settings = load(folder, options)
         settings = replace(settings, notes=(*notes, *settings.notes))
         here = None if current_folder is None else Path(current_folder)
-        door = open_door(folder, settings, here)
-        return cls(door, narrowed(settings, reach), principal, layers, chat_model, reach=reach)
+        door, access = open_door(folder, settings, here), access or Access()
+        return cls(door, limit_settings(settings, access), principal, layers, chat_model, access=access)
 
-    def acting_as(self, principal: Principal, reach: Reach | None, model: str | None = None) -> App:
+    def acting_as(self, principal: Principal, access: Access | None = None, model: str | None = None) -> App:
         """Return the same workspace for another principal or model; both share files, index and database."""
         self._check_open()
-        settings = narrowed(self.settings if model is None else talking_to(self.settings, model), reach)
-        other = App(self._whole, settings, principal, self.layers, self.chat_model, reach=reach, parent=self)
+        access = access or Access()
+        settings = limit_settings(self.settings if model is None else talking_to(self.settings, model), access)
+        other = App(self._whole, settings, principal, self.layers, self.chat_model, access=access, parent=self)
         self._others.add(other)
         return other
 
@@ -285,11 +286,11 @@ class App:
                 self._sessions = sessions
             return sessions
 
-    def sight(self, thread: str, state: StateDatabase) -> Sight | None:
-        """Return what the session of a thread may see; ``None``, after one lookup, if it has none."""
+    def access(self, thread: str, state: StateDatabase) -> Access:
+        """Return what the turns of a thread may see: without a session, all that the principal may."""
         if not state.has_session(self.principal, thread):
-            return None
-        return self.sessions(create=state.persistent).sight(thread)
+            return self.workspace.access
+        return self.sessions(create=state.persistent).access(thread)
 
     # Memory and experiences
 
@@ -383,25 +384,21 @@ class App:
                 self._search = open_search(self._whole, self.settings)
             return self._search
 
-    def find(self, query: str | SearchQuery, limit: int = 10) -> SearchResult:
-        """Return the best hits in the indexed files that the principal may read; ``limit`` is that of a text."""
+    def find(self, query: str | SearchQuery, limit: int = 10, *, access: Access | None = None) -> SearchResult:
+        """Return the best hits in the indexed files that the principal may read; ``limit`` is that of a text.
+
+        ``access`` is what a thread may see.
+        """
         from promptuary.search.values import SearchQuery  # noqa: PLC0415
 
         if isinstance(query, str):
             query = SearchQuery(query, limit)
-        if self._reach is None:
+        access = access or self.workspace.access
+        if not access.is_limited and access.session is None:
             return self.search.find(query)
-        from promptuary.sessions.files import find_in_reach  # noqa: PLC0415
-
-        return find_in_reach(self.search.find, query, self._reach, self.workspace)
-
-    def find_within(self, query: SearchQuery, sight: Sight | None) -> SearchResult:
-        """Return the same, as far as a session may see it."""
-        if sight is None:
-            return self.find(query)
         from promptuary.sessions.files import find_within  # noqa: PLC0415
 
-        return find_within(self.find, query, sight, self.workspace)
+        return find_within(self.search.find, query, self.workspace.within(access))
 
     @property
     def models(self) -> ModelStore:

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
         SyncReport,
     )
     from promptuary.sessions.sessions import Sessions, Wanted
-    from promptuary.sessions.values import Reach, Session, SessionReport
+    from promptuary.sessions.values import Session, SessionReport
     from promptuary.threads.ledger import Ledger
     from promptuary.threads.ledger_values import Audit, AuditRow, Pruned
     from promptuary.threads.prepared import Turn
@@ -87,6 +87,7 @@ if TYPE_CHECKING:
         UndoneTurn,
     )
     from promptuary.tools import ToolForm
+    from promptuary.workspace.access import Access
     from promptuary.workspace.data_folder.kept_files import KeptReport
 
 __all__ = [
@@ -143,7 +144,7 @@ class Promptuary:
         layers: Sequence[Layer] = (),
         chat_model: ChatModel | None = None,
         current_folder: str | Path | None = None,
-        reach: Reach | None = None,
+        access: Access | None = None,
         **options: Unpack[SettingsOptions],
     ) -> Self:
         """Open the workspace that ``path`` is in, or ``path`` itself if ``exact``.
@@ -151,7 +152,7 @@ class Promptuary:
         ``principal`` is who acts: threads and private state belong to them. ``layers`` are added to the built-in ones
         in every thread; one with the id of a built-in layer replaces it. ``chat_model`` scores files and summarises
         histories; it is optional. ``current_folder`` is for surfaces with a current folder, such as a command line:
-        typed paths are relative to it first, then to the workspace. ``reach`` limits what messages may refer to, for
+        typed paths are relative to it first, then to the workspace. ``access`` limits what messages may refer to, for
         people who are not trusted with everything. ``options`` are settings by name.
         """
         return cls(
@@ -163,7 +164,7 @@ class Promptuary:
                 chat_model=chat_model,
                 options=options,
                 current_folder=current_folder,
-                reach=reach,
+                access=access,
             )
         )
 
@@ -183,14 +184,14 @@ class Promptuary:
         return self._app.principal
 
     async def acting_as(
-        self, principal: Principal, *, reach: Reach | None = None, model: str | None = None
+        self, principal: Principal, *, access: Access | None = None, model: str | None = None
     ) -> Promptuary:
         """Return the same workspace for another principal. It shares files with this one, so close it first.
 
-        With it, a program serves many people from one process and opens files only once. ``reach`` is as in ``open``.
+        With it, a program serves many people from one process and opens files only once. ``access`` is as in ``open``.
         ``model`` replaces the answering model (answer_model), which decides window, vocabulary and warnings.
         """
-        return await self._calls.run(lambda: Promptuary(self._app.acting_as(principal, reach, model)))
+        return await self._calls.run(lambda: Promptuary(self._app.acting_as(principal, access, model)))
 
     async def expand(self, text: str, *, pasted: Pasted = ()) -> Expansion:
         """Return ``text`` with everything it points at.

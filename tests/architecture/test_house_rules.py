@@ -20,9 +20,7 @@ REASONS = {
     ),
     "a bot loads the client of its own platform": ("gateways.discord gateways.slack gateways.telegram"),
     "the current folder is first taken off the path": ("hooks.flags workspace.programs.utf8_mode"),
-    "a message without references needs neither these nor JSON": (
-        "core.sessions core.table present.expansions present.search"
-    ),
+    "a message without references needs neither these nor JSON": ("core.table present.expansions present.search"),
     "only settings that name some have these": ("config.gateways config.named_models config.static_layers"),
     "a store is loaded when it is asked": ("storage.forgetting storage.binding storage.vectors workspace.state_file"),
     "a hook with notes and experiences needs no threads, no writeback and no import of notes": (

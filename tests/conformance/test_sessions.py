@@ -11,8 +11,8 @@ from promptuary import Principal
 from promptuary.base.errors import DatabaseDamagedError
 from promptuary.base.principals import LOCAL
 from promptuary.sessions.store import SessionStore
-from promptuary.sessions.values import Pins
 from promptuary.state import StateDatabase
+from promptuary.workspace.access import Pins
 from tests.suites.sessions import ONE, PINS, SessionStoreConformance
 
 

@@ -7,9 +7,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from promptuary.base.errors import SourceError
+from promptuary.workspace.access import Access
 from promptuary.workspace.changes.readable_names import ReadableNames
 from promptuary.workspace.changes.snapshot import snapshot, snapshot_of
-from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.root import Root, normalise
 from promptuary.workspace.workspace import Workspace
 from tests.conftest import TORTURE, git
@@ -76,7 +76,7 @@ def test_a_part_of_a_snapshot_is_what_the_whole_one_says(
         with Root(opened) as root:
             workspace = Workspace(root)
             whole = snapshot(workspace)
-            listed = [path for path in workspace.files(wait=20) if ReadableNames(workspace.policy).allows(path)]
+            listed = [path for path in workspace.files(wait=20) if ReadableNames(workspace.access).allows(path)]
 
             assert whole.alive
             for number, path in enumerate(asked):
@@ -95,23 +95,23 @@ def test_a_part_of_a_snapshot_is_what_the_whole_one_says(
     st.lists(NAMES, min_size=1, max_size=4).map("/".join),
     st.sampled_from(
         [
-            ReadPolicy(),
-            ReadPolicy(allow_sensitive=frozenset({"id_rsa", ".env"})),
-            ReadPolicy(also=frozenset({".bin"})),
-            ReadPolicy(allowed=frozenset({".md", ".key", ".bak"})),
+            Access(),
+            Access(allow_sensitive=frozenset({"id_rsa", ".env"})),
+            Access(also=frozenset({".bin"})),
+            Access(allowed=frozenset({".md", ".key", ".bak"})),
         ]
     ),
 )
-@example("etc /kubernetes/a.md", ReadPolicy())
-@example("etc./kubernetes/a.md", ReadPolicy())
-@example("a/b.md", ReadPolicy())
-@example("docs/secrets.json", ReadPolicy())
-@example(".config/gh/a.md", ReadPolicy())
-def test_the_screen_lets_through_what_the_policy_and_the_door_do(path: str, policy: ReadPolicy) -> None:
+@example("etc /kubernetes/a.md", Access())
+@example("etc./kubernetes/a.md", Access())
+@example("a/b.md", Access())
+@example("docs/secrets.json", Access())
+@example(".config/gh/a.md", Access())
+def test_the_screen_lets_through_what_the_policy_and_the_door_do(path: str, policy: Access) -> None:
     try:
         openable = normalise(path) == path
     except SourceError:
         openable = False
 
-    expected = openable and policy.refusal(path) is None
+    expected = openable and policy.refusal("read", path) is None
     assert ReadableNames(policy).allows(path) == expected

@@ -14,8 +14,7 @@ from promptuary.base.budget import TokenCounter
 from promptuary.layers.layer import Incoming, LayerContext, Recall, RecallRequest
 from promptuary.layers.tracked.layer import TrackedFiles
 from promptuary.tokens.counting import Counter
-from promptuary.workspace.disk.policy import ReadPolicy
-from promptuary.workspace.web.policy import FetchPolicy
+from promptuary.workspace.access import Access
 from promptuary.workspace.workspace import open_workspace
 
 NAMES = [
@@ -61,7 +60,7 @@ def tracked(
             path.parent.mkdir(parents=True, exist_ok=True)
             if content is not None:
                 path.write_bytes(content.encode("utf-8", "replace"))
-        workspace = open_workspace(Path(folder), ReadPolicy(), FetchPolicy(), follow_symlinks=False)
+        workspace = open_workspace(Path(folder), Access(), follow_symlinks=False)
         layer = TrackedFiles(workspace)
         context = LayerContext("t", "t", None, counter, 128_000)
         text = " ".join([message, *(f'#"{name}"' for name in files)])

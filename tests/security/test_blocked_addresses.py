@@ -14,8 +14,8 @@ import pytest
 
 from promptuary.base.errors import Code, SourceError
 from promptuary.testing.loopback import Loopback, answer, redirect
+from promptuary.workspace.access import Access
 from promptuary.workspace.web.fetch import Resolver, fetch
-from promptuary.workspace.web.policy import FetchPolicy
 
 PUBLIC = "93.184.216.34"
 SECRET = answer("SECRET", "text/plain")
@@ -183,7 +183,7 @@ class Rebinding:
         return [PUBLIC] if self.asked == 1 else ["127.0.0.1"]
 
 
-def outcome(url: str, policy: FetchPolicy, resolve: Resolver) -> Code | None:
+def outcome(url: str, policy: Access, resolve: Resolver) -> Code | None:
     try:
         fetch(url, policy, resolve=resolve)
     except SourceError as error:
@@ -197,10 +197,10 @@ def spelled(victim: Loopback, victim6: Loopback | None) -> list[str]:
     return [url.format(port=ports["[" in url]) for url in SPELLINGS]
 
 
-def policy_for(*servers: Loopback | None) -> FetchPolicy:
+def policy_for(*servers: Loopback | None) -> Access:
     """Open the servers' ports, so that only the address can be what is refused."""
     ports = {server.port for server in servers if server}
-    return FetchPolicy(timeout=5.0, ports=frozenset({80, 443, *ports}))
+    return Access(fetch_timeout=5.0, ports=frozenset({80, 443, *ports}))
 
 
 def test_there_are_enough_spellings() -> None:
@@ -222,9 +222,7 @@ def test_no_spelling_connects_directly(
 def test_no_spelling_connects_through_a_redirect(
     door: Loopback, victim: Loopback, victim6: Loopback | None, attempts: list[str]
 ) -> None:
-    policy = FetchPolicy(
-        allow_hosts=frozenset({"pub.test"}), timeout=5.0, ports=policy_for(door, victim, victim6).ports
-    )
+    policy = Access(hosts=frozenset({"pub.test"}), fetch_timeout=5.0, ports=policy_for(door, victim, victim6).ports)
     outcomes = {}
     for number, url in enumerate(spelled(victim, victim6)):
         door.routes[f"/{number}"] = redirect(url, status=(301, 302, 303, 307, 308)[number % 5])
@@ -255,7 +253,7 @@ def test_no_name_connects_by_answering_differently_the_second_time(
 def test_a_name_that_moves_after_it_was_checked_is_not_followed(attempts: list[str]) -> None:
     answers = iter([["127.0.0.1"], ["127.0.0.2"]])
     with Loopback({"*": answer("first", "text/plain")}) as server:
-        policy = FetchPolicy(allow_hosts=frozenset({"moving.test"}))
+        policy = Access(hosts=frozenset({"moving.test"}))
         page = fetch(server.url("/", "moving.test"), policy, resolve=lambda _host, _port: next(answers))
     assert page.text == "first"
     assert attempts == ["127.0.0.1"]
@@ -281,7 +279,7 @@ def test_an_address_is_never_looked_up(victim: Loopback, attempts: list[str]) ->
 )
 def test_the_counter_counts_when_a_host_is_allowed(host: str, entry: str, attempts: list[str]) -> None:
     with Loopback({"*": SECRET}) as server:
-        policy = FetchPolicy(allow_hosts=frozenset({entry.format(port=server.port)}))
+        policy = Access(hosts=frozenset({entry.format(port=server.port)}))
         assert fetch(f"http://{host}:{server.port}/", policy, resolve=at_home).text == "SECRET"
         assert server.accepted == 1
     assert attempts == ["127.0.0.1"]
@@ -291,7 +289,7 @@ def test_the_counter_counts_on_ipv6_too(victim6: Loopback | None, attempts: list
     if victim6 is None:
         pytest.skip("no IPv6 on loopback here")
     with Loopback({"*": SECRET}, host="::1") as server:
-        assert fetch(server.url(), FetchPolicy(allow_hosts=frozenset({"[::1]"})), resolve=never).text == "SECRET"
+        assert fetch(server.url(), Access(hosts=frozenset({"[::1]"})), resolve=never).text == "SECRET"
         assert server.accepted == 1
     assert attempts == ["::1"]
 
@@ -299,20 +297,20 @@ def test_the_counter_counts_on_ipv6_too(victim6: Loopback | None, attempts: list
 @pytest.mark.parametrize("port", [22, 25, 6379, 8080, 11211])
 def test_a_port_that_is_not_for_the_web_is_refused_before_any_lookup(port: int, attempts: list[str]) -> None:
     with pytest.raises(SourceError) as caught:
-        fetch(f"http://example.com:{port}/", FetchPolicy(), resolve=never)
+        fetch(f"http://example.com:{port}/", Access(), resolve=never)
     assert caught.value.code is Code.BLOCKED_ADDRESS
     assert f"--allow-host example.com:{port}" in caught.value.reason
     assert attempts == []
 
 
 def test_an_allowed_port_opens_no_other_port(victim: Loopback, attempts: list[str]) -> None:
-    policy = FetchPolicy(allow_hosts=frozenset({"127.0.0.1:1"}))
+    policy = Access(hosts=frozenset({"127.0.0.1:1"}))
     assert outcome(victim.url(), policy, never) is Code.BLOCKED_ADDRESS
     assert attempts == []
 
 
 def test_an_open_host_may_lead_to_another_open_host(victim: Loopback, attempts: list[str]) -> None:
-    policy = FetchPolicy(allow_hosts=frozenset({"mine.test", "other.test"}))
+    policy = Access(hosts=frozenset({"mine.test", "other.test"}))
     with Loopback({"*": redirect(victim.url("/", "mine.test"))}) as other:
         assert outcome(other.url("/", "other.test"), policy, at_home) is None
 
@@ -326,7 +324,7 @@ def test_a_strangers_page_cannot_lead_into_a_private_host_that_is_open(
     monkeypatch.setattr("promptuary.workspace.web.fetch.is_public", lambda address: str(address) == "127.0.0.3")
     before = victim.accepted
     with Loopback({"*": redirect(victim.url("/delete", "mine.test"))}, host="127.0.0.3") as stranger:
-        policy = FetchPolicy(allow_hosts=frozenset({"mine.test"}), ports=frozenset({stranger.port, victim.port}))
+        policy = Access(hosts=frozenset({"mine.test"}), ports=frozenset({stranger.port, victim.port}))
         code = outcome(stranger.url("/", "stranger.test"), policy, lambda host, _port: hosts[host])
         assert stranger.accepted == 1
     assert code is Code.BLOCKED_ADDRESS
@@ -340,7 +338,7 @@ def test_the_reason_says_how_to_open_the_door(attempts: list[str]) -> None:
         ("http://intra.test/", "intra.test"),
     ):
         with pytest.raises(SourceError) as caught:
-            fetch(url, FetchPolicy(), resolve=lambda _host, _port: ["10.0.0.7"])
+            fetch(url, Access(), resolve=lambda _host, _port: ["10.0.0.7"])
         assert caught.value.reason == (
             f"{name} is not on the public internet. If you trust {name}, allow it by name (--allow-host {name}, or"
             " allow_hosts in your configuration)."
@@ -354,7 +352,7 @@ def test_the_environment_offers_no_way_around(
     before = victim.accepted
     for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, f"http://127.0.0.1:{victim.port}")
-    assert outcome("http://example.com/", FetchPolicy(), lambda _host, _port: [PUBLIC]) is Code.FETCH_FAILED
+    assert outcome("http://example.com/", Access(), lambda _host, _port: [PUBLIC]) is Code.FETCH_FAILED
     assert attempts == [PUBLIC]
     assert victim.accepted == before
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from promptuary.base.errors import Code, ConfigError, SourceError
+from promptuary.workspace.access import Access
 from promptuary.workspace.disk.current_folder import CurrentFolder
-from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.read import read_text
 from promptuary.workspace.disk.root import OpenerName, Root
 
 # Everything is allowed by name, so that only the path itself can be the reason to refuse.
-POLICY = ReadPolicy(also=frozenset({"*"}))
+POLICY = Access(also=frozenset({"*"}))
 
 TARGETS = ("outside.md", "jail-evil/note.md", "etc/hosts", "jail")
 

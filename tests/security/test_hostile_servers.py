@@ -15,8 +15,8 @@ import pytest
 
 from promptuary.base.errors import Code, SourceError
 from promptuary.testing.loopback import RESET, Loopback, Route, Step, answer, redirect
+from promptuary.workspace.access import Access
 from promptuary.workspace.web.fetch import fetch
-from promptuary.workspace.web.policy import FetchPolicy
 
 DEADLINE = 0.8
 GRACE = 2.0
@@ -121,7 +121,7 @@ CASES: dict[str, tuple[Route, set[Code] | set[Code | None]]] = {
 PROGRAM = """
 import json, sys, time
 from promptuary.base.errors import SourceError
-from promptuary.workspace.web.fetch import FetchPolicy, fetch
+from promptuary.workspace.web.fetch import Access, fetch
 
 def memory(key):
     with open("/proc/self/status") as status:
@@ -139,9 +139,9 @@ def try_one(url):
     return code, time.monotonic() - start, memory("VmHWM") - before
 
 deadline, base, names = json.loads(sys.stdin.read())
-policy = FetchPolicy(allow_hosts=frozenset({"hostile.test"}), timeout=60)
+policy = Access(hosts=frozenset({"hostile.test"}), fetch_timeout=60)
 fetch(base + "warm", policy, resolve=lambda host, port: ["127.0.0.1"])
-policy = FetchPolicy(allow_hosts=frozenset({"hostile.test"}), timeout=deadline)
+policy = Access(hosts=frozenset({"hostile.test"}), fetch_timeout=deadline)
 print(json.dumps({name: try_one(base + name) for name in names}))
 """
 
@@ -171,7 +171,7 @@ def test_a_hostile_server_gets_a_typed_error_in_time_and_in_little_memory(name: 
 def test_a_server_that_never_finishes_its_handshake_ends_with_the_deadline() -> None:
     with Loopback() as server:
         url = server.url("/", "hostile.test").replace("http:", "https:")
-        policy = FetchPolicy(allow_hosts=frozenset({"hostile.test"}), timeout=0.4)
+        policy = Access(hosts=frozenset({"hostile.test"}), fetch_timeout=0.4)
         with pytest.raises(SourceError) as caught:
             fetch(url, policy, resolve=lambda _host, _port: ["127.0.0.1"])
     assert caught.value.code is Code.TIMEOUT

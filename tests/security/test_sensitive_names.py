@@ -6,10 +6,10 @@ from itertools import product
 import pytest
 
 from promptuary.base.errors import Code
+from promptuary.workspace.access import Access
 from promptuary.workspace.changes.readable_names import ReadableNames
-from promptuary.workspace.disk.policy import ReadPolicy
 
-POLICY = ReadPolicy()
+POLICY = Access()
 
 
 def words(text: str) -> list[str]:
@@ -219,7 +219,7 @@ def test_no_spelling_of_a_secret_name_may_be_read(variant: str) -> None:
     spelled = [VARIANTS[variant](path) for path in (*SECRETS, *COPIES)]
 
     def code(path: str) -> Code | None:
-        refusal = POLICY.refusal(path)
+        refusal = POLICY.refusal("read", path)
         return refusal.code if refusal else None
 
     assert [path for path in spelled if code(path) is not Code.SENSITIVE_PATH] == []
@@ -237,12 +237,12 @@ OWN = words(
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_no_spelling_of_our_own_folder_may_be_read_or_listed_whatever_a_person_allows(variant: str) -> None:
     spelled = [VARIANTS[variant](path) for path in OWN]
-    allowing = ReadPolicy(also=frozenset({"*"}), allow_sensitive=frozenset({*spelled, ".promptuary", "x.md"}))
+    allowing = Access(also=frozenset({"*"}), allow_sensitive=frozenset({*spelled, ".promptuary", "x.md"}))
 
     for policy in (POLICY, allowing):
-        refusals = [policy.refusal(path) for path in spelled]
+        refusals = [policy.refusal("read", path) for path in spelled]
         assert [one.code if one else None for one in refusals] == [Code.CLOSED_FOLDER] * len(OWN)
-        assert all(map(policy.sensitive, spelled))
+        assert all(map(policy.is_sensitive, spelled))
 
 
 NEARLY = words(
@@ -371,17 +371,17 @@ def test_no_ordinary_path_is_refused() -> None:
     paths = sorted(set(ordinary_paths()))
 
     assert len(paths) >= 1_000
-    assert [path for path in paths if POLICY.refusal(path)] == []
+    assert [path for path in paths if POLICY.refusal("read", path)] == []
 
 
 def test_the_index_decides_about_every_name_as_the_policy_does() -> None:
     names = ReadableNames(POLICY)
     paths = (*SECRETS, *COPIES, *OWN, *ordinary_paths())
 
-    assert [path for path in paths if names.allows(path) != (POLICY.refusal(path) is None)] == []
+    assert [path for path in paths if names.allows(path) != (POLICY.refusal("read", path) is None)] == []
 
 
 def test_a_file_of_tokens_is_refused_at_the_root_and_read_where_a_design_has_one() -> None:
-    assert ReadPolicy().sensitive("tokens.json")
-    assert ReadPolicy().sensitive(".config/tool/tokens.json")
-    assert not ReadPolicy().sensitive("design/tokens.json")
+    assert Access().is_sensitive("tokens.json")
+    assert Access().is_sensitive(".config/tool/tokens.json")
+    assert not Access().is_sensitive("design/tokens.json")

@@ -213,8 +213,8 @@ def test_a_root_is_no_pattern(files: Files) -> None:
 def test_the_view_of_a_session_has_its_notes_and_no_others(harbour: Promptuary) -> None:
     (outside,) = [one for one in harbour.memory.list().headers if "wombat" in one.title]
     (inside,) = [one for one in harbour.memory.list().headers if one.id != outside.id]
-    sight = harbour._app.sessions().sight("app")
-    view = harbour._app.memory.within("app", sight).visible.views["project"]
+    access = harbour._app.sessions().access("app")
+    view = harbour._app.memory.within("app", access).visible.views["project"]
 
     assert [view.header(key) for key in (outside.id, outside.path)] == [None, None]
     assert (view.header(inside.id), list(view.headers()), view.count()) == (inside, [inside], 1)

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from promptuary.base.errors import Code, ConfigError, SourceError
-from promptuary.workspace.disk.policy import ReadPolicy
+from promptuary.workspace.access import Access
 from promptuary.workspace.disk.read import read_text
 from promptuary.workspace.disk.root import OpenerName, Root
 from tests.conftest import Files
 
-POLICY = ReadPolicy()
+POLICY = Access()
 SOON = 5.0
 LITTLE = 32 * 1024 * 1024
 
@@ -44,7 +44,7 @@ def _in_bounded_memory() -> Iterator[None]:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit - before <= LITTLE
 
 
-def answer(folder: Path | str, path: str, opener: OpenerName, policy: ReadPolicy = POLICY) -> str:
+def answer(folder: Path | str, path: str, opener: OpenerName, policy: Access = POLICY) -> str:
     """Read ``path`` on a thread that may hang without hanging the test; return the text or the code."""
     answers: list[str] = []
 
@@ -148,12 +148,12 @@ def test_files_of_the_kernel_are_read_though_they_report_no_size(opener: OpenerN
 
 @linux_only
 def test_a_file_that_holds_more_than_it_reports_ends_at_the_limit(opener: OpenerName) -> None:
-    assert answer(f"/proc/{os.getpid()}", "status", opener, ReadPolicy(max_bytes=100)) == Code.FILE_TOO_LARGE
+    assert answer(f"/proc/{os.getpid()}", "status", opener, Access(max_bytes=100)) == Code.FILE_TOO_LARGE
 
 
 @linux_only
 def test_files_of_the_kernel_are_read_though_they_report_a_page(opener: OpenerName) -> None:
-    assert answer("/sys/kernel", "notes", opener, ReadPolicy()) in {Code.BINARY, Code.PERMISSION_DENIED, Code.NOT_FOUND}
+    assert answer("/sys/kernel", "notes", opener, Access()) in {Code.BINARY, Code.PERMISSION_DENIED, Code.NOT_FOUND}
     assert answer("/sys/devices/system/cpu", "possible", opener).startswith("READ 0")
 
 

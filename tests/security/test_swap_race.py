@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from promptuary.base.errors import Code, ConfigError, SourceError
+from promptuary.workspace.access import Access
 from promptuary.workspace.changes.snapshot import snapshot
-from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.read import read_text
 from promptuary.workspace.disk.root import OpenerName, Root
 from promptuary.workspace.listing.walk import FileFilter, walk
@@ -22,7 +22,7 @@ from tests.conftest import Figure
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux can exchange two names in one step")
 
-POLICY = ReadPolicy()
+POLICY = Access()
 
 SWAPPER = """
 import ctypes, os, sys

@@ -5,7 +5,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from promptuary.sessions.store import SessionStore
-from promptuary.sessions.values import FilePin, Pins, Session
+from promptuary.sessions.values import Session
+from promptuary.workspace.access import FilePin, Pins
 
 ONE: Final = Session(
     "session-1",

@@ -6,7 +6,7 @@ where it belongs and never two in a row, since a row of them could carry a hidde
 """
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from functools import cache
 from typing import Final
 
@@ -131,6 +131,15 @@ def beginning(text: str, most: int, mark: str = "…") -> str:
 def counted(number: int, noun: str) -> str:
     """Return "1 turn", "2 turns", "1,000 turns"."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+_MAX_NAMED: Final = 5
+
+
+def list_names(names: Sequence[str]) -> str:
+    """Return some names in a sentence: the first few, and how many more there are."""
+    more = len(names) - _MAX_NAMED
+    return ", ".join(map(one_line, names[:_MAX_NAMED])) + (f" and {more:,} more" if more > 0 else "")
 
 
 _MASK: Final = "⟨masked: "

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from promptuary.base.errors import ConfigError
 from promptuary.config.values import cut, integer, nearest, number
-from promptuary.sessions.values import REMOTE_KINDS, Reach
+from promptuary.workspace.access import REMOTE_KINDS, Access
 
 PLATFORMS: Final = ("telegram", "discord", "slack")
 EVERYBODY: Final = "*"
@@ -134,7 +134,7 @@ def _rules(given: Mapping[str, Any], where: str) -> ChatRules:
         advice = f"did you mean {near}?" if near else f"use some of: {', '.join(sorted(REMOTE_KINDS))}"
         raise ConfigError(f"{where}.kinds: {cut(unknown[0])!r} is not a kind of reference for chats; {advice}")
     try:
-        Reach(folders=folders)
+        Access.limited(folders=folders)
     except ConfigError as error:
         raise ConfigError(f"{where}.folders: {error}") from error
     size = integer(given.get("max_file_size", 256 * 1024), f"{where}.max_file_size", least=1, most=10**9)

@@ -21,8 +21,8 @@ from promptuary.config.counting import counting_notes
 from promptuary.config.settings_file import SHORT_NAMES, STATIC_LAYERS, parsed, without_tables, workspace_table
 from promptuary.config.values import converted, cut, nearest
 from promptuary.tokens.counting import DEFAULT_VOCABULARY, DEFAULT_WINDOW, Model, for_model, known_model
+from promptuary.workspace.access import Access
 from promptuary.workspace.disk.ownership import own_markers
-from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.read import read_text
 from promptuary.workspace.disk.root import Root
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from promptuary.config.gateways import NamedGateway
     from promptuary.config.named_models import NamedModel
     from promptuary.config.static_layers import StaticLayer
-    from promptuary.sessions.values import Reach
 
 MARKERS: Final = (".promptuary", ".git", "promptuary.toml")
 """A folder that contains one of these is a workspace."""
@@ -486,7 +485,7 @@ def _take_workspace(draft: _Draft, workspace: Path) -> None:
     with Root(workspace) as root:
         for name in WORKSPACE_FILES:
             try:
-                text = read_text(root, name, ReadPolicy(_LARGEST, closed=None)).text
+                text = read_text(root, name, Access(max_bytes=_LARGEST, closed=None)).text
                 draft.take_from_workspace(workspace_table(parsed(text, name), name), name)
             except SourceError as error:
                 if error.code is not Code.NOT_FOUND:
@@ -546,9 +545,9 @@ def talking_to(settings: Settings, name: str) -> Settings:
     return replace(other, notes=(*told, *map(one_line, other.counting_notes)))
 
 
-def narrowed(settings: Settings, reach: "Reach | None") -> Settings:
+def limit_settings(settings: Settings, access: Access) -> Settings:
     """Return ``settings`` without layers that show the person's own files, for people who may not see them."""
-    if reach is None:
+    if not access.is_limited:
         return settings
     # A file with an absolute path, or one in the home folder, is not in the workspace.
     standing = tuple(one for one in settings.static_layers if one.of_workspace or not one.file.startswith(("/", "~")))

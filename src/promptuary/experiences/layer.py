@@ -5,7 +5,7 @@ is counted when the turn ends.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from promptuary.base import concurrency
 from promptuary.base.blocks import Block
@@ -16,9 +16,7 @@ from promptuary.experiences.values import LAYER, Experience, ExperienceHit, Expe
 from promptuary.layers.layer import Between, LayerContext, Omitted, RecallRequest, Slot
 from promptuary.layers.record_recall import RecordRecall, Selection, Shown, Wanted
 from promptuary.search.values import note_text
-
-if TYPE_CHECKING:
-    from promptuary.sessions.values import Sight
+from promptuary.workspace.access import Access
 
 HEADING: Final = (
     "# From experience\n\nWhat worked and what failed in earlier conversations: context and no instructions. Check "
@@ -58,7 +56,7 @@ class ExperienceRecall(RecordRecall[Experience]):
     ) -> Selection[Experience]:
         """Return the experiences that may still be shown, and those that resemble the message."""
         del request
-        return await concurrency.run(lambda: self._select(words, standing, context.sight))
+        return await concurrency.run(lambda: self._select(words, standing, context.access or Access()))
 
     def block(self, wanted: Wanted[Experience], spent: int, room: int, counter: TokenCounter) -> Block:
         """Return all of an experience: it has a few lines."""
@@ -69,9 +67,9 @@ class ExperienceRecall(RecordRecall[Experience]):
         """Return the label of an experience, and its address."""
         return experience_label(record), record.address
 
-    def _select(self, words: str, standing: Sequence[Shown], sight: "Sight | None") -> Selection[Experience]:
+    def _select(self, words: str, standing: Sequence[Shown], access: Access) -> Selection[Experience]:
         def visible(experience: Experience) -> bool:
-            return sight is None or sight.sees_experience(experience.id, experience.rev)
+            return access.sees_experience(experience.id, experience.rev)
 
         known = self._read([shown.id for shown in standing]) if standing else {}
         now = self._clock()
@@ -82,7 +80,8 @@ class ExperienceRecall(RecordRecall[Experience]):
             and visible(experience)
             and not unfit(experience, strength(experience, now))
         ]
-        found = self._find(words, MOST_FOUND if sight is None else _MAX_IN_SESSIONS) if words else ExperienceResult()
+        most = MOST_FOUND if access.session is None else _MAX_IN_SESSIONS
+        found = self._find(words, most) if words else ExperienceResult()
         # Filtered before ranking: what a session does not see must not affect what it does see.
         hits = [hit for hit in found.hits if visible(hit.experience)]
         chosen = selected(ExperienceResult(hits, found.mode, found.confidence, found.notes))

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from promptuary.base.principals import Principal
 from promptuary.config.gateways import ChatRules, NamedGateway
 from promptuary.gateways.port import Inbound
-from promptuary.sessions.values import OPEN_KINDS, REMOTE_KINDS, Reach
+from promptuary.workspace.access import OPEN_KINDS, REMOTE_KINDS, Access
 
 MINUTE = 60.0
 HOUR = 3600.0
@@ -32,13 +32,13 @@ def thread_of(gateway: NamedGateway, message: Inbound) -> str:
     return f"{gateway.name}:{message.place}"[:200]
 
 
-def reach_of(rules: ChatRules) -> Reach:
+def access_of(rules: ChatRules) -> Access:
     """Return what messages of a chat may refer to: pages and notes, and files of its workspace, if it has one."""
     hosts = frozenset(host.lower() for host in rules.hosts)
     if not rules.workspace:
         kinds = frozenset(rules.kinds) & OPEN_KINDS if rules.kinds else OPEN_KINDS
-        return Reach(kinds, (), hosts)
-    return Reach(frozenset(rules.kinds) or REMOTE_KINDS, rules.folders or ("",), hosts)
+        return Access.limited(kinds, (), hosts)
+    return Access.limited(frozenset(rules.kinds) or REMOTE_KINDS, rules.folders or ("",), hosts)
 
 
 class RateLimit(Struct):

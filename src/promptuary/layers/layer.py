@@ -29,7 +29,7 @@ from promptuary.base.principals import LOCAL, Principal
 from promptuary.base.values import Json
 
 if TYPE_CHECKING:
-    from promptuary.sessions.values import Sight
+    from promptuary.workspace.access import Access
 
 
 PRIVATE_SCOPES: Final = frozenset({"thread", "user"})
@@ -129,8 +129,8 @@ class LayerContext(Struct):
     window: int
     turn: str = ""
     principal: Principal = LOCAL
-    sight: "Sight | None" = None
-    """What the session of the thread may see, if it has one: a layer shows nothing else."""
+    access: "Access | None" = None
+    """What the thread may see: a layer shows nothing else."""
     earlier: Earlier = _nothing_earlier
     """Looks up earlier messages in the ledger, so that a layer that repeats one need not store it.
 

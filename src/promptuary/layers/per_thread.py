@@ -1,12 +1,10 @@
 """A layer with a separate instance for each thread or session, for state that these must not share."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from promptuary.layers.layer import Changed, Ending, Incoming, Layer, LayerContext, Recall, RecallRequest, Reply
-
-if TYPE_CHECKING:
-    from promptuary.sessions.values import Sight
+from promptuary.workspace.access import Access
 
 _MAIN: Final = "main"
 
@@ -17,10 +15,10 @@ class PerThread(Layer):
     With ``apart``, each thread without a session also has a separate layer; otherwise they share one.
     """
 
-    def __init__(self, make: Callable[[str, "Sight | None"], Layer], *, apart: bool) -> None:
+    def __init__(self, make: Callable[[str, Access], Layer], *, apart: bool) -> None:
         self._make, self._apart = make, apart
         self._made: dict[tuple[object, ...], Layer] = {}
-        pattern = self._made[_MAIN, ()] = make(_MAIN, None)
+        pattern = self._made[_MAIN, None] = make(_MAIN, Access())
         self.id, self.slot, self.band, self.scope = pattern.id, pattern.slot, pattern.band, pattern.scope
         self.budget, self.state_version = pattern.budget, pattern.state_version
         # These are class attributes in other layers, and instance attributes here.
@@ -54,11 +52,11 @@ class PerThread(Layer):
             await layer.dispose()
 
     def _of(self, context: LayerContext) -> Layer:
-        sight = context.sight
-        thread = context.thread if self._apart or sight is not None else _MAIN
-        key = (thread, sight.key if sight is not None else ())
+        access = context.access or Access()
+        thread = context.thread if self._apart or access.session is not None else _MAIN
+        key = (thread, access.session_key)
         if key not in self._made:
             # When a session was pinned again, its previous layer is no longer needed.
             self._made = {one: layer for one, layer in self._made.items() if one[0] != thread or not one[1]}
-            self._made[key] = self._make(thread, sight)
+            self._made[key] = self._make(thread, access)
         return self._made[key]

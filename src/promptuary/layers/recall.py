@@ -34,9 +34,9 @@ from promptuary.search.query import unquoted
 from promptuary.search.values import Hit, Search, SearchQuery, SearchResult, note_text, why_text
 
 if TYPE_CHECKING:
-    from promptuary.sessions.values import Sight
+    from promptuary.workspace.access import Access
 
-SearchWithin = Callable[[SearchQuery, "Sight"], SearchResult]
+SearchWithin = Callable[[SearchQuery, "Access"], SearchResult]
 """Searches the files that a session may see, as they were pinned. Blocks."""
 
 HEADING: Final = "# Recalled from indexed files"
@@ -75,21 +75,21 @@ class SemanticRecall(Layer):
         words = asked(request.query)
         if request.budget < 1 or not words.strip():
             return None
-        found = await concurrency.run(lambda: self._found(words, context.sight))
+        found = await concurrency.run(lambda: self._found(words, context.access))
         # Filtered before what is in view is removed: otherwise a weak hit would count once the best is in view.
         wanted = unseen(recallable(found), list(request.passages()) if found.hits else [], self._home)
         recalled = fitted(wanted, request.budget, context.counter, self._home)
         notes = tuple(map(note_text, found.notes))
         return replace(recalled or Recall(), notes=notes) if recalled or notes else None
 
-    def _found(self, words: str, sight: "Sight | None") -> SearchResult:
+    def _found(self, words: str, access: "Access | None") -> SearchResult:
         query = SearchQuery(unquoted(words), _MOST_HITS)
         try:
             if not self._ready():
                 return SearchResult()
-            if sight is None:
+            if access is None or access.session is None:
                 return self._search(query)
-            return SearchResult() if self._within is None else self._within(query, sight)
+            return SearchResult() if self._within is None else self._within(query, access)
         except ConfigError as error:
             # A damaged index must not fail the turn, as an invalid configuration of a layer would.
             raise PromptuaryError(str(error)) from error

@@ -45,7 +45,7 @@ from promptuary.layers.layer import (
 )
 
 if TYPE_CHECKING:
-    from promptuary.sessions.values import Sight
+    from promptuary.workspace.access import Access
 
 logger = logging.getLogger(__name__)
 
@@ -139,10 +139,10 @@ class Runner:
                 run.context.state = run.layer.undone(run.context.state, *marks[run.layer.id])
                 run.dirty = True
 
-    def look_through(self, sight: "Sight | None") -> None:
-        """Set what the session of the thread may see, if it has one, for every layer."""
+    def look_through(self, access: "Access") -> None:
+        """Set what the thread may see, for every layer."""
         for run in self._runs:
-            run.context.sight = sight
+            run.context.access = access
 
     def look_back(self, earlier: Earlier) -> None:
         """Set the lookup of earlier messages for every layer."""

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from promptuary.app import App
     from promptuary.memory.values import ForgetReport, Note
-    from promptuary.sessions.values import Sight
     from promptuary.state import StateDatabase
+    from promptuary.workspace.access import Access
 
 
 class Memories:
@@ -60,18 +60,18 @@ class Memories:
             thread: (memory, CopyEraser(self._app, place, state)) for thread, (place, memory) in self.every().items()
         }
 
-    def within(self, thread: str, sight: Sight | None) -> Memory | PinnedMemory:
-        """Return the memory of a thread, as far as its session may see it."""
-        return self.of(thread) if sight is None else self.pinned(thread, sight)
-
-    def pinned(self, thread: str, sight: Sight) -> PinnedMemory:
-        """Return what a session may see of the memory of its thread."""
-        base = self.of(thread)
+    def within(self, thread: str, access: Access) -> Memory | PinnedMemory:
+        """Return the memory of a thread, as far as it may see it."""
+        base, session = self.of(thread), access.session
+        if session is None:
+            return base
         with self._app.opening:
-            known = self._pinned.get(sight.session.id)
+            known = self._pinned.get(session.id)
             if known is None:
-                known = self._pinned[sight.session.id] = PinnedMemory(self._app, self._place(thread), base, sight)
-            known.see(sight)
+                known = self._pinned[session.id] = PinnedMemory(
+                    self._app, self._place(thread), base, session, access.pins
+                )
+            known.see(session, access.pins)
             return known
 
     def forget(self, key: str, *, everywhere: bool, dry_run: bool) -> ForgetReport:

@@ -47,11 +47,11 @@ class Mentions:
     def find(self, value: str, turn: "ExpandRequest | None") -> NotesFound:
         """Return the note with the id or path ``value``, else the notes that match it. Raises ``SourceError``."""
         notes = self._app.memory
-        return attached(notes.of() if turn is None else notes.within(turn.thread, turn.sight), value)
+        return attached(notes.of() if turn is None else notes.within(turn.thread, turn.access), value)
 
     def remember(self, reference: "Reference", turn: "ExpandRequest") -> NoteKept:
         """Write what a message of a turn asks to be remembered. Raises ``SourceError``."""
-        return remember(self._app.memory.within(turn.thread, turn.sight), turn.said, reference)
+        return remember(self._app.memory.within(turn.thread, turn.access), turn.said, reference)
 
     def offered(self) -> Sequence[NoteLine]:
         """Return the notes for a menu; one that is not in the first memory names its thread."""

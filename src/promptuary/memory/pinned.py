@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from promptuary.base.blocks import content_hash
 from promptuary.base.errors import PromptuaryError, UnknownNoteError
 from promptuary.base.principals import NoteScope
+from promptuary.base.text import one_line
 from promptuary.memory.memory import ADDRESS, Memory
 from promptuary.memory.notebook.notebook import Written
 from promptuary.memory.pinned_notes import PinnedNotes
@@ -18,28 +19,29 @@ from promptuary.memory.recall.index import NoteIndex
 from promptuary.memory.recall.search import NoteQuery
 from promptuary.memory.recall.visible import MemoryPage, NoteKey, VisibleNotes
 from promptuary.memory.values import MemoryResult, Note, NoteChange, NoteDraft, NoteHeader, NoteView
-from promptuary.sessions.values import NotePin, Sight
+from promptuary.workspace.access import NotePin, Pins
 
 if TYPE_CHECKING:
     from promptuary.app import App
+    from promptuary.sessions.values import Session
 
 
 class PinnedMemory:
     """The part of its owner's memory, ``base``, that the turns of one session see."""
 
-    def __init__(self, app: "App", place: MemoryPlace, base: Memory, sight: Sight) -> None:
-        self._base, self._sight = base, sight
+    def __init__(self, app: "App", place: MemoryPlace, base: Memory, session: "Session", pins: Pins) -> None:
+        self._base, self._session, self._pins = base, session, pins
         self._store = app.state().sessions(app.principal)
-        self._views = _PinnedViews(base.visible.views, _notes(sight))
+        self._views = _PinnedViews(base.visible.views, _notes(session, pins))
         self.visible = VisibleNotes(self._views, self._read, self._pages, base.visible.clock)
-        self.search = NoteIndex.open(app, place, self.visible, sight.session.id)
+        self.search = NoteIndex.open(app, place, self.visible, session.id)
 
-    def see(self, sight: Sight) -> None:
+    def see(self, session: "Session", pins: Pins) -> None:
         """Reload the pins of the session, and update the index."""
-        if sight.key == self._sight.key:
+        if session.version == self._session.version:
             return
-        before, after = _notes(self._sight), _notes(sight)
-        self._sight, self._views.pins = sight, after
+        before, after = _notes(self._session, self._pins), _notes(session, pins)
+        self._session, self._pins, self._views.pins = session, pins, after
         self.search.changed(NoteKey(*key) for key in before.keys() | after.keys() if before.get(key) != after.get(key))
 
     # Reading
@@ -98,7 +100,7 @@ class PinnedMemory:
         self._check_memory()
         written = self._base.remembered(text, reason=reason)
         header = written.note.header
-        known = self._sight.pins.notes.get((header.scope, header.id)) is not None
+        known = self._pins.notes.get((header.scope, header.id)) is not None
         self._keep(header)
         # An equal note outside the session is not mentioned.
         return Written(written.note, changed=written.changed, is_new=written.is_new or not known)
@@ -113,20 +115,22 @@ class PinnedMemory:
         self.search.close()
 
     def _keep(self, header: NoteHeader) -> None:
-        if self._sight.session.notes != "none":
+        if self._session.notes != "none":
             pins: dict[NotePin, str | None] = {
                 (header.scope, header.id): header.rev if header.status == "active" else None
             }
-            self._store.pin_notes(self._sight.session.name, pins)
+            self._store.pin_notes(self._session.name, pins)
 
     def _check_memory(self) -> None:
-        if not self._sight.session.memory:
-            raise PromptuaryError(f"the session {self._sight.name!r} is without memory, so nothing is written")
+        if not self._session.memory:
+            raise PromptuaryError(
+                f"the session {one_line(self._session.name)!r} is without memory, so nothing is written"
+            )
 
     def _known(self, key: str) -> NoteKey:
         found = self._key(key)
         if found is None:
-            raise UnknownNoteError(f"the session {self._sight.name!r} has no note {key[:80]!r}")
+            raise UnknownNoteError(f"the session {one_line(self._session.name)!r} has no note {key[:80]!r}")
         return found
 
     def _key(self, key: str) -> NoteKey | None:
@@ -142,9 +146,9 @@ class PinnedMemory:
         return None if view is None else view.read(key.id, lambda one: self._base.visible.read(NoteKey(*one)))
 
     def _pages(self) -> Sequence[MemoryPage]:
-        if not self._sight.pins.pages or not self._sight.session.memory:
+        if not self._pins.pages or not self._session.memory:
             return []
-        return [one for one in self._base.visible.pages() if self._sight.pins.pages.get(page_name(one)) == rev_of(one)]
+        return [one for one in self._base.visible.pages() if self._pins.pages.get(page_name(one)) == rev_of(one)]
 
 
 class _PinnedViews(Mapping[NoteScope, PinnedNotes]):
@@ -163,8 +167,8 @@ class _PinnedViews(Mapping[NoteScope, PinnedNotes]):
         return len(self._views)
 
 
-def _notes(sight: Sight) -> Mapping[NotePin, str]:
-    return sight.pins.notes if sight.session.memory else {}
+def _notes(session: "Session", pins: Pins) -> Mapping[NotePin, str]:
+    return pins.notes if session.memory else {}
 
 
 def note_pins(memory: Memory, chosen: Sequence[str] | None) -> dict[NotePin, str]:

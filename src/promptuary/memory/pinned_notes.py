@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from promptuary.base.principals import NoteScope
 from promptuary.memory.note_file import Standing, as_bytes, read_note
 from promptuary.memory.values import Note, NoteChange, NoteFilter, NoteHeader, NoteTrust, NoteView
-from promptuary.sessions.values import NotePin
+from promptuary.workspace.access import NotePin
 
 _TRUST: Final[tuple[NoteTrust, ...]] = ("external", "agent", "person")
 """From the least trusted to the most."""

@@ -59,7 +59,7 @@ class NoteTools:
         if turn is None:
             return MemoryTools(app, app.memory.of()).call(name, arguments)
         said = None if messages is None else turn_so_far(app, turn, messages)
-        memory = app.memory.within(turn.thread, app.sight(turn.thread, app.state(create=False)))
+        memory = app.memory.within(turn.thread, app.access(turn.thread, app.state(create=False)))
         answer = MemoryTools(app, memory).call(name, arguments, said)
         if "written" in answer and turn.thread:  # an unrecorded turn is not learnt from
             app.learning.writeback().skip(turn.id)

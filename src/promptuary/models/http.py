@@ -20,8 +20,8 @@ from promptuary.base.text import one_line
 from promptuary.base.values import pairs_without, shown_without
 from promptuary.models.chat_model import Retrying
 from promptuary.workspace.web.addresses import Target, parse_url
+from promptuary.workspace.web.deadline import Deadline, StallLimit
 from promptuary.workspace.web.fetch import Resolver, resolve_host, system_resolver
-from promptuary.workspace.web.policy import Deadline, StallLimit
 from promptuary.workspace.web.refusals import refusal, seconds_to_wait, words_of
 
 if TYPE_CHECKING:

@@ -121,7 +121,7 @@ def _examined(
     missing = {n for n, one in enumerate(resolutions) if one.error and one.error.code in _NOT_THERE}
     if not (missing or unread or scanned.valueless or any(mark in scanned.text for mark in _UNREAD_MARKS)):
         return resolutions, []
-    paths = KnownPaths(workspace, blind=workspace.policy.reach is not None)
+    paths = KnownPaths(workspace, blind=workspace.access.is_limited)
     # A located reference no longer depends on the current folder; the typed one has the words of the text.
     typed = {one.start: one for one in scanned.references}
     for n in missing:

@@ -41,7 +41,7 @@ def located(reference: Reference, workspace: Workspace) -> Reference:
         try:
             # "#" tracks a file of the workspace for everybody who continues the thread, wherever their copy is. People
             # who must not learn where the workspace is cannot use absolute paths, either.
-            absolute = reference.sigil == "@" and workspace.policy.reach is None
+            absolute = reference.sigil == "@" and not workspace.access.is_limited
             meant = workspace.meant(typed, absolute=absolute, rooted=reference.rooted)
         except SourceError:
             continue

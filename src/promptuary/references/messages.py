@@ -47,14 +47,14 @@ class Messages:
         turn: ExpandRequest | None = None,
         recorded: bool = True,
     ) -> Expansion:
-        app, sight = self._app, turn.sight if turn else None
+        app, access = self._app, turn.access if turn else self._app.workspace.access
         settings = app.settings
         limits = Limits(window, int(window * settings.warn_share), limit, settings.timeout)
-        with app.workspace.within(sight).visit() as visit:
+        with app.workspace.within(access).visit() as visit:
             context = ResolveContext(
                 visit,
                 app.counter,
-                lambda query: app.find_within(query, sight),
+                lambda query: app.find(query, access=access),
                 lambda value: app.mentions.find(value, turn),
                 remember=None
                 if turn is None or turn.rehearsed

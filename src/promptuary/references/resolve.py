@@ -68,7 +68,7 @@ def _classified(reference: Reference, workspace: Workspace, notes: Notes) -> Ref
         return None  # a tracked path has no kind
     found = located(reference, workspace)
     kind = workspace.kind_of(found.value) if found.rooted else None
-    if workspace.policy.reach is not None:
+    if workspace.access.is_limited:
         return _by_spelling(reference, found, kind, workspace, notes)
     if kind == "folder" and reference.sigil == "@":
         return replace(found, kind="folder")
@@ -77,7 +77,7 @@ def _classified(reference: Reference, workspace: Workspace, notes: Notes) -> Ref
     *_, part = interpretations(reference)
     if reference.sigil == "@" and (note := notes.located(reference)) is not None:
         return note
-    if reference.sigil == "#" and _is_meant_as_file(part.path) and workspace.policy.refusal(part.path) is None:
+    if reference.sigil == "#" and _is_meant_as_file(part.path) and workspace.access.refusal("read", part.path) is None:
         return replace(found, kind="file")
     return None
 
@@ -88,7 +88,7 @@ def _by_spelling(
     """Return the kind of a bare path for people with restricted access: what they may not have counts as absent."""
     *_, part = interpretations(reference)
     if kind == "folder" and reference.sigil == "@":
-        if not (workspace.policy.hides(found.value) or workspace.policy.sensitive(found.value)):
+        if workspace.access.allows("list", found.value):
             return replace(found, kind="folder")
     elif (kind == "file" and workspace.refusal(found.value) is None) or _is_meant_as_file(part.path):
         return replace(found, kind="file")
@@ -118,7 +118,7 @@ def resolve(
 
 
 def _told(one: Resolution, context: ResolveContext) -> Resolution:
-    return one if one.error is None else replace(one, error=context.told(one.reference.kind, one.error))
+    return one if one.error is None else replace(one, error=context.as_told(one.reference.kind, one.error))
 
 
 def remember(reference: Reference, context: ResolveContext) -> Resolution:
@@ -126,14 +126,14 @@ def remember(reference: Reference, context: ResolveContext) -> Resolution:
     try:
         context.check_kind(reference.kind)
     except SourceError as error:
-        return Resolution(reference, error=context.told(reference.kind, error))
+        return Resolution(reference, error=context.as_told(reference.kind, error))
     if context.remember is None:
         reason = 'this only shows a message and writes nothing; send it in a thread, or run `promptuary remember "…"`'
         return Resolution(reference, error=SourceError(Code.NOT_REMEMBERED, reason))
     try:
         return Resolution(reference, done=context.remember(reference))
     except SourceError as error:
-        return Resolution(reference, error=context.told(reference.kind, error))
+        return Resolution(reference, error=context.as_told(reference.kind, error))
 
 
 class _Race:

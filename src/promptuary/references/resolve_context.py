@@ -40,13 +40,12 @@ class ResolveContext(Struct, frozen=True):
 
     def check_kind(self, kind: str) -> None:
         """Raise ``SourceError`` if the sender may not use this kind of reference at all."""
-        if (refusal := self.workspace.policy.kind_refusal(kind)) is not None:
+        if (refusal := self.workspace.access.refusal("use", kind)) is not None:
             raise refusal
 
-    def told(self, kind: str, error: SourceError) -> SourceError:
+    def as_told(self, kind: str, error: SourceError) -> SourceError:
         """Return an error as the sender may see it."""
-        reach = self.workspace.policy.reach
-        return error if reach is None else reach.told(kind, error)
+        return self.workspace.access.as_told(kind, error)
 
 
 class NotesFound(Struct, frozen=True):

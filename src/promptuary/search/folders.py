@@ -125,7 +125,7 @@ class IndexedFolders:
             opened = self._opened(Folder(hit.folder, ""))
         except ConfigError:
             return hit
-        if not opened.policy.allows_secrets(hit.path):
+        if not opened.access.allows_secrets(hit.path):
             heading = tuple(map(mask_secrets, hit.heading))
             return _with_text(replace(hit, heading=heading), mask_secrets(hit.text))
         if not count_masked(hit.text):

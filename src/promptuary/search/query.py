@@ -297,7 +297,7 @@ def _stems(words: Iterable[str]) -> list[str]:
 def _stem(word: str) -> str:
     """Return the common beginning of the usual English forms of a word: at least four letters, three before an ``s``.
 
-    ``releas`` of ``releases`` and ``releasing``, ``debug`` of ``debugging``, ``polici`` of ``policy`` and ``policies``.
+    ``releas`` of ``releases`` and ``releasing``, ``debug`` of ``debugging``, ``polici`` of "policy" and "policies".
     """
     single = word[:-1] if word.endswith("s") and len(word) > 3 and not word.endswith("ss") else word
     stem = _ENDING.sub("", single)

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Mapping
 from typing import Final
 
-from promptuary.sessions.values import FilePin
+from promptuary.workspace.access import FilePin
 
 _CHECKSUM: Final = 16
 _HEAD: Final = struct.Struct(">II")

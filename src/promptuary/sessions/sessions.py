@@ -1,6 +1,6 @@
 """The sessions of one principal in one workspace: created, listed, refreshed, archived, and consulted by every turn.
 
-Every method blocks. This module does not enforce what a session may see: callers pass ``sight`` to the code that reads.
+Every method blocks. This module does not enforce what a session may see: callers pass its ``Access`` on.
 """
 
 import threading
@@ -20,11 +20,12 @@ from promptuary.base.errors import (
     UnknownSessionError,
 )
 from promptuary.base.ids import new_id
-from promptuary.base.text import one_line
+from promptuary.base.text import list_names, one_line
 from promptuary.memory.pinned import note_pins, page_pins
 from promptuary.sessions.files import file_pins, files_now
-from promptuary.sessions.values import WORKSPACE, Choice, Pins, Session, SessionReport, Sight, difference, named
+from promptuary.sessions.values import Choice, Session, SessionReport, difference
 from promptuary.threads.values import thread_name
+from promptuary.workspace.access import WORKSPACE, Access, Pins
 
 if TYPE_CHECKING:
     from promptuary.app import App
@@ -45,7 +46,7 @@ class Sessions:
     def __init__(self, app: "App", state: "StateDatabase") -> None:
         self._app, self._state = app, state
         self._store, self._threads = state.sessions(app.principal), state.threads(app.principal)
-        self._sights: dict[tuple[str, int], Sight] = {}
+        self._cached: dict[tuple[str, int], Pins] = {}
         self._lock = threading.Lock()
 
     def create(
@@ -87,17 +88,19 @@ class Sessions:
 
     def show(self, name: str) -> SessionReport:
         """Return a session, and what has changed since it was pinned."""
-        sight = self._sight(self._known(name))
-        return _report(sight, self._pins_now(sight))
+        session = self._known(name)
+        pins = self._pins_of(session)
+        return _report(session, pins, self._pins_now(session, pins))
 
     def refresh(self, name: str) -> SessionReport:
         """Pin everything at its current revision, and return what had changed."""
-        sight = self._sight(self._known(name))
-        at, current = now_in_seconds(), self._pins_now(sight)
-        after = _counted(replace(sight.session, pinned=at, version=sight.session.version + 1), current)
+        session = self._known(name)
+        pins, at = self._pins_of(session), now_in_seconds()
+        current = self._pins_now(session, pins)
+        after = _counted(replace(session, pinned=at, version=session.version + 1), current)
         if not self._store.replace(after, current):
             raise self._unknown(name)
-        return replace(_report(sight, current), session=after)
+        return _report(after, pins, current)
 
     def archive(self, name: str) -> Session:
         """Archive a session: it stays with its thread, in which no turn is prepared until it is restored."""
@@ -121,27 +124,22 @@ class Sessions:
             raise self._unknown(name)
         return session
 
-    def sight(self, thread: str) -> Sight | None:
-        """Return what the session of a thread may see; ``None`` if the thread has none."""
-        session = self._store.of_thread(thread)
-        return None if session is None else self._sight(session)
+    def access(self, thread: str) -> Access:
+        """Return what the turns of a thread may see: without a session, all that the principal may."""
+        session, access = self._store.of_thread(thread), self._app.workspace.access
+        return access if session is None else access.during(session, self._pins_of(session))
 
-    def _sight(self, session: Session) -> Sight:
+    def _pins_of(self, session: Session) -> Pins:
         key = (session.id, session.version)
         with self._lock:
-            known = self._sights.get(key)
-        if known is not None and known.session == session:
-            return known
-        pins = known.pins if known is not None else self._store.pins(session.name)
-        if pins is None:
+            pins = self._cached.pop(key, None)
+        if pins is None and (pins := self._store.pins(session.name)) is None:
             raise self._unknown(session.name)
-        made = Sight.of(session, pins)
         with self._lock:
-            self._sights.pop(key, None)
-            self._sights[key] = made
-            while len(self._sights) > _CACHED:
-                self._sights.pop(next(iter(self._sights)))
-        return made
+            self._cached[key] = pins
+            while len(self._cached) > _CACHED:
+                self._cached.pop(next(iter(self._cached)))
+        return pins
 
     def _with_status(self, name: str, status: Literal["active", "archived"]) -> Session:
         session = self._known(name)
@@ -156,16 +154,15 @@ class Sessions:
         files = file_pins(self._app.workspace, session.roots or (WORKSPACE,))
         return replace(self._memories(session, notes, experiences), files=files)
 
-    def _pins_now(self, sight: Sight) -> Pins:
+    def _pins_now(self, session: Session, old: Pins) -> Pins:
         """Return the current pins for a session. Named notes or experiences that are gone are left out."""
-        session, old = sight.session, sight.pins
         now = self._memories(session, None, None)
         if session.notes == "chosen":
             now = replace(now, notes={key: rev for key, rev in now.notes.items() if key in old.notes})
         if session.experiences == "chosen":
             kept = {one: rev for one, rev in now.experiences.items() if one in old.experiences}
             now = replace(now, experiences=kept)
-        return replace(now, files=files_now(self._app.workspace, sight))
+        return replace(now, files=files_now(self._app.workspace, session, old))
 
     def _memories(self, session: Session, notes: Sequence[str] | None, experiences: Sequence[str] | None) -> Pins:
         """Return the notes and experiences that a session may see, as they are now."""
@@ -192,7 +189,7 @@ class Sessions:
             raise PromptuaryError(f"{root!r} cannot be a root: {error.reason}") from error
         workspace = self._app.workspace
         kind = workspace.kind_of(path) if path else "folder"
-        if kind in {"file", "folder"} and not (path and workspace.policy.sensitive(path)):
+        if kind in {"file", "folder"} and not (path and workspace.access.is_sensitive(path)):
             return path
         if kind is None:
             files = workspace.files(wait=1.0)
@@ -245,7 +242,7 @@ class Sessions:
         if near:
             advice = f"is it {' or '.join(map(one_line, near))}?"
         elif names:
-            advice = f"the sessions are {named(names)}"
+            advice = f"the sessions are {list_names(names)}"
         else:
             advice = "there are none yet: `promptuary thread create NAME` makes one"
         return UnknownSessionError(f"there is no session {name[:80]!r}; {advice}")
@@ -272,11 +269,11 @@ def _counted(session: Session, pins: Pins) -> Session:
     )
 
 
-def _report(sight: Sight, now: Pins) -> SessionReport:
-    files = [{path: pin.sha256 for path, pin in pins.files.items()} for pins in (sight.pins, now)]
-    notes = map(_by_address, (sight.pins, now))
-    experiences = difference(sight.pins.experiences, now.experiences)
-    return SessionReport(sight.session, difference(*files), difference(*notes), experiences)
+def _report(session: Session, old: Pins, now: Pins) -> SessionReport:
+    files = [{path: pin.sha256 for path, pin in pins.files.items()} for pins in (old, now)]
+    notes = map(_by_address, (old, now))
+    experiences = difference(old.experiences, now.experiences)
+    return SessionReport(session, difference(*files), difference(*notes), experiences)
 
 
 def _by_address(pins: Pins) -> dict[str, str]:

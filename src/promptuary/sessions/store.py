@@ -12,7 +12,8 @@ from promptuary.database.port import Connection, Row
 from promptuary.database.queries import queries
 from promptuary.memory.values import SCOPES
 from promptuary.sessions.manifest import pack_files, unpack_files
-from promptuary.sessions.values import NotePin, Pins, Session
+from promptuary.sessions.values import Session
+from promptuary.workspace.access import NotePin, Pins
 
 _QUERIES: Final = queries("promptuary.sessions", "sessions.sql")
 

@@ -24,7 +24,7 @@ from promptuary.threads.values import AttachmentList
 from promptuary.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from promptuary.sessions.values import Sight
+    from promptuary.workspace.access import Access
 
 _PATHS: Final = frozenset({"file", "path"})
 
@@ -105,23 +105,22 @@ class Attachments:
         self._workspace = workspace
         self._files_key = StateKey(files.id, "thread", thread)
 
-    async def add(self, word: str, sight: "Sight | None" = None) -> None:
+    async def add(self, word: str, access: "Access") -> None:
         """Track a path, or queue a reference; raise ``SourceError`` if it cannot be read or is neither.
 
-        ``sight`` is what the session of the thread may see, if it has one.
+        ``access`` is what the thread may see.
         """
         found = _reference(word)
         if found and found.sigil == "@" and found.kind not in _PATHS:
             if found.kind in WRITING_KINDS:
                 reason = "only what you type in a message is remembered; send it, or run `promptuary remember`"
                 raise SourceError(Code.NOT_REMEMBERED, reason)
-            for one in (sight, self._workspace.policy):
-                if one is not None and (refusal := one.kind_refusal(found.kind)) is not None:
-                    raise refusal
+            if (refusal := access.refusal("use", found.kind)) is not None:
+                raise refusal
             await concurrency.run(lambda: self._queue(rooted_spelling(found, self._workspace)))
             return
         before = await concurrency.run(self._tracked)
-        state = await self._files.track(before, _path(word), self._counter, sight)
+        state = await self._files.track(before, _path(word), self._counter, access)
         await concurrency.run(lambda: self._store_files(state))
 
     def add_document(self, name: str, data: bytes) -> str:
@@ -161,8 +160,8 @@ class Attachments:
         emptied = [LayerState(key(self._thread), 1, []) for key in (queue_key, documents_key)]
         self._apply(files, *emptied)
 
-    def list(self, sight: "Sight | None" = None) -> AttachmentList:
-        return AttachmentList(self._files.listed(self._tracked(), self._counter, sight), self._queued())
+    def list(self, access: "Access") -> AttachmentList:
+        return AttachmentList(self._files.listed(self._tracked(), self._counter, access), self._queued())
 
     def _queue(self, raw: str) -> None:
         queued = self._queued()

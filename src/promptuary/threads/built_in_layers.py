@@ -33,8 +33,8 @@ from promptuary.workspace.workspace import Workspace, open_door
 
 if TYPE_CHECKING:
     from promptuary.app import App
-    from promptuary.sessions.values import Sight
     from promptuary.state import StateDatabase
+    from promptuary.workspace.access import Access
 
 OnNote = Callable[[str], object]
 """Called with a sentence for the person."""
@@ -79,7 +79,7 @@ def _recall(app: "App") -> list[Layer]:
             lambda: bool(folders.all()),
             str(app.path),
             most=app.settings.recall_tokens,
-            within=app.find_within,
+            within=lambda query, access: app.find(query, access=access),
         )
     ]
 
@@ -92,12 +92,12 @@ def _memory(app: "App") -> list[Layer]:
     policy = recall_policy(settings)
     model = chat_model(settings, settings.recall_model) if settings.recall_model else None
 
-    def digest(thread: str, sight: "Sight | None") -> Layer:
-        own = app.memory.within(thread, sight)
+    def digest(thread: str, access: "Access") -> Layer:
+        own = app.memory.within(thread, access)
         return MemoryDigest(lambda: remembered(own.refreshed()), waiting=own.visible.waiting)
 
-    def recall(thread: str, sight: "Sight | None") -> Layer:
-        own = app.memory.within(thread, sight)
+    def recall(thread: str, access: "Access") -> Layer:
+        own = app.memory.within(thread, access)
         return MemoryRecall(Selector(own.search_now, own.visible, policy, model), own.visible)
 
     apart = "{thread}" in settings.memory_folder
@@ -133,7 +133,7 @@ def tracked_files(workspace: Workspace, settings: Settings, model: ChatModel | N
     """Return the layer of tracked files for ``settings``; ``model`` scores unless they name another."""
     size = settings.file_reference_max_file_size or None
     if size is not None and _by_workspace(settings, f"{_FILES}max_file_size"):
-        size = min(size, workspace.policy.max_bytes)
+        size = min(size, workspace.access.max_bytes)
     follow = settings.file_reference_follow_symlinks
     named = settings.file_reference_scoring_model
 
@@ -234,7 +234,7 @@ def _extensions(workspace: Workspace, settings: Settings, on_note: OnNote) -> It
 def _is_read_anyway(workspace: Workspace, entry: str) -> bool:
     try:
         return "*" not in entry and all(
-            workspace.policy.refusal(one) is None for one in (entry.lstrip("."), f"a.{entry.lstrip('.')}")
+            workspace.access.refusal("read", one) is None for one in (entry.lstrip("."), f"a.{entry.lstrip('.')}")
         )
     except SourceError:
         return False

@@ -25,10 +25,10 @@ from promptuary.references.expansion import Expansion
 from promptuary.references.kinds.image import images_again
 from promptuary.threads.store.history_cache import Histories
 from promptuary.threads.store.store import ThreadStore
+from promptuary.workspace.access import Access
 
 if TYPE_CHECKING:
     from promptuary.app import App
-    from promptuary.sessions.values import Sight
     from promptuary.state import StateDatabase
 
 
@@ -46,8 +46,8 @@ class Waiting(Struct, frozen=True):
 class ExpandRequest(Struct, frozen=True):
     """A message to expand within ``limit`` tokens, and the references queued for it.
 
-    ``said`` is the message as the person typed it; layers may have changed it to ``text``. ``sight`` is what the
-    session of the thread may see, if it has one.
+    ``said`` is the message as the person typed it; layers may have changed it to ``text``. ``access`` is what the
+    thread may see.
     """
 
     text: str
@@ -55,7 +55,7 @@ class ExpandRequest(Struct, frozen=True):
     also: str
     limit: int
     thread: str
-    sight: "Sight | None" = None
+    access: Access = Access()
     pasted: Sequence[Span] = ()
     """The parts of ``text`` in which nothing is a reference."""
     rehearsed: bool = False
@@ -68,11 +68,11 @@ Expand = Callable[[ExpandRequest], Expansion]
 """Expands a message, and writes the notes that it asks for. Blocks."""
 
 
-SightOf = Callable[[str], "Sight | None"]
-"""Returns what the session of a thread may see; ``None`` if the thread has none. Called in every turn. Blocks."""
+AccessOf = Callable[[str], Access]
+"""Returns what a thread may see. Called in every turn. Blocks."""
 
 
-ImagesAgain = Callable[[Sequence[Item], "Sight | None"], Mapping[str, tuple[WireImage, ...]]]
+ImagesAgain = Callable[[Sequence[Item], Access], Mapping[str, tuple[WireImage, ...]]]
 """Returns the images that the messages of a history show again, by message id. Blocks."""
 
 
@@ -108,8 +108,8 @@ class ThreadOptions(Struct, frozen=True):
     resource: str
     transaction: Callable[[], AbstractContextManager[None]] = nullcontext
     learners: Sequence[Learner] = ()
-    sight: SightOf = lambda _: None
-    images: ImagesAgain = lambda _items, _sight: {}
+    access: AccessOf = lambda _: Access()
+    images: ImagesAgain = lambda _items, _access: {}
     rehearsed: bool = False
     """Whether turns are only rehearsed: nothing that their messages ask for is written."""
 
@@ -130,8 +130,8 @@ def thread_options(app: "App", state: "StateDatabase", layers: Sequence[Layer]) 
         resource=str(app.path),
         transaction=state.transaction,
         learners=app.learners() if state.persistent else (),
-        sight=lambda thread: app.sight(thread, state),
-        images=lambda items, sight: images_again(items, app.workspace.within(sight), settings.counted_model),
+        access=lambda thread: app.access(thread, state),
+        images=lambda items, access: images_again(items, app.workspace.within(access), settings.counted_model),
     )
 
 

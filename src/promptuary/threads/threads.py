@@ -117,7 +117,7 @@ class Threads:
 
     def _unrecorded(self, window: int) -> Thread:
         """Return a thread that is not stored and that belongs to no session. Blocks."""
-        return Thread(UNRECORDED, replace(self._rehearsal(window), sight=lambda _: None))
+        return Thread(UNRECORDED, replace(self._rehearsal(window), access=lambda _: self._app.workspace.access))
 
     def pending(self, *, thread: str) -> Turn | None:
         """Return the turn of a thread that waits for its reply, if there is one."""
@@ -162,11 +162,10 @@ class Threads:
 
     async def attach(self, word: str, *, thread: str) -> None:
         """Track a path in a thread, or queue a reference for its next message."""
-        sight = await concurrency.run(lambda: self._options.sight(thread))
-        if sight is not None:
-            sight.check_open()
+        access = await concurrency.run(lambda: self._options.access(thread))
+        access.check_open()
         attachments = await concurrency.run(lambda: self._attachments(thread))
-        await attachments.add(word, sight)
+        await attachments.add(word, access)
 
     def attach_document(self, name: str, data: bytes, *, thread: str) -> str:
         """Queue a document for the next message of a thread."""
@@ -186,7 +185,7 @@ class Threads:
 
     def attachments(self, *, thread: str) -> AttachmentList:
         """Return what is tracked in a thread and queued for its next message."""
-        return self._attachments(thread).list(self._options.sight(thread))
+        return self._attachments(thread).list(self._options.access(thread))
 
     def waiting(self, *, thread: str) -> Waiting:
         """Return what is queued for the next message of a thread."""

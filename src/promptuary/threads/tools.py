@@ -61,9 +61,9 @@ class ThreadTools:
     def _resolve(self, kind: str, value: str, suffix: str) -> str:
         """Return what a reference would attach, in as much detail as fits, as far as the session may see it now."""
         app = self._app
-        sight = None if self._thread is None else app.sight(self._thread, app.state(create=False))
-        with app.workspace.within(sight).visit() as visit:
-            context = ResolveContext(visit, app.counter, lambda query: app.find_within(query, sight))
+        access = app.workspace.access if self._thread is None else app.access(self._thread, app.state(create=False))
+        with app.workspace.within(access).visit() as visit:
+            context = ResolveContext(visit, app.counter, lambda query: app.find(query, access=access))
             # Never parsed from text: what a model writes could otherwise refer to something other than a file.
             meant = Reference("", "@", kind, value, 0, 0, suffix=suffix, quoted=True, rooted=True)
             reference = located(meant, context.workspace)

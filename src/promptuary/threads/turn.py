@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -73,9 +72,7 @@ from promptuary.threads.pending import pending_state
 from promptuary.threads.prepared import Turn, wrote_a_note
 from promptuary.threads.records import ThreadChange, TurnRecord, TurnStatus
 from promptuary.threads.values import CompactedThread
-
-if TYPE_CHECKING:
-    from promptuary.sessions.values import Sight
+from promptuary.workspace.access import Access
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +89,7 @@ class Thread:
         )
         self._runner.look_back(self._earlier)
         self._lock = asyncio.Lock()
-        self._sight: Sight | None = None
+        self._access = Access()
 
     async def prepare(self, text: str, pasted: Pasted = (), tools: Sequence[ToolSpec] = ()) -> Turn:
         """Assemble the turn of ``text``, record it, and return it; nothing in the ``pasted`` parts is a reference.
@@ -107,8 +104,7 @@ class Thread:
     async def _prepare(self, text: str, said: Incoming, tools: PromptPart) -> Turn:
         common, log = self._common, HookLog()
         await self._runner.init(self._states, log)
-        if self._sight is not None:
-            self._sight.check_open()
+        self._access.check_open()
         marks = self._runner.marks()
         said = await self._runner.on_message(said, log)
         stored = await concurrency.run(self._stored)
@@ -190,8 +186,7 @@ class Thread:
         said = checked(reply_items(answer, turn.root))
         async with self._lock:
             log = await self._resume(turn)
-            if self._sight is not None:
-                self._sight.check_open()
+            self._access.check_open()
             stored = await concurrency.run(self._stored)
             extension = Extension(self._common, self._runner, turn, said, self._ask)
             further = await extension.run(stored.history, stored.last_number + 1, log)
@@ -262,7 +257,7 @@ class Thread:
 
     def _learners(self) -> Sequence[Learner]:
         """Return what learns from a turn: nothing in a session without memory."""
-        without_memory = self._sight is not None and not self._sight.session.memory
+        without_memory = not self._access.has_memory
         return () if without_memory else self._common.learners
 
     async def abandon(self, turn: Turn, ending: Ending = "abandoned", *, unsaid: bool = False) -> None:
@@ -323,8 +318,8 @@ class Thread:
     async def _states(self, keys: Sequence[StateKey]) -> Sequence[LayerState | None]:
         """Return the states, and find out what the turn may see: both in one step, since every turn waits for this."""
         common = self._common
-        self._sight, states = await concurrency.run(lambda: (common.sight(self.name), common.store.states(keys)))
-        self._runner.look_through(self._sight)
+        self._access, states = await concurrency.run(lambda: (common.access(self.name), common.store.states(keys)))
+        self._runner.look_through(self._access)
         return states
 
     async def _earlier(self, revision: str) -> str:
@@ -345,7 +340,7 @@ class Thread:
         """Return the history with the images that its messages show again."""
         if not any(one.start == one.end for item in items for one in item.attachments):
             return items
-        shown = self._common.images(items, self._sight)
+        shown = self._common.images(items, self._access)
         return [replace(item, images=shown[item.id]) if item.id in shown else item for item in items]
 
     async def _compacted(
@@ -376,7 +371,7 @@ class Thread:
             also=" ".join(queued),
             limit=max(min(self._common.limit, self._common.room.usable - words), 0),
             thread=self.name,
-            sight=self._sight,
+            access=self._access,
             pasted=said.pasted,
             rehearsed=self._common.rehearsed,
             brought=documents_of(stored.documents),

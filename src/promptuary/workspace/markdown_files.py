@@ -17,8 +17,8 @@ from msgspec import Struct
 from promptuary.base import durable
 from promptuary.base.errors import PromptuaryError, SourceError
 from promptuary.base.text import one_line
+from promptuary.workspace.access import Access
 from promptuary.workspace.disk.folders import Folders
-from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.protected_folders import ClosedFolders
 from promptuary.workspace.disk.read import IsNote, read_text
 from promptuary.workspace.disk.root import Root
@@ -56,17 +56,17 @@ def read_markdown(path: Path, *, is_note: IsNote) -> MarkdownFiles:
         raise PromptuaryError(
             f"{path} is among Promptuary's own files; export the notes first (promptuary memory export), or adopt them"
         )
-    policy = ReadPolicy(max_bytes=_LARGEST, closed=closed)
+    access = Access(max_bytes=_LARGEST, closed=closed)
     texts: dict[str, str] = {}
     skipped: dict[str, str] = {}
     with Root(top) as root:
-        names = iter([(only, "")]) if only else _markdown_below(top, policy)
+        names = iter([(only, "")]) if only else _markdown_below(top, access)
         for name, refused in names:
             if refused:
                 skipped[name] = refused
                 continue
             try:
-                texts[name] = read_text(root, name, policy, is_note=is_note).text
+                texts[name] = read_text(root, name, access, is_note=is_note).text
             except SourceError as error:
                 skipped[name] = error.reason
             _check_amount(path, texts)
@@ -91,7 +91,7 @@ def _check_amount(path: Path, texts: Mapping[str, str]) -> None:
         )
 
 
-def _markdown_below(top: Path, policy: ReadPolicy) -> Iterator[tuple[str, str]]:
+def _markdown_below(top: Path, access: Access) -> Iterator[tuple[str, str]]:
     """Yield every Markdown file below ``top``, and why it is not read if it is a link."""
     pending, entries = [""], 0
     with Folders(top) as folders:
@@ -104,7 +104,7 @@ def _markdown_below(top: Path, policy: ReadPolicy) -> Iterator[tuple[str, str]]:
             for name, kind in sorted(found):
                 path = folder + name
                 if kind == "folder":
-                    is_read = name not in _LEFT_OUT and not policy.closes(path) and folder.count("/") < DEEPEST
+                    is_read = name not in _LEFT_OUT and not access.closes(path) and folder.count("/") < DEEPEST
                     pending += [f"{path}/"] if is_read else []
                 elif name.lower().endswith(_ENDINGS):
                     yield path, "" if kind == "file" else "it is a link or not a regular file, and is not followed"

@@ -19,20 +19,18 @@ from msgspec.structs import replace
 
 from promptuary.base.blocks import LARGEST_IMAGE, MOST_PIXELS, Picture
 from promptuary.base.errors import Code, SourceError
+from promptuary.workspace.access import WORKSPACE, Access
 from promptuary.workspace.data_folder.hard_links import LinkedNotes
 from promptuary.workspace.disk.current_folder import CurrentFolder
 from promptuary.workspace.disk.ownership import is_own
-from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.protected_folders import ClosedFolders, closed_error
 from promptuary.workspace.disk.read import TextFile, read_bytes, read_text
 from promptuary.workspace.disk.root import PathKind, Root, display_path, normalise
 from promptuary.workspace.documents.image_header import image_header
 from promptuary.workspace.documents.names import is_document, is_image
-from promptuary.workspace.web.policy import FetchPolicy
 
 if TYPE_CHECKING:
     from promptuary.config.settings import Settings
-    from promptuary.sessions.values import Reach, Sight
     from promptuary.workspace.git.repository import Repository
     from promptuary.workspace.git.tracked import IndexStamp, TrackedPaths
     from promptuary.workspace.listing.listing import Listing
@@ -68,15 +66,14 @@ class Workspace:
     def __init__(
         self,
         root: Root,
-        policy: ReadPolicy | None = None,
-        fetching: FetchPolicy | None = None,
+        access: Access | None = None,
         *,
         git_timeout: float = 20.0,
         here: CurrentFolder | None = None,
     ) -> None:
         self.root, self.git_timeout, self.here = root, git_timeout, here
-        self.policy = replace(policy or ReadPolicy(), closed=ClosedFolders.of(root.path))
-        self.fetching = fetching or FetchPolicy()
+        self.access = replace(access or Access(), closed=ClosedFolders.of(root.path))
+        """What may be read, listed and fetched through this."""
         self._linked_notes = LinkedNotes(root.path)
         self._parts = _Parts(root.path, (self._tracked, self._untracked))
         self._known_tracked: dict[str, tuple[IndexStamp, TrackedPaths]] = {}
@@ -91,24 +88,15 @@ class Workspace:
         """The list of files, ignore rules applied."""
         return self._parts.listing
 
-    def within(self, sight: "Sight | None") -> "Workspace":
-        """Return a view with what a session may see: nothing else can be read, listed or counted through it.
+    def within(self, access: Access | None) -> "Workspace":
+        """Return a view with as much of this as ``access`` allows: nothing else can be read, listed or counted with it.
 
         It shares everything with this one, and need not be closed.
         """
-        if sight is None:
+        if access is None or access is self.access:
             return self
         narrow = copy.copy(self)
-        narrow.policy = replace(self.policy, sight=sight)
-        return narrow
-
-    def reached_by(self, reach: "Reach | None") -> "Workspace":
-        """Return a view of the workspace for people who may refer only to what ``reach`` says. It shares everything."""
-        if reach is None:
-            return self
-        narrow = copy.copy(self)
-        narrow.policy = replace(self.policy, reach=reach, allow_sensitive=frozenset())
-        narrow.fetching = replace(self.fetching, allow_hosts=reach.hosts)
+        narrow.access = self.access.narrowed(access)
         return narrow
 
     def read(self, path: str) -> TextFile:
@@ -119,16 +107,16 @@ class Workspace:
         file = self._document(path) if is_document(path) else self._text(path)
         if file.path.endswith(".json") and (chats := self._transcript(file)) is not None:
             file = replace(file, text=chats, converted="chats, shown as a transcript")
-        return replace(file, text=self.policy.masked(file.text, file.path))
+        return replace(file, text=self.access.masked(file.text, file.path))
 
     def _text(self, path: str) -> TextFile:
-        return read_text(self.root, path, self.policy, is_note=self._linked_notes.hold)
+        return read_text(self.root, path, self.access, is_note=self._linked_notes.hold)
 
     def _document(self, path: str) -> TextFile:
         from promptuary.workspace.documents.documents import SIZE_FACTOR, document_text  # noqa: PLC0415  (few files)
 
-        policy = replace(self.policy, max_bytes=self.policy.max_bytes * SIZE_FACTOR)
-        data, status = read_bytes(self.root, path, policy, is_note=self._linked_notes.hold)
+        access = replace(self.access, max_bytes=self.access.max_bytes * SIZE_FACTOR)
+        data, status = read_bytes(self.root, path, access, is_note=self._linked_notes.hold)
         relative = normalise(path)
         found = document_text(data, relative)
         digest = hashlib.sha256(data).hexdigest()
@@ -141,11 +129,11 @@ class Workspace:
         """
         from promptuary.workspace.documents.documents import SIZE_FACTOR, document_text  # noqa: PLC0415  (few files)
 
-        limit = self.policy.max_bytes * (SIZE_FACTOR if is_document(name) else 1)
+        limit = self.access.max_bytes * (SIZE_FACTOR if is_document(name) else 1)
         if len(data) > limit:
             raise SourceError(Code.FILE_TOO_LARGE, f"{display_path(name)} is larger than {limit:,} bytes; send a part.")
         found = document_text(data, name)
-        text = self.policy.masked(found.text)
+        text = self.access.masked(found.text)
         return TextFile(name, text, len(data), hashlib.sha256(data).hexdigest(), "utf-8", 0, found.about)
 
     def picture(self, path: str) -> tuple[str, Picture] | None:
@@ -153,10 +141,10 @@ class Workspace:
 
         Raises ``SourceError`` if it is refused, is too large, or cannot be read.
         """
-        policy = self.policy.for_images(LARGEST_IMAGE)
+        access = self.access.for_images(LARGEST_IMAGE)
         relative = normalise(path)
         try:
-            data, _ = read_bytes(self.root, path, policy, is_note=self._linked_notes.hold)
+            data, _ = read_bytes(self.root, path, access, is_note=self._linked_notes.hold)
         except SourceError as error:
             if error.code is not Code.FILE_TOO_LARGE:
                 raise
@@ -164,7 +152,7 @@ class Workspace:
             raise SourceError(error.code, reason) from error
         header = image_header(data)
         if header is None:
-            if self.policy.refusal(relative) is None:  # the person allows files with that name as text
+            if self.access.refusal("read", relative) is None:  # the person allows files with that name as text
                 return None
             reason = f"{display_path(relative)} is not what its name says: it is not a PNG, JPEG, GIF or WebP image."
             raise SourceError(Code.DISALLOWED_EXTENSION, reason)
@@ -181,11 +169,11 @@ class Workspace:
 
     def read_bytes(self, path: str) -> tuple[bytes, os.stat_result]:
         """Return the content of a file and its status, text or not; refuses what ``read`` refuses."""
-        return read_bytes(self.root, path, self.policy, is_note=self._linked_notes.hold)
+        return read_bytes(self.root, path, self.access, is_note=self._linked_notes.hold)
 
     def refusal(self, path: str) -> SourceError | None:
-        """Return the error for showing the file ``path``: the policy refuses it, or it is a note under another name."""
-        if (error := self.policy.refusal(path)) is not None:
+        """Return the error for showing the file ``path``: its name is refused, or it is a note under another name."""
+        if (error := self.access.refusal("read", path)) is not None:
             return error
         try:
             status = self.root.status_of(path)
@@ -211,8 +199,8 @@ class Workspace:
         self._check_kind("url")
         from promptuary.workspace.web.fetch import fetch  # noqa: PLC0415  (not needed unless something is fetched)
 
-        page = fetch(url, self.fetching)
-        return replace(page, text=self.policy.masked(page.text), title=self.policy.masked(page.title))
+        page = fetch(url, self.access)
+        return replace(page, text=self.access.masked(page.text), title=self.access.masked(page.title))
 
     def clipboard(self) -> str:
         """Return the text in the clipboard. Raises ``SourceError`` if there is none, or no local user.
@@ -226,7 +214,7 @@ class Workspace:
             raise SourceError(Code.PERMISSION_DENIED, f"{reason} current_folder= when it opens the workspace")
         from promptuary.workspace.programs.clipboard import read_clipboard  # noqa: PLC0415  (few messages need it)
 
-        return self.policy.masked(read_clipboard(self.root.path))
+        return self.access.masked(read_clipboard(self.root.path))
 
     def copy(self, text: str) -> bool:
         """Put ``text`` into the clipboard; return whether that is certain."""
@@ -243,9 +231,9 @@ class Workspace:
             normal = normalise(path)
         except SourceError:
             return None
-        if self.policy.hides(normal):
+        if not self.access.allows("see", normal):
             return "outside"
-        return "other" if self.policy.closes(normal) else self.root.kind_of(normal)
+        return "other" if self.access.closes(normal) else self.root.kind_of(normal)
 
     @property
     def standpoint(self) -> CurrentFolder:
@@ -269,21 +257,15 @@ class Workspace:
     def folder(self, path: str) -> str:
         """Return the normal form of a folder's path. Raises ``SourceError`` if it is refused or cannot be listed."""
         folder = normalise(path)
-        if self.policy.closes(folder):
-            raise closed_error(folder)
-        if self.policy.hides(folder) and (outside := self.policy.outside(folder, display_path(folder))) is not None:
-            raise outside
-        if folder and self.policy.sensitive(folder):
-            raise SourceError(
-                Code.SENSITIVE_PATH, f"{display_path(folder)} is a folder for secrets, so it is not listed."
-            )
+        if (refusal := self.access.refusal("list", folder)) is not None:
+            raise refusal
         os.close(self.root.open_folder(folder))
         return folder
 
     def size_of(self, path: str) -> int | None:
         """Return the size of a listed file without reading it; ``None`` if it cannot be opened in the workspace."""
         try:
-            hidden = self.policy.closes(path) or self.policy.hides(path)
+            hidden = self.access.closes(path) or not self.access.allows("see", path)
             return None if hidden else self.root.status_of(path).st_size
         except SourceError:
             return None
@@ -301,7 +283,7 @@ class Workspace:
         return self._inside(self.listing.cut_rules) if self._parts.listed else ()
 
     def _inside(self, paths: Sequence[str]) -> Sequence[str]:
-        return self.policy.inside(paths)
+        return self.access.inside(paths)
 
     def shown(self, paths: Iterable[str]) -> list[str]:
         """Return those of ``paths`` that the workspace's own ignore files do not hide."""
@@ -329,15 +311,15 @@ class Workspace:
 
     def repository(self) -> "Repository":
         """Open the repository of the workspace; the caller closes it. Raises ``SourceError`` if there is none."""
-        # What a ``Reach`` allows of git is checked for each reference: memory also needs to know what git tracks.
-        if self.policy.sight is not None and (refusal := self.policy.sight.kind_refusal("git")) is not None:
-            raise refusal
+        # Which kinds a reader may use is checked for each reference: memory also needs to know what git tracks.
+        if WORKSPACE not in self.access.roots:
+            raise self.access.outside_session("@git")
         from promptuary.workspace.git.locate import locate  # noqa: PLC0415  (reading a file needs no git)
 
         locate(self.root.path)  # raises first, so that git's modules are not imported in vain
         from promptuary.workspace.git.repository import Repository  # noqa: PLC0415  (many workspaces have none)
 
-        return Repository.find(self.root.path, self.refusal, masked=self.policy.masked, timeout=self.git_timeout)
+        return Repository.find(self.root.path, self.refusal, masked=self.access.masked, timeout=self.git_timeout)
 
     def tracked_by_git(self, folder: str) -> "TrackedPaths | None":
         """Return which paths below ``folder`` git tracks, relative to it: none outside a repository.
@@ -400,7 +382,7 @@ class Workspace:
         self.root.close()
 
     def _check_kind(self, kind: str) -> None:
-        if (refusal := self.policy.kind_refusal(kind)) is not None:
+        if (refusal := self.access.refusal("use", kind)) is not None:
             raise refusal
 
     def _tracked(self) -> Iterator[bytes]:
@@ -480,31 +462,21 @@ class Visit:
 
 
 def open_workspace(
-    path: Path,
-    policy: ReadPolicy,
-    fetching: FetchPolicy,
-    *,
-    follow_symlinks: bool,
-    current_folder: Path | None = None,
+    path: Path, access: Access, *, follow_symlinks: bool, current_folder: Path | None = None
 ) -> Workspace:
     """Open the folder at ``path`` as a workspace; typed paths are relative to ``current_folder``."""
     root = Root(path, follow_symlinks=follow_symlinks)
-    return Workspace(root, policy, fetching, here=CurrentFolder.of(root.path, path, current_folder))
+    return Workspace(root, access, here=CurrentFolder.of(root.path, path, current_folder))
 
 
 def open_door(folder: Path, settings: "Settings", current_folder: Path | None = None) -> Workspace:
     """Open ``folder`` as a workspace with ``settings``; typed paths are relative to ``current_folder`` first."""
-    extensions = {
-        one if one.startswith((".", "*")) else f".{one}" for one in map(str.lower, settings.allowed_extensions)
-    }
-    policy = ReadPolicy(
+    extensions = map(str.lower, settings.allowed_extensions)
+    access = Access(
+        hosts=frozenset(host.lower() for host in settings.allow_hosts),
         max_bytes=settings.max_file_size,
-        also=frozenset(extensions),
+        also=frozenset(extension if extension.startswith((".", "*")) else f".{extension}" for extension in extensions),
         allow_sensitive=frozenset(settings.allow_sensitive),
+        fetch_timeout=settings.fetch_timeout,
     )
-    fetching = FetchPolicy(
-        allow_hosts=frozenset(host.lower() for host in settings.allow_hosts), timeout=settings.fetch_timeout
-    )
-    return open_workspace(
-        folder, policy, fetching, follow_symlinks=settings.follow_symlinks, current_folder=current_folder
-    )
+    return open_workspace(folder, access, follow_symlinks=settings.follow_symlinks, current_folder=current_folder)

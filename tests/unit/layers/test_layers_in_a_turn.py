@@ -46,8 +46,7 @@ from promptuary.layers.tracked import reader
 from promptuary.layers.tracked.layer import TrackedFiles
 from promptuary.threads.prepared import Turn
 from promptuary.tokens.counting import Counter
-from promptuary.workspace.disk.policy import ReadPolicy
-from promptuary.workspace.web.policy import FetchPolicy
+from promptuary.workspace.access import Access
 from promptuary.workspace.workspace import Workspace, open_workspace
 from tests.conftest import Files
 
@@ -431,7 +430,7 @@ class Thread:
 
 @pytest.fixture
 def thread(workspace: Path) -> Iterator[Callable[..., Thread]]:
-    door = open_workspace(workspace, ReadPolicy(), FetchPolicy(), follow_symlinks=False)
+    door = open_workspace(workspace, Access(), follow_symlinks=False)
     yield lambda **options: Thread(door, **options)
     door.close()
 

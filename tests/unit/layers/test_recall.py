@@ -19,9 +19,10 @@ from promptuary.layers.layer import LayerContext, Recall, RecallRequest
 from promptuary.layers.recall import HEADING, SemanticRecall, asked, fitted, in_view, lines_in_view
 from promptuary.references.kinds.search_hits import recallable, relevant
 from promptuary.search.values import Hit, SearchQuery, SearchResult, Why
-from promptuary.sessions.values import Pins, Session, Sight
+from promptuary.sessions.values import Session
 from promptuary.threads.prepared import Turn
 from promptuary.tokens.counting import Counter
+from promptuary.workspace.access import Access, Pins
 from tests.conftest import Files
 
 HOME = "/home/ada/notes"
@@ -68,11 +69,11 @@ def test_what_a_search_has_to_tell_is_told_to_the_person_and_not_to_the_model(fi
 
 def test_a_layer_that_cannot_search_within_limits_recalls_nothing_in_a_session() -> None:
     session = Session("s1", "s", "t", "2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z")
-    context = LayerContext("t", "", None, COUNTER, 8_000, sight=Sight(session, Pins()))
+    context = LayerContext("t", "", None, COUNTER, 8_000, access=Access().during(session, Pins()))
     layer = SemanticRecall(lambda _: SearchResult([hit()], "hybrid"), lambda: True, HOME)
 
     assert asyncio.run(layer.recall(RecallRequest("alpha?", 500), context)) is None
-    context.sight = None
+    context.access = Access()
     assert asyncio.run(layer.recall(RecallRequest("alpha?", 500), context)) is not None
 
 

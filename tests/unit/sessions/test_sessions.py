@@ -230,12 +230,12 @@ def test_an_experience_is_seen_as_long_as_it_says_what_it_said(p: Promptuary) ->
     own = p.experiences.add("task_solution", "read the tide table", {"do": "look"})
     p.experiences.add("task_solution", "ring the bell", {"do": "ring"})
     session = p.sessions.create("s", experiences=[own.id])
-    sight = p._app.sessions().sight("s")
+    access = p._app.sessions().access("s")
 
     assert session.experiences_pinned == 1
-    assert sight is not None
-    assert sight.sees_experience(own.id, own.rev)
-    assert not sight.sees_experience(own.id, "another revision")
+    assert access.session is not None
+    assert access.sees_experience(own.id, own.rev)
+    assert not access.sees_experience(own.id, "another revision")
     assert p.sessions.show("s").is_current
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from promptuary.base.errors import SourceError
 from promptuary.base.table import Column, table
-from promptuary.base.text import counted, one_line
+from promptuary.base.text import counted, list_names, one_line
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json
 from promptuary.cli.memory.printing import say
@@ -16,7 +16,7 @@ from promptuary.cli.terminal import columns, has_colour, headed_table
 from promptuary.cli.threads.graph import sparkline, window_picture
 from promptuary.cli.threads.pending import DONE, NOTHING, session_name
 from promptuary.present.sessions import session_report_json, session_window_json, sessions_json
-from promptuary.sessions.values import Choice, Difference, Session, SessionReport, named
+from promptuary.sessions.values import Choice, Difference, Session, SessionReport
 from promptuary.threads.records import Totals, TurnRecord
 
 _SECONDS: Final = len("2026-01-31T12:00")
@@ -95,7 +95,7 @@ def described(session: Session) -> Iterator[str]:
     other = f", limited by the session {one_line(session.name)}" if session.name != session.thread else ""
     yield f"thread {one_line(session.thread)} ({session.status}){other}"
     yield f"pinned {session.pinned}" + (f", created {session.created}" if session.pinned != session.created else "")
-    yield f"files: {session.files_pinned:,} in {named(session.roots) or 'the whole workspace'}"
+    yield f"files: {session.files_pinned:,} in {list_names(session.roots) or 'the whole workspace'}"
     if not session.memory:
         yield "memory: none"
         return
@@ -120,7 +120,7 @@ def changes(report: SessionReport, when: str) -> Iterator[str]:
     """Yield the differences from the pinned revisions."""
     for name, one in (("files", report.files), ("notes", report.notes), ("experiences", report.experiences)):
         for what, names in _parts(one):
-            yield f"{when}: {len(names):,} {name if len(names) != 1 else name[:-1]} {what}: {named(names)}"
+            yield f"{when}: {len(names):,} {name if len(names) != 1 else name[:-1]} {what}: {list_names(names)}"
     if report.is_current:
         yield f"{when}: nothing has changed" if when.startswith("since") else f"{when}: no differences"
 

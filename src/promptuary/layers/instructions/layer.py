@@ -24,7 +24,7 @@ from promptuary.workspace.disk.root import normalise
 from promptuary.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from promptuary.sessions.values import Sight
+    from promptuary.workspace.access import Access
 
 NAMES: tuple[tuple[str, ...], ...] = (
     ("AGENTS.override.md", "AGENTS.md", "AGENT.md"),
@@ -86,13 +86,13 @@ class Instructions(Layer):
 
     async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | None:
         """Return the files as they are now; with a budget of zero or less, only the byte limits cut them."""
-        gathered = await concurrency.run(lambda: self._gather(context.sight))
+        gathered = await concurrency.run(lambda: self._gather(context.access))
         shown = _capped(gathered.sections, *self._caps)
         return sections.recall(shown, request.budget, context.counter, gathered.omitted, _few(gathered.notes))
 
-    def _gather(self, sight: "Sight | None") -> "_Gathering":
+    def _gather(self, access: "Access | None") -> "_Gathering":
         # Every session sees the files themselves, but their imports only if it may see those files.
-        gathering = _Gathering(self._workspace, self._workspace.within(sight), self._tag)
+        gathering = _Gathering(self._workspace, self._workspace.within(access), self._tag)
         gathering.run(self._folders, self._names)
         return gathering
 
@@ -205,7 +205,7 @@ class _Gathering(Struct):
     def _imported_file(self, path: str, depth: int) -> TextFile | None:
         """Return an imported file, ``None`` if it is missing or shown already; raise if it may not be imported."""
         kind = self.visible.kind_of(path)
-        if kind is None and "." in path.rpartition("/")[2] and not self.visible.policy.refusal(path):
+        if kind is None and "." in path.rpartition("/")[2] and not self.visible.access.refusal("read", path):
             self._omit(path, "it is imported, but there is no such file")
         is_word = kind == "outside" and "." not in path.rpartition("/")[2]
         if kind in {None, "folder"} or is_word or path in self._paths:

@@ -55,7 +55,7 @@ from promptuary.references.resolve import Resolution
 from promptuary.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from promptuary.sessions.values import Sight
+    from promptuary.workspace.access import Access
 
 Cached = TypeVar("Cached")
 
@@ -177,7 +177,7 @@ class TrackedFiles(Layer):
         """Track what the message names, reread every tracked file, and link the references."""
         stored = self._known.read(context.scope_key, context.state)
         before = sent(stored)
-        reader = self._reader.within(context.sight)
+        reader = self._reader.within(context.access)
         look = await concurrency.run(lambda: self._look(message, before, context.counter, reader))
         after = await self._with_scores(look)
         if after != stored:
@@ -196,7 +196,7 @@ class TrackedFiles(Layer):
         tracking = self._known.read(place, context.state)
         if not tracking.files and not tracking.turned_away:
             return None
-        reader = self._reader.within(context.sight)
+        reader = self._reader.within(context.access)
         last = self._rendered.get(place)
         if last and last.is_of(tracking, counter) and last.fits(request.budget):
             return _with_notes(last.recall, tracking, request.query, reader)
@@ -213,12 +213,12 @@ class TrackedFiles(Layer):
         if self._to_close:
             self._to_close.close()
 
-    async def track(self, state: Json, path: str, counter: TokenCounter, sight: "Sight | None" = None) -> Json:
+    async def track(self, state: Json, path: str, counter: TokenCounter, access: "Access | None" = None) -> Json:
         """Return ``state`` with ``path`` (or ``path:10-20``) tracked; raise ``SourceError`` if it cannot be read.
 
-        ``sight`` is what the session of the thread may see, if it has one.
+        ``access`` is what the thread may see.
         """
-        reader = self._reader.within(sight)
+        reader = self._reader.within(access)
         wanted = reader.meaning(
             Reference(path, "#" if path.startswith("#") else "@", "file", path.removeprefix("#"), 0, 0)
         )
@@ -255,9 +255,9 @@ class TrackedFiles(Layer):
         gone = set(after or ()) - set(before or ())
         return to_json(replace(tracking, files=tuple(file for file in tracking.files if file.label not in gone)))
 
-    def listed(self, state: Json, counter: TokenCounter, sight: "Sight | None" = None) -> tuple[TrackedFile, ...]:
+    def listed(self, state: Json, counter: TokenCounter, access: "Access | None" = None) -> tuple[TrackedFile, ...]:
         """Return the tracked files of ``state`` as they are now, by priority. Reads the files, so it blocks."""
-        tracking, found = self._reader.within(sight).look(from_json(state), counter)
+        tracking, found = self._reader.within(access).look(from_json(state), counter)
         sources = {label: one.sources[0] for label, one in found.items() if one.sources}
         return tuple(_line(one.file, one.most.tokens) for one in offers(tracking, sources, counter))
 

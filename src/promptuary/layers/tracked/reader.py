@@ -27,7 +27,7 @@ from promptuary.workspace.disk.root import display_path
 from promptuary.workspace.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
-    from promptuary.sessions.values import Sight
+    from promptuary.workspace.access import Access
 
 READ_TIMEOUT = 5.0
 """The timeout for one file in seconds; a disk that hangs fails only that file."""
@@ -51,14 +51,14 @@ class Reader:
         self._home = home or workspace.root.path
         self._cache = _ContentCache()
 
-    def within(self, sight: "Sight | None") -> "Reader":
-        """Return a reader of what a session may see, with the same cache. In another ``base_dir`` it sees nothing."""
-        if sight is None:
+    def within(self, access: "Access | None") -> "Reader":
+        """Return a reader of what a thread may see, with the same cache. No session sees another ``base_dir``."""
+        if access is None:
             return self
-        if self.workspace.root.path != self._home:
-            sight = replace(sight, roots=())
+        if access.session is not None and self.workspace.root.path != self._home:
+            access = replace(access, roots=())
         narrow = copy.copy(self)
-        narrow.workspace = self.workspace.within(sight)
+        narrow.workspace = self.workspace.within(access)
         return narrow
 
     def references(self, text: str, pasted: Sequence[Span] = ()) -> list[tuple[Reference, Tracked]]:
@@ -189,14 +189,14 @@ def opened(
     root = workspace.root
     folder = root.path if base_dir is None else _folder(root.path, Path(base_dir))
     follow = root.follow_symlinks if follow_symlinks is None else follow_symlinks
-    policy = workspace.policy
+    access = workspace.access
     if max_file_size is not None:
-        policy = replace(policy, max_bytes=max_file_size)
+        access = replace(access, max_bytes=max_file_size)
     if names is not None:
-        policy = replace(policy, allowed=frozenset(), also=names)
-    if (folder, follow, policy) == (root.path, root.follow_symlinks, workspace.policy):
+        access = replace(access, allowed=frozenset(), also=names)
+    if (folder, follow, access) == (root.path, root.follow_symlinks, workspace.access):
         return workspace
-    return open_workspace(folder, policy, workspace.fetching, follow_symlinks=follow)
+    return open_workspace(folder, access, follow_symlinks=follow)
 
 
 def _folder(root: Path, wanted: Path) -> Path:

@@ -102,7 +102,7 @@ class Learning:
 
     def _memory(self, thread: str) -> TurnMemory:
         app = self._app
-        return app.memory.within(thread, app.sight(thread, app.state()))
+        return app.memory.within(thread, app.access(thread, app.state()))
 
 
 def own_file(workspace: Workspace) -> OwnFile:

@@ -21,9 +21,9 @@ from promptuary.models.named.catalogue import CATALOGUE, NEWEST, CatalogueEntry,
 from promptuary.models.named.repository import LARGEST_FILE, ModelSnapshot, file_url, listing_url, snapshot
 from promptuary.models.onnx_folder import OWN_FILE, read_folder
 from promptuary.models.protocols import FetchProgress, FileState, ModelFile, ModelInfo
+from promptuary.workspace.access import Access
 from promptuary.workspace.web.addresses import parse_url
 from promptuary.workspace.web.download import ExpectedFile, download, read_json
-from promptuary.workspace.web.policy import FetchPolicy
 
 _PINS: Final = "lock.json"
 _UNDER_WAY: Final = ".fetching"
@@ -113,7 +113,7 @@ class ModelStore:
 
     def _listed(self, entry: CatalogueEntry, revision: str) -> ModelSnapshot:
         url = listing_url(self._url, entry.repository, revision)
-        return snapshot(read_json(url, self._policy(_LISTING)), entry.repository)
+        return snapshot(read_json(url, self._access(_LISTING)), entry.repository)
 
     def _fetched(self, entry: CatalogueEntry, chosen: ModelSnapshot, aside: Path, progress: FetchProgress) -> Pin:
         """Fetch every file into the folder ``aside``, and return the pin of the model."""
@@ -130,7 +130,7 @@ class ModelStore:
                 def arrived(count: int, before: int = before) -> None:
                     progress(before + count, total)
 
-                sha256 = download(url, path, expected, self._policy(LARGEST_FILE), progress=arrived)
+                sha256 = download(url, path, expected, self._access(LARGEST_FILE), progress=arrived)
             pinned[name] = ExpectedFile(expected.size, sha256)
             done += expected.size
             progress(done, total)
@@ -139,11 +139,11 @@ class ModelStore:
         read_folder(aside, cache=None)  # raises if it cannot be used
         return Pin(entry.repository, chosen.revision, pinned)
 
-    def _policy(self, max_bytes: int) -> FetchPolicy:
-        """Return the policy of a fetch. The person chose the host, so it may be in a private network."""
+    def _access(self, max_bytes: int) -> Access:
+        """Return what may be fetched. The person chose the host, so it may be in a private network."""
         host = parse_url(self._url)
         chosen = {host.authority.lower()} if host.scheme == "https" or _is_here(host.address) else set()
-        return FetchPolicy(self._allow_hosts | chosen, _STALL, max_bytes)
+        return Access(hosts=self._allow_hosts | chosen, fetch_timeout=_STALL, max_page_bytes=max_bytes)
 
     def _info(self, name: str, pin: Pin | None) -> ModelInfo:
         entry = CATALOGUE.get(name) or CatalogueEntry(name, name, "")

@@ -159,7 +159,7 @@ class Completer:
         return list(islice(there, limit))
 
     def _allowed(self, path: str) -> bool:
-        return self._workspace.policy.refusal(path) is None
+        return self._workspace.access.refusal("read", path) is None
 
     def _measure(self, path: str) -> Size | None:
         size = self._workspace.size_of(path)

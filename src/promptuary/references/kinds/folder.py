@@ -112,7 +112,7 @@ def _extension(path: str) -> str:
 
 
 def _measured(path: str, context: ResolveContext) -> Leaf:
-    if needs_program(path) and context.workspace.policy.refusal(path) is None:
+    if needs_program(path) and context.workspace.access.refusal("read", path) is None:
         return _unmeasured(path, context)
     try:
         file = context.workspace.read(path)
@@ -124,10 +124,10 @@ def _measured(path: str, context: ResolveContext) -> Leaf:
 
 def _estimated(path: str, context: ResolveContext, costs: _Costs) -> Leaf:
     size = context.workspace.size_of(path) or 0
-    refusal = context.workspace.policy.refusal(path)
+    refusal = context.workspace.access.refusal("read", path)
     if needs_program(path) and refusal is None:
         return _unmeasured(path, context)
-    if refusal or size > context.workspace.policy.max_bytes:
+    if refusal or size > context.workspace.access.max_bytes:
         return _not_readable(size, refusal.code if refusal else Code.FILE_TOO_LARGE)
     tokens = costs.of(path, size)
     return Leaf(size, tokens, f"{human_size(size)} · ~{tokens:,} tokens", exact=False)

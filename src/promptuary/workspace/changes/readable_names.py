@@ -1,14 +1,14 @@
-r"""Which of very many paths may be read: the same answer as ``policy`` and ``root``, but faster.
+r"""Which of very many paths may be read: the same answer as ``access`` and ``root``, but faster.
 
 Most paths of a project are harmless for simple reasons: an ordinary extension, no suspicious word, no suspicious
-folder. These are allowed at once; the policy itself decides about all others. A path is allowed if and only if the
-policy allows its name, and ``Root`` can open it under that name.
+folder. These are allowed at once; ``Access`` itself decides about all others. A path is allowed if and only if
+``Access`` allows its name, and ``Root`` can open it under that name.
 """
 
 import re
 
 from promptuary.base.errors import SourceError
-from promptuary.workspace.disk.policy import ReadPolicy
+from promptuary.workspace.access import Access
 from promptuary.workspace.disk.root import normalise
 from promptuary.workspace.disk.sensitive_names import (
     BACKUPS,
@@ -26,21 +26,23 @@ _SUSPICIOUS_NAMES = SECRET_ANYWHERE | SECRET_FILES | {path.split("/", 1)[0] for 
 
 
 class ReadableNames:
-    """The read policy for one pass over a workspace; caches the result for each folder."""
+    """What may be read, for one pass over a workspace; caches the result for each folder."""
 
-    def __init__(self, policy: ReadPolicy) -> None:
-        self.policy = policy
+    def __init__(self, access: Access) -> None:
+        self._access = access
         self._folders: dict[str, bool] = {}
         backups = {f".{ending}" for ending in BACKUPS}
-        # The policy also checks the name before .txt: server.key.txt.
-        self._harmless_endings = self.policy.allowed - SECRET_ENDINGS - backups - {".txt"}
+        # ``Access`` also checks the name before .txt: server.key.txt.
+        self._harmless_endings = self._access.allowed - SECRET_ENDINGS - backups - {".txt"}
 
     def allows(self, path: str) -> bool:
         """Return whether the file ``path``, relative to the workspace, may be read, judging by its name alone."""
         folder, _, name = path.rpartition("/")
         harmless = self._folders.get(folder)
         if harmless is None:
-            harmless = self._folders[folder] = _is_plain(folder) and not self.policy.closes(folder)
+            harmless = self._folders[folder] = (
+                _is_plain(folder) and self._access.covers(folder) and not self._access.closes(folder)
+            )
         return (harmless and self._is_harmless(name)) or self._is_allowed(path)
 
     def _is_harmless(self, name: str) -> bool:
@@ -57,7 +59,7 @@ class ReadableNames:
     def _is_allowed(self, path: str) -> bool:
         try:
             # A path that changes when it is normalised would open another file.
-            return normalise(path) == path and self.policy.refusal(path) is None
+            return normalise(path) == path and self._access.refusal("read", path) is None
         except SourceError:
             return False
 

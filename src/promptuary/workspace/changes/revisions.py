@@ -10,7 +10,7 @@ from typing import Final
 
 from promptuary.base.errors import PromptuaryError, SourceError
 from promptuary.base.files import Stamp
-from promptuary.sessions.values import WORKSPACE, FilePin
+from promptuary.workspace.access import WORKSPACE, FilePin
 from promptuary.workspace.changes.snapshot import snapshot, snapshot_of
 from promptuary.workspace.workspace import Workspace
 

@@ -43,7 +43,7 @@ class Snapshot(Struct, frozen=True):
 
 
 def snapshot(workspace: Workspace, last: Snapshot | None = None) -> Snapshot:
-    """Return the state of the files of ``workspace`` now, ignore rules and read policy applied.
+    """Return the state of the files of ``workspace`` now, ignore rules and ``Access`` applied.
 
     ``last`` is an earlier snapshot of the same workspace: the names in it are not checked again. Git is asked only if
     something has changed since then that decides what it lists, or since the last snapshot of another process.
@@ -120,8 +120,8 @@ class _Stamps:
         self.cut_rules: list[str] = []
         self.unreadable = 0
         self._folders = folders
-        self._max_bytes = workspace.policy.max_bytes
-        self._readable = ReadableNames(workspace.policy)
+        self._max_bytes = workspace.access.max_bytes
+        self._readable = ReadableNames(workspace.access)
         self._only = only
         self._above = {folder for path in only or () for folder in folders_above(path)}
         self._last = last or {}

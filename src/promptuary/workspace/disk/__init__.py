@@ -1,1 +1,1 @@
-"""Opening and reading files strictly beneath a root, as the read policy allows."""
+"""Opening and reading files strictly beneath a root, as an ``Access`` allows."""

@@ -10,15 +10,17 @@ import os
 import re
 import stat
 from collections.abc import Callable
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from msgspec import Struct
 
 from promptuary.base.errors import Code, SourceError
 from promptuary.base.text import human_size
-from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.protected_folders import closed_error
 from promptuary.workspace.disk.root import Root, display_path, normalise
+
+if TYPE_CHECKING:
+    from promptuary.workspace.access import Access
 
 _CHUNK = 64 * 1024
 _TRIES = 2
@@ -43,9 +45,9 @@ IsNote = Callable[[os.stat_result], bool]
 """Returns whether the open file with this status is a note, whatever its name."""
 
 
-def read_text(root: Root, path: str, policy: ReadPolicy, *, is_note: IsNote = lambda _: False) -> TextFile:
+def read_text(root: Root, path: str, access: "Access", *, is_note: IsNote = lambda _: False) -> TextFile:
     """Return the text of ``path``. Raises ``SourceError`` if it is refused or cannot be read."""
-    relative, data, status = _read(root, path, policy, is_note)
+    relative, data, status = _read(root, path, access, is_note)
     text, encoding = decode(data, relative)
     return TextFile(
         path=relative,
@@ -58,17 +60,17 @@ def read_text(root: Root, path: str, policy: ReadPolicy, *, is_note: IsNote = la
 
 
 def read_bytes(
-    root: Root, path: str, policy: ReadPolicy, *, is_note: IsNote = lambda _: False
+    root: Root, path: str, access: "Access", *, is_note: IsNote = lambda _: False
 ) -> tuple[bytes, os.stat_result]:
     """Return the content of ``path`` and its status. Raises ``SourceError`` if it is refused or cannot be read."""
-    _, data, status = _read(root, path, policy, is_note)
+    _, data, status = _read(root, path, access, is_note)
     return data, status
 
 
-def _read(root: Root, path: str, policy: ReadPolicy, is_note: IsNote) -> tuple[str, bytes, os.stat_result]:
+def _read(root: Root, path: str, access: "Access", is_note: IsNote) -> tuple[str, bytes, os.stat_result]:
     relative = normalise(path)
     try:
-        _check_name(policy, relative)
+        _check_name(access, relative)
     except SourceError as error:
         if error.code is Code.DISALLOWED_EXTENSION:
             # Raises if there is no such file: then its extension is not to blame.
@@ -78,14 +80,12 @@ def _read(root: Root, path: str, policy: ReadPolicy, is_note: IsNote) -> tuple[s
     try:
         # A link with a harmless name must not open a file whose own name is refused.
         if opened.path != relative:
-            if policy.closes(opened.path):
+            if access.closes(opened.path):
                 raise closed_error(relative)  # the name of a note is not for everybody either
-            if (outside := policy.outside(opened.path, f"what {display_path(relative)} leads to")) is not None:
-                raise outside
-            _check_name(policy, opened.path)
+            _check_name(access, opened.path, f"what {display_path(relative)} leads to")
         if is_note(os.fstat(opened.fd)):
             raise closed_error(relative)
-        data, status = _read_unchanged(opened.fd, root.device, relative, policy.max_bytes)
+        data, status = _read_unchanged(opened.fd, root.device, relative, access.max_bytes)
     except OSError as error:
         raise SourceError(
             Code.READ_FAILED, f"{display_path(relative)} could not be read ({error.strerror}); try again."
@@ -95,9 +95,9 @@ def _read(root: Root, path: str, policy: ReadPolicy, is_note: IsNote) -> tuple[s
     return relative, data, status
 
 
-def _check_name(policy: ReadPolicy, path: str) -> None:
+def _check_name(access: "Access", path: str, shown: str = "") -> None:
     # The workspace itself has no name to check; opening it shows that it is not a file.
-    if path and (refusal := policy.refusal(path)):
+    if path and (refusal := access.refusal("read", path, shown)):
         raise refusal
 
 

@@ -1,7 +1,7 @@
 r"""The workspace folder, and the only way to open a path inside it.
 
 ``normalise`` judges a path by its text alone; ``Root`` opens what it returned, strictly beneath the folder. Neither
-knows which names are secret (``policy``) nor what a file may contain (``read``).
+knows which names are secret (``sensitive_names``) nor what a file may contain (``read``).
 
 A backslash separates like a slash, since people paste paths from Windows; a name that contains a backslash cannot be
 referenced.

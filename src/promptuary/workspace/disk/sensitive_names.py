@@ -1,11 +1,21 @@
-"""The tables of ``policy``: which names are text, and which are secrets.
+"""Which names are text, and which are usual for secrets: decided by the name alone.
 
-All in lower case. Data only: ``policy`` compares names with them. The long patterns are compiled when a name first
-needs them, which most names never do.
+All tables are in lower case, and names are compared in their ``comparable`` form. The long patterns are compiled when a
+name first needs them, which most names never do.
 """
 
 import re
+from collections.abc import Iterator
 from functools import cache
+
+MAX_NAME = 255
+MAX_PATH = 4096
+"""No file has a longer name or path, but a git object may. The patterns here are slow to match long names."""
+
+IMAGES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
+"""The images that models accept."""
+PICTURES = (".bmp", ".tif", ".tiff", ".ico", ".heic", ".avif")
+"""The others."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -369,3 +379,86 @@ _COPY = r"""
 def copy_marks() -> re.Pattern[str]:
     """Return what file managers add to the name of a copy, at its end or before the extension: ``.env copy``."""
     return re.compile(_COPY, re.VERBOSE)
+
+
+_PARTS = re.compile(r"[._-]")
+_SECRET_PATH_STARTS = frozenset(path.split("/", 1)[0] for path in SECRET_PATHS)
+
+
+def is_too_long(path: str) -> bool:
+    """Return whether no file can have the path."""
+    if len(path) <= MAX_NAME:
+        return False
+    return len(path) > MAX_PATH or any(len(name) > MAX_NAME for name in path.split("/"))
+
+
+@cache
+def _secret_path() -> re.Pattern[str]:
+    return re.compile("(?:^|/)(?:" + "|".join(map(re.escape, sorted(SECRET_PATHS))) + ")(?:/|$)")
+
+
+def is_sensitive(names: list[str]) -> bool:
+    """Return whether a path, given as its names in comparable form, is a usual one for secrets."""
+    if not SECRET_ANYWHERE.isdisjoint(names):
+        return True
+    if not _SECRET_PATH_STARTS.isdisjoint(names) and any(
+        _secret_path().search("/".join([*names[:-1], name])) for name in (names[-1], *_originals(names[-1]))
+    ):
+        return True
+    if any(name.startswith(".") and not SECRET_ANYWHERE.isdisjoint(_originals(name)) for name in names[:-1]):
+        return True
+    return any(_is_secret_name(name, names) for name in _originals(names[-1]))
+
+
+def _is_secret_name(name: str, names: list[str]) -> bool:
+    if name in SECRET_ANYWHERE:
+        return True
+    known = name in SECRET_FILES or ("." in name and f".{name.rpartition('.')[2]}" in SECRET_ENDINGS)
+    if name == "tokens.json":  # in an ordinary folder these are the colours and sizes of a design, or translations
+        known = len(names) == 1 or any(folder.startswith(".") for folder in names[:-1])
+    if name in {"vault", "vault.yml", "vault.yaml"}:  # elsewhere it is what a vault consists of
+        known = not VARIABLES.isdisjoint(names[:-1])
+    return (known or _has_secret_shape(name, names)) and not _is_template(name)
+
+
+def _has_secret_shape(name: str, names: list[str]) -> bool:
+    # The patterns are slow to match, and most names contain none of their words.
+    if SECRET_WORDS.search(name) is None:
+        return False
+    if secret_shapes().fullmatch(name):
+        return True
+    return secret_unless_described().fullmatch(name) is not None and DESCRIBING.isdisjoint(names[:-1])
+
+
+def _originals(name: str) -> Iterator[str]:
+    """Yield ``name`` without the marks of a copy, one after another: ``#id_rsa#``, ``.env (1)``, ``server.key.txt``."""
+    yield (name := _without_editor_marks(name))
+    while (shorter := _without_one_mark(name)) != name:
+        name = shorter
+        yield name
+
+
+def _without_editor_marks(name: str) -> str:
+    """Return ``name`` without what Emacs, Vim and macOS put around the name of the file they stand for."""
+    if name.startswith((".#", "._")) and len(name) > 2:
+        name = name[2:]
+    elif name.startswith(".") and name.endswith((".swp", ".swo", ".swn")):
+        name = name[1:-4] or name
+    return name.strip("#").rstrip("~") or name
+
+
+def _without_one_mark(name: str) -> str:
+    stem, _, ending = name.rpartition(".")
+    # A number may be the section of a manual: passwd.5 keeps its name.
+    if stem and (ending in BACKUPS or ending == "txt" or (ending.isdigit() and "." in stem)):
+        return stem.rstrip("~")
+    if name.isascii() and SECRET_WORDS.search(name) is None:  # no mark of a copy, either
+        return name.strip() or name
+    return copy_marks().sub("", name, count=1).strip() or name
+
+
+def _is_template(name: str) -> bool:
+    parts = _PARTS.split(name)
+    if parts[-1] in TEMPLATE_ENDINGS and len(parts) > 1:
+        parts.pop()
+    return parts[-1] in TEMPLATES

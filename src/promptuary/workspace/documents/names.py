@@ -3,7 +3,7 @@
 from pathlib import PurePosixPath
 from typing import Final, Literal
 
-from promptuary.workspace.disk.policy import IMAGES
+from promptuary.workspace.disk.sensitive_names import IMAGES
 
 PROGRAMS: Final[dict[str, Literal["pdf", "docx"]]] = {".pdf": "pdf", ".docx": "docx"}
 """Types that a program converts, which takes a moment."""

@@ -21,8 +21,8 @@ from msgspec.structs import replace
 from promptuary.base.concurrency import foreground
 from promptuary.base.errors import Code, SourceError
 from promptuary.base.text import one_line
+from promptuary.workspace.access import Access
 from promptuary.workspace.disk.comparable import comparable
-from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.protected_folders import ClosedFolders
 from promptuary.workspace.git.config import TRUE
 from promptuary.workspace.git.copied_tree import WorkspaceNames, copied_tree
@@ -41,7 +41,7 @@ from promptuary.workspace.git.shadow import Shadow
 from promptuary.workspace.git.submodules import Submodules
 from promptuary.workspace.git.untracked import as_new_files
 
-_MASKED = ReadPolicy().masked
+_MASKED = Access().masked
 _MAX_NAMES = 64 << 20
 _MAX_ALL_NAMES = 1 << 30
 _ATTEMPTS = 3

@@ -19,9 +19,10 @@ from msgspec import Struct
 
 from promptuary.base import durable
 from promptuary.base.errors import Code, SourceError
+from promptuary.workspace.access import Access
 from promptuary.workspace.web.addresses import Target, parse_url
+from promptuary.workspace.web.deadline import Deadline, StallLimit
 from promptuary.workspace.web.fetch import Resolver, get_following, hops, system_resolver
-from promptuary.workspace.web.policy import Deadline, FetchPolicy, StallLimit
 
 if TYPE_CHECKING:
     from promptuary.workspace.web.http import HttpStream
@@ -48,12 +49,12 @@ class ExpectedFile(Struct, frozen=True):
     git_blob: str = ""
 
 
-def read_json(url: str, policy: FetchPolicy, *, resolve: Resolver = system_resolver) -> Any:
+def read_json(url: str, access: Access, *, resolve: Resolver = system_resolver) -> Any:
     """Return the JSON at ``url``. Raises ``SourceError`` if it is refused, cannot be fetched, or is not JSON."""
     target = parse_url(url)
-    _refuse_plain_http(target, policy)
-    deadline = Deadline(target.host, policy.timeout, time.monotonic() + policy.timeout)
-    _, response = get_following(target, policy, deadline, resolve)
+    _refuse_plain_http(target, access)
+    deadline = Deadline(target.host, access.fetch_timeout, time.monotonic() + access.fetch_timeout)
+    _, response = get_following(target, access, deadline, resolve)
     try:
         return json.loads(response.body)
     except (ValueError, RecursionError) as error:
@@ -64,21 +65,21 @@ def download(
     url: str,
     path: Path,
     expected: ExpectedFile,
-    policy: FetchPolicy,
+    access: Access,
     *,
     progress: Progress = lambda _: None,
     resolve: Resolver = system_resolver,
 ) -> str:
     """Fetch the file at ``url`` to ``path``, whose folder exists, and return its sha256.
 
-    The ``timeout`` of the policy is how many seconds the server may be silent. Raises ``SourceError`` if the file is
+    ``fetch_timeout`` is how many seconds the server may be silent. Raises ``SourceError`` if the file is
     refused, cannot be fetched, or is not the expected one.
     """
-    if expected.size > policy.max_bytes:
-        raise SourceError(Code.RESPONSE_TOO_LARGE, f"{path.name} has more than {policy.max_bytes:,} bytes.")
+    if expected.size > access.max_page_bytes:
+        raise SourceError(Code.RESPONSE_TOO_LARGE, f"{path.name} has more than {access.max_page_bytes:,} bytes.")
     target = parse_url(url)
-    deadline = StallLimit(target.host, policy.timeout, time.monotonic() + _LONGEST)
-    fetching = _Download(target, path.with_name(path.name + PARTIAL), expected.size, policy, deadline, progress)
+    deadline = StallLimit(target.host, access.fetch_timeout, time.monotonic() + _LONGEST)
+    fetching = _Download(target, path.with_name(path.name + PARTIAL), expected.size, access, deadline, progress)
     failures = 0
     while (had := fetching.have()) != expected.size:
         try:
@@ -97,7 +98,7 @@ class _Download(Struct, frozen=True):
     target: Target
     partial: Path
     size: int
-    policy: FetchPolicy
+    access: Access
     deadline: Deadline
     progress: Progress
 
@@ -111,13 +112,13 @@ class _Download(Struct, frozen=True):
     def proceed(self, had: int, resolve: Resolver) -> None:
         """Fetch the missing part, as far as the server sends it."""
         had = had if 0 < had < self.size else 0
-        steps = hops(self.target, self.policy, self.deadline, resolve)
+        steps = hops(self.target, self.access, self.deadline, resolve)
         target, addresses = next(steps)
         from promptuary.workspace.web.http import stream  # noqa: PLC0415  (90 ms, not for what is refused)
 
         headers = [("Range", f"bytes={had}-")] if had else []
         while True:
-            _refuse_plain_http(target, self.policy)
+            _refuse_plain_http(target, self.access)
             with stream(target, addresses, headers, max_bytes=self.size, deadline=self.deadline) as response:
                 if response.redirect is None:
                     self._store(response, self._start(response, had))
@@ -164,9 +165,9 @@ class _Download(Struct, frozen=True):
         return SourceError(Code.RESPONSE_TOO_LARGE, reason)
 
 
-def _refuse_plain_http(target: Target, policy: FetchPolicy) -> None:
+def _refuse_plain_http(target: Target, access: Access) -> None:
     here = target.address is not None and target.address.is_loopback
-    if target.scheme != "https" and not here and not target.named_in(policy.allow_hosts):
+    if target.scheme != "https" and not here and not target.named_in(access.hosts):
         raise SourceError(
             Code.BLOCKED_ADDRESS,
             f"{target.authority} is not on this machine, and with plain http anyone on the network could change what "

@@ -18,8 +18,9 @@ from msgspec import Struct
 
 from promptuary.base import concurrency
 from promptuary.base.errors import Code, SourceError
+from promptuary.workspace.access import Access
 from promptuary.workspace.web.addresses import Target, is_public, join_url, parse_url
-from promptuary.workspace.web.policy import Deadline, FetchPolicy
+from promptuary.workspace.web.deadline import Deadline
 
 if TYPE_CHECKING:
     from promptuary.workspace.web.http import HttpResponse
@@ -59,50 +60,50 @@ def system_resolver(host: str, port: int) -> Sequence[str]:
     return [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 
-def fetch(url: str, policy: FetchPolicy, *, resolve: Resolver = system_resolver) -> Page:
+def fetch(url: str, access: Access, *, resolve: Resolver = system_resolver) -> Page:
     """Return the page at ``url`` as text. Raises ``SourceError`` if it is refused or cannot be fetched."""
     target = parse_url(url)
-    deadline = Deadline(target.host, policy.timeout, time.monotonic() + policy.timeout)
-    target, response = get_following(target, policy, deadline, resolve)
+    deadline = Deadline(target.host, access.fetch_timeout, time.monotonic() + access.fetch_timeout)
+    target, response = get_following(target, access, deadline, resolve)
     return _page(url, target, response, deadline)
 
 
 def get_following(
-    target: Target, policy: FetchPolicy, deadline: Deadline, resolve: Resolver = system_resolver
+    target: Target, access: Access, deadline: Deadline, resolve: Resolver = system_resolver
 ) -> "tuple[Target, HttpResponse]":
     """Return the response to a GET request, and its final target after redirects. Raises ``SourceError``."""
-    steps = hops(target, policy, deadline, resolve)
+    steps = hops(target, access, deadline, resolve)
     target, addresses = next(steps)
     from promptuary.workspace.web.http import get  # noqa: PLC0415  (90 ms, not for what is refused)
 
-    while (response := get(target, addresses, max_bytes=policy.max_bytes, deadline=deadline)).redirect is not None:
+    while (response := get(target, addresses, max_bytes=access.max_page_bytes, deadline=deadline)).redirect is not None:
         target, addresses = steps.send(response.redirect)
     return target, response
 
 
 def hops(
-    target: Target, policy: FetchPolicy, deadline: Deadline, resolve: Resolver = system_resolver
+    target: Target, access: Access, deadline: Deadline, resolve: Resolver = system_resolver
 ) -> Generator[tuple[Target, tuple[str, ...]], str, None]:
     """Yield where to connect, each with its checked addresses; send the URL of each redirect.
 
     Raises ``SourceError`` for an address that is not allowed, and for too many redirects.
     """
-    allowed_host = target.named_in(policy.allow_hosts)
-    for _ in range(policy.max_redirects + 1):
-        addresses = _allowed_addresses(target, policy, resolve, deadline, allowed_host=allowed_host)
+    allowed_host = target.named_in(access.hosts)
+    for _ in range(access.max_redirects + 1):
+        addresses = _allowed_addresses(target, access, resolve, deadline, allowed_host=allowed_host)
         following = _follow(target, (yield target, addresses))
         # A public page may not redirect to a private host, even if the person allowed that host.
-        allowed_host = allowed_host and following.named_in(policy.allow_hosts)
+        allowed_host = allowed_host and following.named_in(access.hosts)
         target = following
-    raise SourceError(Code.FETCH_FAILED, f"{target.host} redirects more than {policy.max_redirects} times.")
+    raise SourceError(Code.FETCH_FAILED, f"{target.host} redirects more than {access.max_redirects} times.")
 
 
 def _allowed_addresses(
-    target: Target, policy: FetchPolicy, resolve: Resolver, deadline: Deadline, *, allowed_host: bool
+    target: Target, access: Access, resolve: Resolver, deadline: Deadline, *, allowed_host: bool
 ) -> tuple[str, ...]:
     """Return the addresses of ``target``. Raises ``SourceError`` if one of them is not allowed."""
-    if not allowed_host and target.port not in policy.ports:
-        allowed = ", ".join(map(str, sorted(policy.ports)))
+    if not allowed_host and target.port not in access.ports:
+        allowed = ", ".join(map(str, sorted(access.ports)))
         name = target.authority
         raise _blocked(f"Port {target.port} is not one of {allowed}. {_how_to_allow(name)}")
     if not allowed_host and target.local:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
     from promptuary.workspace.web.addresses import Target
-    from promptuary.workspace.web.policy import Deadline
+    from promptuary.workspace.web.deadline import Deadline
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MAX_HEADERS = 200

@@ -17,8 +17,7 @@ from promptuary.layers.layer import Changed, Incoming, LayerContext, Recall, Rec
 from promptuary.layers.tracked.layer import TrackedFiles
 from promptuary.testing.scripted import ScriptedModel
 from promptuary.tokens.counting import Counter
-from promptuary.workspace.disk.policy import ReadPolicy
-from promptuary.workspace.web.policy import FetchPolicy
+from promptuary.workspace.access import Access
 from promptuary.workspace.workspace import Workspace, open_workspace
 from tests.conftest import Files
 
@@ -57,7 +56,7 @@ Talk = Callable[..., Thread]
 
 @pytest.fixture
 def door(workspace: Path) -> Iterator[Workspace]:
-    opened = open_workspace(workspace, ReadPolicy(), FetchPolicy(), follow_symlinks=False)
+    opened = open_workspace(workspace, Access(), follow_symlinks=False)
     yield opened
     opened.close()
 

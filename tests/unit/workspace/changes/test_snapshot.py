@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from promptuary.base.files import Stamp
+from promptuary.workspace.access import Access
 from promptuary.workspace.changes.current_files import MAX_GIT_PATHS
 from promptuary.workspace.changes.snapshot import Snapshot, is_ignore_file, snapshot, snapshot_of
-from promptuary.workspace.disk.policy import ReadPolicy
 from promptuary.workspace.disk.root import Root
 from promptuary.workspace.workspace import Workspace
 from tests.conftest import Files, git
@@ -82,7 +82,7 @@ def test_what_may_not_be_read_is_left_out(opened: Workspace, files: Files) -> No
 def test_what_a_person_opened_on_purpose_is_in_it(workspace: Path, files: Files) -> None:
     files({".env": "", "data.bin": ""})
     with Root(workspace) as root:
-        policy = ReadPolicy(also=frozenset({".bin"}), allow_sensitive=frozenset({".env"}))
+        policy = Access(also=frozenset({".bin"}), allow_sensitive=frozenset({".env"}))
 
         assert names(snapshot(Workspace(root, policy))) == [".env", "data.bin"]
 

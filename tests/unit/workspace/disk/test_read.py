@@ -9,12 +9,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from promptuary.base.errors import Code, SourceError
-from promptuary.workspace.disk.policy import ReadPolicy
+from promptuary.workspace.access import Access
 from promptuary.workspace.disk.read import TextFile, decode, read_text
 from promptuary.workspace.disk.root import Root
 from tests.conftest import Files
 
-POLICY = ReadPolicy()
+POLICY = Access()
 MARKS = {
     "utf-8": b"\xef\xbb\xbf",
     "utf-16-le": b"\xff\xfe",
@@ -36,12 +36,12 @@ PROSE = {
 }
 
 
-def read(path: Path, name: str, policy: ReadPolicy = POLICY) -> TextFile:
+def read(path: Path, name: str, policy: Access = POLICY) -> TextFile:
     with Root(path) as root:
         return read_text(root, name, policy)
 
 
-def refusal(path: Path, name: str, policy: ReadPolicy = POLICY) -> SourceError:
+def refusal(path: Path, name: str, policy: Access = POLICY) -> SourceError:
     with pytest.raises(SourceError) as caught:
         read(path, name, policy)
     return caught.value
@@ -105,7 +105,7 @@ def test_a_folder_is_pointed_to_its_own_kind(files: Files) -> None:
 
 def test_a_file_up_to_the_limit_is_read_and_one_byte_more_is_not(files: Files) -> None:
     path = files({"fits.md": "x" * 2048, "over.md": "x" * 2049})
-    policy = ReadPolicy(max_bytes=2048)
+    policy = Access(max_bytes=2048)
 
     assert read(path, "fits.md", policy).size == 2048
     error = refusal(path, "over.md", policy)
@@ -161,7 +161,7 @@ def test_a_file_that_does_not_stand_still_is_not_passed_off_as_whole(files: File
     # Of eight bytes, so that none crosses a page: such a write is two for whoever reads between them.
     line = "a line.\n"
     path = files({"log.md": line * 50_000})
-    policy = ReadPolicy(max_bytes=1 << 30)
+    policy = Access(max_bytes=1 << 30)
     stop = threading.Event()
 
     def append() -> None:

@@ -5,19 +5,20 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from promptuary.base.errors import Code, SourceError
 from promptuary.testing.loopback import RESET, Loopback, Route, Step, answer, redirect
+from promptuary.workspace.access import Access
 from promptuary.workspace.web import download as module
 from promptuary.workspace.web.download import ExpectedFile, download, read_json
-from promptuary.workspace.web.policy import FetchPolicy
 
 CONTENT = bytes(range(256)) * 400
 HASH = hashlib.sha256(CONTENT).hexdigest()
 BLOB = hashlib.sha1(b"blob 102400\0" + CONTENT, usedforsecurity=False).hexdigest()
 WHOLE = ExpectedFile(len(CONTENT), HASH)
 OK = f"HTTP/1.1 200 OK\r\nContent-Length: {len(CONTENT)}\r\n\r\n".encode()
-POLICY = FetchPolicy(allow_hosts=frozenset({"127.0.0.1", "models.test"}), timeout=5.0, max_bytes=10**6)
+POLICY = Access(hosts=frozenset({"127.0.0.1", "models.test"}), fetch_timeout=5.0, max_page_bytes=10**6)
 
 
 @pytest.fixture(autouse=True)
@@ -163,7 +164,7 @@ def test_a_server_that_never_gets_on_is_given_up(server: Loopback, tmp_path: Pat
 
 def test_a_server_that_stalls_is_given_up(server: Loopback, tmp_path: Path) -> None:
     server.routes["/model"] = lambda: [OK + CONTENT[:10], 60.0]
-    policy = FetchPolicy(POLICY.allow_hosts, 0.1, 10**6)
+    policy = replace(POLICY, fetch_timeout=0.1)
 
     with pytest.raises(SourceError, match=r"did not answer within 0\.1 seconds"):
         download(server.url("/model"), tmp_path / "model", WHOLE, policy)
@@ -213,7 +214,9 @@ def test_a_redirect_to_plain_http_elsewhere_is_refused(server: Loopback, tmp_pat
 
 def test_plain_http_is_for_this_machine_and_for_hosts_that_were_allowed(server: Loopback, tmp_path: Path) -> None:
     server.routes["/model"] = OK + CONTENT
-    allowed = FetchPolicy(frozenset({"models.test", f"models.test:{server.port}"}), 5.0, 10**6)
+    allowed = Access(
+        hosts=frozenset({"models.test", f"models.test:{server.port}"}), fetch_timeout=5.0, max_page_bytes=10**6
+    )
     assert download(server.url("/model", "models.test"), tmp_path / "a", WHOLE, allowed, resolve=here) == HASH
 
     with pytest.raises(SourceError, match="use https"):
@@ -221,7 +224,7 @@ def test_plain_http_is_for_this_machine_and_for_hosts_that_were_allowed(server: 
     with pytest.raises(SourceError, match="use https"):
         read_json("http://8.8.8.8/list", POLICY)
     with pytest.raises(SourceError, match="is not on the public internet"):
-        download(server.url("/model"), tmp_path / "b", WHOLE, FetchPolicy(timeout=5.0, ports=frozenset({server.port})))
+        download(server.url("/model"), tmp_path / "b", WHOLE, Access(fetch_timeout=5.0, ports=frozenset({server.port})))
 
 
 def test_a_link_in_the_place_of_the_partial_file_is_not_followed(server: Loopback, tmp_path: Path) -> None:

@@ -23,13 +23,14 @@ from msgspec.structs import replace
 
 from promptuary.base.errors import Code, SourceError
 from promptuary.testing.loopback import Loopback, Route, Step, answer, redirect
+from promptuary.workspace.access import Access
+from promptuary.workspace.web.deadline import Deadline
 from promptuary.workspace.web.fetch import Page, fetch
 from promptuary.workspace.web.http import _GuardedStream
-from promptuary.workspace.web.policy import Deadline, FetchPolicy
 
 HOST = "site.test"
 MODIFIED = "Wed, 05 Jun 2024 01:02:03 GMT"
-POLICY = FetchPolicy(allow_hosts=frozenset({HOST}), timeout=5.0)
+POLICY = Access(hosts=frozenset({HOST}), fetch_timeout=5.0)
 
 
 def here(host: str, port: int) -> Sequence[str]:
@@ -42,12 +43,12 @@ def server() -> Iterator[Loopback]:
         yield running
 
 
-def get(server: Loopback, route: Route, policy: FetchPolicy = POLICY) -> Page:
+def get(server: Loopback, route: Route, policy: Access = POLICY) -> Page:
     server.routes["/page"] = route
     return fetch(server.url("/page", HOST), policy, resolve=here)
 
 
-def failure(server: Loopback, route: Route, policy: FetchPolicy = POLICY) -> SourceError:
+def failure(server: Loopback, route: Route, policy: Access = POLICY) -> SourceError:
     with pytest.raises(SourceError) as caught:
         get(server, route, policy)
     return caught.value
@@ -231,7 +232,7 @@ def test_a_name_without_an_address_is_told() -> None:
 
     for resolve in (unknown, nothing, nonsense):
         with pytest.raises(SourceError) as caught:
-            fetch("http://nowhere.example/", FetchPolicy(), resolve=resolve)
+            fetch("http://nowhere.example/", Access(), resolve=resolve)
         assert caught.value.code is Code.FETCH_FAILED
         assert caught.value.reason == "nowhere.example has no address; check the name, and whether you are online."
 
@@ -241,7 +242,7 @@ def test_without_a_network_one_is_told_so() -> None:
         raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
 
     with pytest.raises(SourceError) as caught:
-        fetch("https://example.org/", FetchPolicy(), resolve=offline)
+        fetch("https://example.org/", Access(), resolve=offline)
     assert (caught.value.code, "online" in caught.value.reason) == (Code.FETCH_FAILED, True)
     assert "check the name" not in caught.value.reason
 
@@ -276,7 +277,7 @@ def test_a_lookup_that_hangs_ends_with_the_deadline() -> None:
         return []
 
     with pytest.raises(SourceError) as caught:
-        fetch("http://slow.example/", FetchPolicy(timeout=0.2), resolve=hang)
+        fetch("http://slow.example/", Access(fetch_timeout=0.2), resolve=hang)
     release.set()
     assert caught.value.code is Code.TIMEOUT
 
@@ -327,7 +328,7 @@ def test_a_certificate_is_checked_against_the_name_while_the_address_is_pinned(
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate.with_name("cert.pem")))
     assert fetch(server.url("/page", HOST), POLICY, resolve=here).text == "private"
     assert asked == [HOST]
-    other = replace(POLICY, allow_hosts=frozenset({"other.test"}))
+    other = replace(POLICY, hosts=frozenset({"other.test"}))
     with pytest.raises(SourceError, match="has no valid certificate") as caught:
         fetch(server.url("/page", "other.test"), other, resolve=here)
     assert caught.value.code is Code.FETCH_FAILED
@@ -370,21 +371,21 @@ def nowhere(host: str, port: int) -> Sequence[str]:
 def test_any_text_is_refused_or_fetched_and_nothing_else(url: str) -> None:
     # The literal addresses among them are public at best; no port is open, so that none is ever called.
     with pytest.raises(SourceError) as caught:
-        fetch(url, FetchPolicy(ports=frozenset({1}), timeout=1.0), resolve=nowhere)
+        fetch(url, Access(ports=frozenset({1}), fetch_timeout=1.0), resolve=nowhere)
     assert caught.value.code in {Code.BAD_URL, Code.BLOCKED_ADDRESS, Code.FETCH_FAILED}
 
 
 @given(st.from_regex(r"[a-z0-9.-]{1,30}\.(example|com|test)", fullmatch=True))
 def test_any_name_that_does_not_resolve_is_told(host: str) -> None:
     with pytest.raises(SourceError) as caught:
-        fetch(f"http://{host}/", FetchPolicy(timeout=1.0), resolve=nowhere)
+        fetch(f"http://{host}/", Access(fetch_timeout=1.0), resolve=nowhere)
     assert caught.value.code in {Code.BAD_URL, Code.FETCH_FAILED}
 
 
 def test_the_http_library_is_loaded_only_when_something_is_fetched() -> None:
     program = (
-        "import sys; from promptuary.workspace.web.fetch import fetch, FetchPolicy\n"
-        "try: fetch('http://localhost/', FetchPolicy())\n"
+        "import sys; from promptuary.workspace.web.fetch import fetch, Access\n"
+        "try: fetch('http://localhost/', Access())\n"
         "except Exception: print(sorted({'httpcore2', 'selectolax', 'subprocess'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary import Message, Principal, Reach
+from promptuary import Access, Message, Principal
 from promptuary.base.errors import Code, ConfigError, SourceError
 from promptuary.blocking import Promptuary
 from promptuary.engine import Promptuary as AsyncPromptuary
-from promptuary.sessions.values import OPEN_KINDS, REMOTE_KINDS
+from promptuary.workspace.access import OPEN_KINDS, REMOTE_KINDS
 from tests.conftest import Files, git
 
 GUEST = Principal(user="guest")
@@ -42,7 +42,7 @@ def project(files: Files, repository: Path) -> Path:
 def guest(project: Path) -> Iterator[Promptuary]:
     with (
         Promptuary.open(project, exact=True, embedder="none", allow_sensitive=[".env"]) as owner,
-        owner.acting_as(GUEST, reach=Reach(REMOTE_KINDS, ("docs",))) as one,
+        owner.acting_as(GUEST, access=Access.limited(REMOTE_KINDS, ("docs",))) as one,
     ):
         yield one
 
@@ -99,10 +99,10 @@ def test_a_listing_names_nothing_else(guest: Promptuary) -> None:
 
 def test_a_part_of_a_workspace_has_no_history_and_the_whole_has(project: Path) -> None:
     with Promptuary.open(project, exact=True, embedder="none") as owner:
-        with owner.acting_as(GUEST, reach=Reach(REMOTE_KINDS, ("docs",))) as part:
+        with owner.acting_as(GUEST, access=Access.limited(REMOTE_KINDS, ("docs",))) as part:
             for text in ("@diff", "@git:1", "@commit:HEAD", "@status", "@staged"):
                 assert [code for _, code, _, _ in said(part, text)[1]] == [Code.NOT_AVAILABLE]
-        with owner.acting_as(GUEST, reach=Reach(REMOTE_KINDS, ("",))) as whole:
+        with owner.acting_as(GUEST, access=Access.limited(REMOTE_KINDS, ("",))) as whole:
             assert "What may be read" in said(whole, "@git:1")[0]
 
 
@@ -127,17 +127,34 @@ def test_a_search_finds_what_may_be_read(project: Path) -> None:
     with Promptuary.open(project, exact=True, embedder="none") as owner:
         owner.search.index(["."])
         assert {one.path.rpartition("/")[2] for one in owner.search.find("swordfish").hits} >= {"b.py"}
-        with owner.acting_as(GUEST, reach=Reach(REMOTE_KINDS, ("docs",))) as guest:
+        with owner.acting_as(GUEST, access=Access.limited(REMOTE_KINDS, ("docs",))) as guest:
             assert guest.search.find("swordfish").hits == []
             assert [one.path.rpartition("/")[2] for one in guest.search.find("read").hits] == ["a.md"]
             assert SECRET not in str(guest.threads.prepare("Which word is swordfish? @search:swordfish").messages)
-        with owner.acting_as(GUEST, reach=Reach()) as nobody:
+        with owner.acting_as(GUEST, access=Access.limited()) as nobody:
             assert nobody.search.find("read").hits == ()
 
 
+def test_a_session_of_people_who_see_a_part_finds_what_is_in_both(project: Path) -> None:
+    with Promptuary.open(project, exact=True, embedder="none") as owner:
+        owner.search.index(["."])
+        with owner.acting_as(GUEST, access=Access.limited(REMOTE_KINDS, ("docs", "src"))) as guest:
+            guest.sessions.create("s", roots=["docs/sub"])
+            told, _, _ = said(guest, "@search:read")
+            content = str(guest.threads.prepare("@search:this", thread="s").messages)
+
+    assert "What may be read" in told
+    assert "And this" in content
+    assert "What may be read" not in content
+    assert SECRET not in told + content
+
+
 def test_without_folders_there_are_pages_and_notes_alone(project: Path) -> None:
-    with Promptuary.open(project, exact=True, embedder="none") as owner, owner.acting_as(GUEST, reach=Reach()) as one:
-        assert Reach().kinds == OPEN_KINDS
+    with (
+        Promptuary.open(project, exact=True, embedder="none") as owner,
+        owner.acting_as(GUEST, access=Access.limited()) as one,
+    ):
+        assert Access.limited().kinds == OPEN_KINDS
         assert [code for _, code, _, _ in said(one, "@file:docs/a.md @diff @folder:.")[1]] == [Code.NOT_AVAILABLE] * 3
         assert one.threads.prepare("@remember:'we meet at noon'").expansion.outcomes[0].status == "included"
         assert [note.id for note in one.memory.list().headers] != []
@@ -151,7 +168,7 @@ def test_what_the_person_allows_themselves_is_not_for_others(project: Path) -> N
         project, exact=True, embedder="none", allow_sensitive=[".env"], static_layers=layers, allow_hosts=["127.0.0.1"]
     ) as owner:
         assert SECRET in str(owner.threads.prepare("@file:.env").messages)
-        with owner.acting_as(GUEST, reach=Reach(REMOTE_KINDS, ("",))) as guest:
+        with owner.acting_as(GUEST, access=Access.limited(REMOTE_KINDS, ("",))) as guest:
             assert SECRET not in str(guest.threads.prepare("@file:.env @url:http://127.0.0.1:9/").messages)
 
 
@@ -174,21 +191,21 @@ def test_principals_that_share_an_open_workspace_are_apart(project: Path) -> Non
 @pytest.mark.parametrize("folder", ["/etc", "..", "a/../b", "docs/", "./docs", "a//b"])
 def test_a_folder_in_another_than_its_plain_form_is_refused(folder: str) -> None:
     with pytest.raises(ConfigError):
-        Reach(REMOTE_KINDS, (folder,))
+        Access.limited(REMOTE_KINDS, (folder,))
 
 
 def test_the_clipboard_cannot_be_allowed() -> None:
     with pytest.raises(ConfigError, match="clipboard"):
-        Reach(frozenset({"clipboard"}))
+        Access.limited(frozenset({"clipboard"}))
 
 
 @given(
     st.lists(st.sampled_from(["a", "b", "a/b", "b/c/d", ""]), max_size=3), st.lists(st.sampled_from("abcd"), max_size=4)
 )
 def test_a_covered_path_is_below_a_folder_and_so_are_its_children(folders: list[str], names: list[str]) -> None:
-    reach, path = Reach(REMOTE_KINDS, tuple(folders)), "/".join(names)
+    access, path = Access.limited(REMOTE_KINDS, tuple(folders)), "/".join(names)
     below = any(path == one or not one or path.startswith(f"{one}/") for one in folders)
 
-    assert reach.covers(path) == below
-    assert reach.leads_to(path) or not below
-    assert not below or reach.covers(f"{path}/x".lstrip("/"))
+    assert access.covers(path) == below
+    assert access.leads_to(path) or not below
+    assert not below or access.covers(f"{path}/x".lstrip("/"))

@@ -1,23 +1,10 @@
-"""What may be fetched from the network, and for how long. Separate from ``fetch``, which is slow to import."""
+"""For how long something may be fetched. Separate from ``fetch``, which is slow to import."""
 
 import time
 
 from msgspec import Struct
 
 from promptuary.base.errors import Code, SourceError
-
-
-class FetchPolicy(Struct, frozen=True):
-    """What may be fetched. ``allow_hosts`` (``host`` or ``host:port``) are allowed even if they are not public.
-
-    ``timeout`` is in seconds and covers the whole fetch.
-    """
-
-    allow_hosts: frozenset[str] = frozenset()
-    timeout: float = 15.0
-    max_bytes: int = 2 * 1024 * 1024
-    max_redirects: int = 5
-    ports: frozenset[int] = frozenset({80, 443})
 
 
 class Deadline(Struct, frozen=True):
