@@ -61,7 +61,7 @@ def test_a_script_knows_every_command_action_and_flag(shell: str, capsys: pytest
     [
         ("promptuary exp", {"expand", "experience"}),
         ("promptuary thread rep", {"replay"}),
-        ("promptuary expand --mod", {"--model", "--model-url"}),
+        ("promptuary expand --mod", {"--model"}),
         ("promptuary expand @file:ap", {"app.py"}),
         # bash replaces everything after the quote
         ('promptuary expand "look at @file:ap', {"look", "at", '@file:app.py"'}),

@@ -12,7 +12,7 @@ from promptuary.cli.main import main
 from promptuary.config.settings import SETTINGS
 from tests.conftest import Files
 
-PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
+PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 
 
 def config(project: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[dict[str, Any], str]:
@@ -84,7 +84,7 @@ def test_a_word_is_wrong_usage(workspace: Path, capsys: pytest.CaptureFixture[st
     assert "unrecognized arguments: window" in capsys.readouterr().err
 
 
-def test_the_page_names_the_flag_of_every_setting() -> None:
+def test_the_page_names_every_flag_of_a_setting() -> None:
     rows = re.findall(r"^\| `(\w+)` \| `(--[a-z-]+)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 
     assert dict(rows) == {name: flag for name, (flag, _) in SETTING_FLAGS.items()}

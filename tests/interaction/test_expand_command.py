@@ -14,6 +14,7 @@ import pytest
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.command_table import COMMANDS
+from promptuary.cli.common import given_settings
 from promptuary.cli.flags import SETTING_FLAGS
 from promptuary.cli.main import _parsed, main
 from promptuary.config.settings import SETTINGS, SettingsOptions, load
@@ -262,13 +263,17 @@ def test_a_model_name_gives_the_window(project: Path, capsys: pytest.CaptureFixt
         ["--window", "-5", "x"],
         ["--window", "0", "x"],
         ["--window", "9" * 5_000, "x"],
-        ["--warn", "30", "x"],
+        ["--set", "warn_share=30", "x"],
         ["--share", "nan", "x"],
         ["--share", "3", "x"],
-        ["--vocabulary", "klingon", "x"],
-        ["--timeout", "0", "x"],
-        ["--fetch-timeout", "0", "x"],
-        ["--fetch-timeout", "1e300", "x"],
+        ["--set", "vocabulary=klingon", "x"],
+        ["--set", "timeout=0", "x"],
+        ["--set", "fetch_timeout=0", "x"],
+        ["--set", "fetch_timeout=1e300", "x"],
+        ["--set", "window", "x"],
+        ["--set", "=3", "x"],
+        ["--set", "exact=1", "x"],
+        ["--set", "models=1", "x"],
         ["--workspace", "", "x"],
     ],
 )
@@ -283,31 +288,51 @@ def test_a_wrong_flag_is_wrong_usage_with_one_sentence(
 
 
 def test_an_error_names_the_flag_and_what_was_probably_meant(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    told = "promptuary: --warn must be above 0 and at most 1 (or 100%), not '30'; did you mean 30%?\n"
+    told = "promptuary: --share must be above 0 and at most 1 (or 100%), not '30'; did you mean 30%?\n"
 
-    assert expand(project, capsys, "--warn", "30", "x")[2] == told
+    assert expand(project, capsys, "--share", "30", "x")[2] == told
+    told = told.replace("--share", "--set warn_share")
+    assert expand(project, capsys, "--set", "warn_share=30", "x")[2] == told
+    near = "promptuary: --set warn_shar is not a setting; did you mean warn_share?\n"
+    assert expand(project, capsys, "--set", "warn_shar=30%", "x")[2] == near
 
 
-def test_every_setting_has_a_flag_that_sets_it(project: Path) -> None:
-    texts = {
-        "model": "gpt-4",
-        "vocabulary": "llama3",
-        "allow_hosts": "wiki.local",
-        "allowed_extensions": ".zig",
-        "allow_sensitive": ".env",
-        "watch_debounce": "0.5",
-        "rerank_timeout": "7",
-        "recall_mode": "legacy_blocking",
-        "recall_max_selected": "7",
-        "writeback_wait_policy": "soft_drain",
-        "instructions_tag": "rules",
-    }
+TEXTS = {
+    "model": "gpt-4",
+    "vocabulary": "llama3",
+    "watch_debounce": "0.5",
+    "rerank_timeout": "7",
+    "recall_mode": "legacy_blocking",
+    "recall_max_selected": "7",
+    "writeback_wait_policy": "soft_drain",
+    "instructions_tag": "rules",
+}
+"""Values for settings that do not take every number."""
 
-    assert SETTING_FLAGS.keys() == set(SETTINGS)
-    for name, (flag, _) in SETTING_FLAGS.items():
-        given = [flag] if name == "follow_symlinks" else [flag, texts.get(name, "1" if "share" in name else "7777")]
+
+def test_every_setting_can_be_set_for_one_command(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, default in SETTINGS.items():
+        value = TEXTS.get(name, "yes" if isinstance(default, bool) else "1" if "share" in name else "7777")
+        assert main(["config", "-w", str(project), "--json", "-q", "--set", f"{name}={value}"]) == 0
+        assert json.loads(capsys.readouterr().out)["settings"][name]["origin"] == "flag"
+
+
+def test_a_setting_that_people_change_has_a_flag_of_its_own(project: Path) -> None:
+    assert SETTING_FLAGS.keys() < set(SETTINGS)
+    for name, (flag, arguments) in SETTING_FLAGS.items():
+        given = [flag] if "metavar" not in arguments else [flag, TEXTS.get(name, "1" if "share" in name else "7777")]
         options = _parsed(["expand", *given, "x"])
-        assert load(project, cast("SettingsOptions", {name: getattr(options, name)})).origin(name) == "option"
+        settings = cast("SettingsOptions", {name: getattr(options, name)})
+        assert given_settings(options) == settings
+        assert load(project, settings).origin(name) == "option"
+
+
+def test_a_list_may_be_set_piece_by_piece_and_of_one_value_the_last_counts() -> None:
+    options = _parsed(["expand", *("--set", "allow_hosts=a,b", "--set", "allow_hosts=c"), "x"])
+    assert given_settings(options) == {"allow_hosts": "a,b,c"}
+    options = _parsed(["expand", *("--set", "window=1k", "--set", "window=2k", "--set", "scoring_model=m"), "x"])
+    assert given_settings(options) == {"window": "2k", "file_reference_scoring_model": "m"}
+    assert given_settings(_parsed(["expand", "--set", "window=1k", "--window", "3k", "x"])) == {"window": "3k"}
 
 
 def test_what_cannot_be_counted_exactly_is_noted_unless_quiet(

@@ -437,7 +437,7 @@ def test_quiet_leaves_only_the_result(run: Run, project: Path) -> None:
         (("--timeout", "3"), "unrecognized arguments"),
         (("--fetch-timeout", "3"), "unrecognized arguments"),
         (("--watch-debounce", "3"), "unrecognized arguments"),
-        (("--chunk-tokens", "3"), "--chunk-tokens must be"),
+        (("--set", "chunk_tokens=3"), "--set chunk_tokens must be"),
         (("--embedder", "nobody"), "'nobody' is not installed"),
         (("--unknown",), "unrecognized arguments"),
     ],

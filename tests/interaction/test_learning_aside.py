@@ -90,7 +90,7 @@ def waiting(workspace: Path) -> int:
 
 def test_a_slow_model_is_asked_once_and_its_note_is_written(workspace: Path, model: Thoughtful) -> None:
     began = time.monotonic()
-    asked = promptuary(workspace, "ask", "-t", "t", "we deploy on Friday evenings", "--writeback-model", "m")
+    asked = promptuary(workspace, "ask", "-t", "t", "we deploy on Friday evenings", "--set", "writeback_model=m")
     took = time.monotonic() - began
 
     assert (asked.returncode, asked.stdout) == (0, "Fine.\n"), asked.stderr
@@ -114,7 +114,7 @@ def test_so_it_is_after_a_reply_that_was_recorded(workspace: Path, model: Though
 
 def test_what_could_not_be_learnt_is_told_by_doctor_and_by_the_next_command(workspace: Path, model: Thoughtful) -> None:
     model.fails = True
-    promptuary(workspace, "ask", "-t", "t", "we deploy on Friday evenings", "--writeback-model", "m")
+    promptuary(workspace, "ask", "-t", "t", "we deploy on Friday evenings", "--set", "writeback_model=m")
     with Promptuary.open(workspace, exact=True, embedder="none") as p:
         assert until(lambda: any(one.tries for one in p.memory.catch_up()))
 
@@ -132,7 +132,7 @@ def test_what_waits_can_be_learnt_at_once(workspace: Path, model: Thoughtful) ->
         p.threads.finish(p.threads.prepare("we deploy on Friday evenings"), "Fine.")
         assert len(p.memory.catch_up()) == 1
     assert model.asked_to_remember == 0
-    done = promptuary(workspace, "memory", "learn", "--json", "--writeback-model", "m")
+    done = promptuary(workspace, "memory", "learn", "--json", "--set", "writeback_model=m")
 
     assert (done.returncode, json.loads(done.stdout)) == (0, {"learnt": 1, "waiting": 0}), done.stderr
     assert titles(workspace) == ["Deploy"]

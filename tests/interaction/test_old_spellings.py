@@ -8,6 +8,7 @@ from promptuary.base.errors import PromptuaryError
 from promptuary.cli.command_table import COMMANDS
 from promptuary.cli.main import _parsed, main
 from promptuary.cli.old_spellings import OLD_COMMANDS, OLD_FLAGS
+from promptuary.config.settings import SETTINGS
 
 
 @pytest.mark.parametrize(("old", "new"), OLD_COMMANDS.items())
@@ -33,6 +34,12 @@ def test_an_old_command_exits_with_2_and_names_the_new_one_which_works(
         ("complete --max 3 @", "--limit N"),
         ("expand --limit 50% hello", "--share SHARE"),
         ("chat --limit=50%", "--share SHARE"),
+        ("expand --compact 50% hello", "--set compact_share=VALUE"),
+        ("config --files-slot 3", "--set file_reference_slot=VALUE"),
+        ("memory learn --writeback-model m", "--set writeback_model=VALUE"),
+        ("index --chunk-tokens=30", "--set chunk_tokens=VALUE"),
+        ("index --index-hidden", "--set index_hidden=VALUE"),
+        ("index --no-index-hidden", "--set index_hidden=no"),
     ],
 )
 def test_an_old_flag_exits_with_2_and_names_the_new_one(
@@ -45,6 +52,9 @@ def test_an_old_flag_exits_with_2_and_names_the_new_one(
 def test_what_replaced_a_flag_works() -> None:
     assert _parsed(["expand", "--share", "50%", "hello"]).limit_share == "50%"
     assert _parsed(["complete", "--limit", "3", "@"]).limit == 3
+    for new in OLD_FLAGS.values():
+        _, is_setting, name = new.partition("--set ")
+        assert not is_setting or name.removesuffix("=VALUE") in SETTINGS
     for old in OLD_FLAGS:
         with pytest.raises((SystemExit, PromptuaryError)):
             _parsed([*(old.split() if " " in old else ["expand", old]), "x"])

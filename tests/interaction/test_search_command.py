@@ -335,7 +335,7 @@ def test_what_cannot_be_read_or_printed_is_an_error_and_not_nothing_found(
         (("restart", "--recall", "3"), "unrecognized arguments"),
         (("restart", "--timeout", "3"), "unrecognized arguments"),
         (("restart", "--watch-debounce", "3"), "unrecognized arguments"),
-        (("restart", "--chunk-tokens", "3"), "--chunk-tokens must be"),
+        (("restart", "--set", "chunk_tokens=3"), "--set chunk_tokens must be"),
     ],
 )
 def test_wrong_usage_is_exit_code_2(indexed: Run, arguments: tuple[str, ...], told: str) -> None:

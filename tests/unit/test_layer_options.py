@@ -117,7 +117,8 @@ def test_a_flag_and_the_environment_set_the_options_of_layers(
     workspace = files({"a.py": "x = 1\n"})
     monkeypatch.setenv("PROMPTUARY_FILE_REFERENCE_MAX_FILES", "7")
 
-    assert main(["config", "--workspace", str(workspace), "--files-slot", "99", "--instructions-tag", "rules"]) == 0
+    chosen = ("--set", "file_reference_slot=99", "--set", "instructions_tag=rules")
+    assert main(["config", "--workspace", str(workspace), *chosen]) == 0
     rows = {line.split()[0]: line.split()[1:] for line in capsys.readouterr().out.splitlines() if line.strip()}
     assert rows["file_reference_max_files"] == ["7", "environment"]
     assert rows["file_reference_slot"] == ["99", "flag"]

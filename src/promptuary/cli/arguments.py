@@ -2,20 +2,7 @@
 
 import argparse
 
-from promptuary.cli.flags import (
-    COMPACTION_FLAGS,
-    FETCHING_FLAGS,
-    FILE_KINDS,
-    INDEX_FLAGS,
-    LAYER_FLAGS,
-    MEMORY_FLAGS,
-    MODEL_FLAGS,
-    READING_FLAGS,
-    RERANK_FLAGS,
-    SEARCH_FLAGS,
-    WATCH_FLAGS,
-    WINDOW_FLAGS,
-)
+from promptuary.cli.flags import ANSWERED_TURN, FILE_KINDS, INDEX, SEARCH, TURN
 from promptuary.cli.parsing import (
     add_flags,
     brief,
@@ -27,35 +14,17 @@ from promptuary.cli.parsing import (
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
-    """Add the settings of a message and of a turn."""
-    add_flags(parser, "context window", WINDOW_FLAGS)
-    _add_other_settings(parser)
-
-
-def _add_other_settings(parser: argparse.ArgumentParser) -> None:
-    add_flags(parser, "compaction of a thread's history", COMPACTION_FLAGS)
-    add_flags(parser, "reading and fetching", {**FETCHING_FLAGS, **READING_FLAGS})
-    add_flags(parser, "index and recall", SEARCH_FLAGS)
-    add_flags(parser, "memory", MEMORY_FLAGS)
-    add_flags(parser, "layers", LAYER_FLAGS)
+    """Add the flags of the settings of a message and of a turn."""
+    add_flags(parser, TURN)
 
 
 def add_index_settings(parser: argparse.ArgumentParser) -> None:
     """Add the flags that concern an index, which fetches no pages and recalls nothing."""
-    flag, arguments = FETCHING_FLAGS["allow_hosts"]
-    for_endpoint = {**arguments, "help": "allow plain http to this host for the endpoint; repeatable"}
-    add_flags(parser, "reading", READING_FLAGS)
-    add_flags(parser, "index", {**INDEX_FLAGS, "allow_hosts": (flag, for_endpoint)})
+    add_flags(parser, INDEX)
 
 
 def add_search_settings(parser: argparse.ArgumentParser) -> None:
-    add_index_settings(parser)
-    add_flags(parser, "reranking", RERANK_FLAGS)
-
-
-def add_watch_settings(parser: argparse.ArgumentParser) -> None:
-    add_index_settings(parser)
-    add_flags(parser, "watching", WATCH_FLAGS)
+    add_flags(parser, SEARCH)
 
 
 def add_thread(parser: argparse.ArgumentParser) -> None:
@@ -106,11 +75,7 @@ def add_asked_thread(parser: argparse.ArgumentParser) -> None:
 
 
 def add_answer_settings(parser: argparse.ArgumentParser) -> None:
-    """Add the settings of a turn that a model answers; this model determines the window and the vocabulary."""
-    window = {name: flag for name, flag in WINDOW_FLAGS.items() if name not in {"model", "answer_model"}}
-    parser.set_defaults(model=None)
-    add_flags(parser, "context window", window)
-    _add_other_settings(parser)
+    add_flags(parser, ANSWERED_TURN)
 
 
 def add_chat(parser: argparse.ArgumentParser) -> None:
@@ -132,8 +97,7 @@ def add_model_action(parser: argparse.ArgumentParser) -> None:
         "action", choices=("list", "add", "remove", "show"), metavar="ACTION", help="one of: %(choices)s"
     )
     parser.add_argument("name", nargs="?", metavar="NAME", help="listed model or OWNER/NAME, optionally with @REVISION")
-    flag, arguments = FETCHING_FLAGS["allow_hosts"]
-    add_flags(parser, "fetching", {**MODEL_FLAGS, "allow_hosts": (flag, arguments)})
+    add_flags(parser, ("allow_hosts",))
 
 
 def add_max(parser: argparse.ArgumentParser) -> None:

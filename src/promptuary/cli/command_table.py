@@ -33,7 +33,6 @@ from promptuary.cli.arguments import (
     add_settings,
     add_shell,
     add_thread,
-    add_watch_settings,
 )
 from promptuary.cli.experiences.actions import add_experience_actions
 from promptuary.cli.memory.actions import add_memory_actions, add_remember
@@ -221,7 +220,7 @@ COMMANDS: Final = (
         "Watch the indexed folders and index changed files; embed while nothing changes. If no folder is indexed, "
         "index the workspace first. Prints one line per step, with --json one JSON object per line.",
         ("promptuary watch", "promptuary watch --json"),
-        (add_common, add_watch_settings),
+        (add_common, add_index_settings),
         "search.watch",
     ),
     Command(

@@ -15,7 +15,8 @@ from promptuary.base.errors import ConfigError, PromptuaryError, SourceError
 from promptuary.base.text import is_unicode, one_line
 from promptuary.blocking import Promptuary
 from promptuary.cli.flags import SETTING_FLAGS
-from promptuary.config.settings import SETTINGS, Settings
+from promptuary.config.settings import SETTINGS, Settings, check_setting
+from promptuary.config.values import cut
 
 _OPTION = re.compile(r"^option (\w+)")
 
@@ -72,17 +73,45 @@ def opened_by(open_: Callable[..., Facade], options: argparse.Namespace, *, coun
     named = options.workspace is not None
     if named and not (options.workspace and Path(options.workspace).is_dir()):
         raise ConfigError(f"--workspace {options.workspace} is not a folder")
-    given: dict[str, Any] = {name: getattr(options, name, None) for name in SETTINGS}
+    given = given_settings(options)
     try:
         promptuary = open_(options.workspace if named else ".", exact=named, current_folder=current_folder(), **given)
     except ConfigError as error:
-        raise ConfigError(_OPTION.sub(_flag, str(error))) from error
+        raise as_typed(error, options) from error
     if not options.quiet:
         settings = promptuary.settings
         for note in settings.notes:
             if counting or note not in settings.counting_notes:
                 print(f"note: {note}", file=sys.stderr)
     return promptuary
+
+
+def given_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings that were given: by ``--set NAME=VALUE``, and by flags, which win.
+
+    Raises ``ConfigError`` for a name that is not a setting; the values are checked when the settings are loaded.
+    """
+    given: dict[str, Any] = {}
+    for typed in options.set or ():
+        written, equals, value = typed.partition("=")
+        name = check_setting(written.strip(), f"--set {cut(written)}") if equals else ""
+        if not name:
+            raise ConfigError(f"--set takes NAME=VALUE, not {cut(typed)!r}")
+        # A list may be given piece by piece.
+        given[name] = f"{given[name]},{value}" if name in given and isinstance(SETTINGS[name], tuple) else value
+    flags = {name: getattr(options, name, None) for name in SETTING_FLAGS}
+    return given | {name: value for name, value in flags.items() if value is not None}
+
+
+def as_typed(error: ConfigError, options: argparse.Namespace) -> ConfigError:
+    """Return an error about a setting with the flag that gave it."""
+
+    def flag(option: re.Match[str]) -> str:
+        name = option[1]
+        is_flag = getattr(options, name, None) is not None
+        return SETTING_FLAGS[name][0] if is_flag and name in SETTING_FLAGS else f"--set {name}"
+
+    return ConfigError(_OPTION.sub(flag, str(error)))
 
 
 def _set_up_logging(*, debug: bool) -> None:
@@ -161,7 +190,3 @@ def print_json_line(value: object) -> None:
     import json  # noqa: PLC0415  (most output is text)
 
     print(json.dumps(to_builtins(value), ensure_ascii=sys.stdout.isatty()), flush=True)
-
-
-def _flag(option: re.Match[str]) -> str:
-    return SETTING_FLAGS[option[1]][0] if option[1] in SETTING_FLAGS else option[0]

@@ -147,7 +147,11 @@ def _refuse_old(given: Sequence[str]) -> None:
 
 def _flag_advice(flag: str, command: str, parser: argparse.ArgumentParser) -> str:
     """Return what to write in place of an unknown flag: that which replaced it, or one of a similar spelling."""
-    now = OLD_FLAGS.get(f"{command} {flag}") or OLD_FLAGS.get(flag)
+    from promptuary.config.settings import SETTINGS  # noqa: PLC0415  (only for mistakes)
+
+    name = flag.removeprefix("--no-").removeprefix("--").replace("-", "_")
+    of_setting = f"--set {name}={'no' if flag.startswith('--no-') else 'VALUE'}" if name in SETTINGS else ""
+    now = OLD_FLAGS.get(f"{command} {flag}") or OLD_FLAGS.get(flag) or of_setting
     return f"; {flag} is now: {now}" if now else did_you_mean(flag, flags_of(parser))
 
 

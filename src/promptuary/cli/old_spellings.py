@@ -27,5 +27,16 @@ OLD_FLAGS: Final[Mapping[str, str]] = {
     "watch --once": "promptuary index",
     "complete --max": "--limit N",
     "--limit": "--share SHARE",
+    "--warn": "--set warn_share=VALUE",
+    "--history": "--set history_share=VALUE",
+    "--compact": "--set compact_share=VALUE",
+    "--compact-goal": "--set compact_goal_share=VALUE",
+    "--files-base-dir": "--set file_reference_base_dir=VALUE",
+    "--files-slot": "--set file_reference_slot=VALUE",
+    "--files-max-size": "--set file_reference_max_file_size=VALUE",
+    "--files-follow-symlinks": "--set file_reference_follow_symlinks=VALUE",
+    "--files-extension": "--set file_reference_allowed_extensions=VALUE",
+    "--files-scoring-model": "--set file_reference_scoring_model=VALUE",
+    "--files-max": "--set file_reference_max_files=VALUE",
 }
-"""Flags, of one command or of all that had them."""
+"""Flags, of one command or of all that had them. One that was spelled like its setting needs no row."""

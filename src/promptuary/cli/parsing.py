@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from promptuary.cli.flags import Flag
+from promptuary.cli.flags import SETTING_FLAGS
 
 
 class Help(argparse.HelpFormatter):
@@ -163,6 +163,9 @@ def add_common(parser: argparse.ArgumentParser, *, prints: bool = True) -> None:
     else:
         parser.set_defaults(json=False)
     parser.add_argument("-q", "--quiet", action="store_true", help="print no tables or notes to stderr")
+    parser.add_argument(
+        "--set", action="append", metavar="NAME=VALUE", help=seldom(parser, "set any setting; repeatable")
+    )
     parser.add_argument("--debug", action="store_true", help=seldom(parser, "log details and tracebacks to stderr"))
 
 
@@ -171,15 +174,19 @@ def add_common_of_talkers(parser: argparse.ArgumentParser) -> None:
     add_common(parser, prints=False)
 
 
-def add_flags(parser: argparse.ArgumentParser, title: str, flags: Mapping[str, Flag]) -> None:
-    """Add the flags of settings in a group of the help; only their defaults if the arguments contain no flag."""
+def add_flags(parser: argparse.ArgumentParser, settings: Sequence[str]) -> None:
+    """Add the flags of settings in a group of the help; none if the arguments contain no flag."""
     if getattr(parser, "words_only", False):
-        parser.set_defaults(**dict.fromkeys(flags))
         return
-    group = section(parser, title)
-    for setting, (flag, arguments) in flags.items():
-        shown = is_shown(parser) or setting in _OFTEN
-        group.add_argument(flag, dest=setting, **(arguments if shown else {**arguments, "help": argparse.SUPPRESS}))
+    from promptuary.config.settings import setting_help  # noqa: PLC0415  (most command lines have no flag)
+
+    group = section(parser, "settings (promptuary config lists them all; --set NAME=VALUE sets the others)")
+    for name in settings:
+        flag, arguments = SETTING_FLAGS[name]
+        repeatable = "; repeatable" if arguments.get("action") == "append" else ""
+        shown = is_shown(parser) or name in _OFTEN
+        meaning = f"{setting_help(name).replace('%', '%%')}{repeatable}" if shown else argparse.SUPPRESS
+        group.add_argument(flag, dest=name, help=meaning, **arguments)
 
 
 def section(parser: argparse.ArgumentParser, title: str) -> argparse._ActionsContainer:

@@ -10,7 +10,7 @@ their mistakes become notes. A mistake anywhere else is a ``ConfigError``.
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -46,76 +46,78 @@ _UNKNOWN_WINDOW: Final = 32_768
 
 
 class Settings(Struct, frozen=True):
-    """All settings. Sizes are in bytes, times in seconds, shares are fractions of the window."""
+    """All settings, each with its help. Sizes are in bytes, times in seconds, shares are fractions of the window."""
 
-    model: str = ""
-    answer_model: str = ""
-    window: int = 0
-    vocabulary: str = ""
-    warn_share: float = 0.25
-    limit_share: float = 0.5
-    budget: int = 0
-    timeout: float = 30.0
-    max_file_size: int = 1024 * 1024
-    allowed_extensions: tuple[str, ...] = ()
-    allow_sensitive: tuple[str, ...] = ()
-    follow_symlinks: bool = False
-    allow_hosts: tuple[str, ...] = ()
-    fetch_timeout: float = 15.0
-    reply_reserve: int = 4096
-    history_share: float = 0.4
-    compact_share: float = 0.7
-    compact_goal_share: float = 0.35
-    compact_keep: int = 6
-    shorten_over: int = 400
-    shorten_to: int = 160
-    summary_tokens: int = 1500
-    summary_least: int = 300
-    summary_input: int = 32_000
-    summary_timeout: float = 30.0
-    summary_model: str = ""
-    chunk_tokens: int = 256
-    chunk_overlap: int = 32
-    index_hidden: bool = False
-    embedder: str = "auto"
-    embed_url: str = ""
-    embed_model: str = ""
-    embed_key: str = ""
-    model_url: str = "https://huggingface.co"
-    reranker: str = "auto"
-    rerank_url: str = ""
-    rerank_model: str = ""
-    rerank_key: str = ""
-    rerank_timeout: float = 5.0
-    watch_debounce: float = 0.2
-    memory_folder: str = ""
-    memory_tokens: int = 15_360
-    recall_tokens: int = 2000
-    recall_mode: str = "hybrid_async"
-    recall_model: str = ""
-    recall_timeout_ms: int = 1500
-    recall_max_selected: int = 5
-    recall_prompt: str = ""
-    writeback_wait_policy: str = "never_wait"
-    writeback_model: str = ""
-    writeback_qa_prompt: str = ""
-    writeback_profile_prompt: str = ""
-    experiences: bool = True
-    experience_tokens: int = 400
-    experience_model: str = ""
-    file_reference_base_dir: str = ""
-    file_reference_slot: int = 350
-    file_reference_max_file_size: int = 0
-    file_reference_follow_symlinks: bool = False
-    file_reference_allowed_extensions: tuple[str, ...] = ()
-    file_reference_scoring_model: str = ""
-    file_reference_max_files: int = 100
-    instructions_folder: str = ""
-    instructions_slot: int = 105
-    instructions_max_bytes: int = 32 * 1024
-    instructions_max_file_bytes: int = 32 * 1024
-    instructions_tag: str = "instructions"
-    instructions_budget: int = 0
+    model: Annotated[str, "use the window and vocabulary of this model: gpt-4o"] = ""
+    answer_model: Annotated[str, "use the window and vocabulary of this configured chat model"] = ""
+    window: Annotated[int, "the model's context window (default: 128000)"] = 0
+    vocabulary: Annotated[str, "count tokens with this vocabulary (default: o200k_base)"] = ""
+    warn_share: Annotated[float, "warn if attachments use more than this share of the window"] = 0.25
+    limit_share: Annotated[float, "limit attachments to this share of the window"] = 0.5
+    budget: Annotated[int, "fit what is attached into this many tokens (default: limit_share of the window)"] = 0
+    timeout: Annotated[float, "timeout of one reference"] = 30.0
+    max_file_size: Annotated[int, "maximum size of a file"] = 1024 * 1024
+    allowed_extensions: Annotated[tuple[str, ...], "also read files with these extensions"] = ()
+    allow_sensitive: Annotated[tuple[str, ...], "read these files even if their names suggest secrets"] = ()
+    follow_symlinks: Annotated[bool, "follow symlinks that stay inside the workspace"] = False
+    allow_hosts: Annotated[tuple[str, ...], "fetch from these hosts even if their address is private"] = ()
+    fetch_timeout: Annotated[float, "timeout of one web page"] = 15.0
+    reply_reserve: Annotated[int, "in a thread: reserve this many tokens for the reply"] = 4096
+    history_share: Annotated[float, "give the history at least this share of the unreserved window"] = 0.4
+    compact_share: Annotated[float, "compact the history if it exceeds this share of the window"] = 0.7
+    compact_goal_share: Annotated[float, "compact it to this share of the window"] = 0.35
+    compact_keep: Annotated[int, "leave this many of the newest messages unchanged"] = 6
+    shorten_over: Annotated[int, "shorten tool results and attachments over this size"] = 400
+    shorten_to: Annotated[int, "shorten them to this size"] = 160
+    summary_tokens: Annotated[int, "maximum size of a summary"] = 1500
+    summary_least: Annotated[int, "size that a summary may have even above the goal"] = 300
+    summary_input: Annotated[int, "maximum input of the model that writes summaries"] = 32_000
+    summary_timeout: Annotated[float, "timeout of the model that writes summaries"] = 30.0
+    summary_model: Annotated[str, "chat model that summarises a long history"] = ""
+    chunk_tokens: Annotated[int, "maximum size of an indexed chunk"] = 256
+    chunk_overlap: Annotated[int, "overlap of neighbouring chunks"] = 32
+    index_hidden: Annotated[bool, "index hidden and generated files: .obsidian, lock files, minified code"] = False
+    embedder: Annotated[str, "embed with auto, none, minilm, a model, onnx:FOLDER, endpoint or a plug-in"] = "auto"
+    embed_url: Annotated[str, "OpenAI-compatible embedding endpoint, up to /embeddings"] = ""
+    embed_model: Annotated[str, "model of the embedding endpoint"] = ""
+    embed_key: Annotated[str, "environment variable with its API key"] = ""
+    model_url: Annotated[str, "host to fetch models from, or a mirror of it"] = "https://huggingface.co"
+    reranker: Annotated[str, "rerank with auto, none, a model, onnx:FOLDER or endpoint"] = "auto"
+    rerank_url: Annotated[str, "rerank endpoint, up to /rerank"] = ""
+    rerank_model: Annotated[str, "model of the rerank endpoint"] = ""
+    rerank_key: Annotated[str, "environment variable with its API key"] = ""
+    rerank_timeout: Annotated[float, "skip the reranker if it takes longer"] = 5.0
+    watch_debounce: Annotated[float, "wait for this long without changes before indexing"] = 0.2
+    memory_folder: Annotated[str, "subfolder of the agent's notes; may contain {user} and {thread}"] = ""
+    memory_tokens: Annotated[int, "maximum tokens of notes in a turn; 0 disables memory"] = 15_360
+    recall_tokens: Annotated[int, "in a thread: tokens for recalled passages, 0 for none"] = 2000
+    recall_mode: Annotated[str, "hybrid_async, or legacy_blocking to wait for recalled notes"] = "hybrid_async"
+    recall_model: Annotated[str, "chat model that selects notes"] = ""
+    recall_timeout_ms: Annotated[int, "timeout for selecting notes, in milliseconds"] = 1500
+    recall_max_selected: Annotated[int, "include at most this many full notes in a turn"] = 5
+    recall_prompt: Annotated[str, "instructions for the model that selects notes"] = ""
+    writeback_wait_policy: Annotated[str, "never_wait, or soft_drain to wait briefly for writeback"] = "never_wait"
+    writeback_model: Annotated[str, "chat model that writes notes after a turn"] = ""
+    writeback_qa_prompt: Annotated[str, "instructions for its notes on the work"] = ""
+    writeback_profile_prompt: Annotated[str, "instructions for its notes on the person"] = ""
+    experiences: Annotated[bool, "record experiences of finished turns"] = True
+    experience_tokens: Annotated[int, "maximum tokens of experiences in a turn; 0 disables them"] = 400
+    experience_model: Annotated[str, "chat model that extracts experiences from turns"] = ""
+    file_reference_base_dir: Annotated[str, "base folder of paths after # (default: the workspace)"] = ""
+    file_reference_slot: Annotated[int, "slot of the tracked files"] = 350
+    file_reference_max_file_size: Annotated[int, "maximum size of a tracked file (default: that of max_file_size)"] = 0
+    file_reference_follow_symlinks: Annotated[bool, "track targets of symlinks (default: as follow_symlinks)"] = False
+    file_reference_allowed_extensions: Annotated[
+        tuple[str, ...], "track only files with these extensions or names"
+    ] = ()
+    file_reference_scoring_model: Annotated[str, "chat model that scores the relevance of tracked files"] = ""
+    file_reference_max_files: Annotated[int, "track at most this many files"] = 100
+    instructions_folder: Annotated[str, "read instruction files down to this folder (default: the workspace only)"] = ""
+    instructions_slot: Annotated[int, "slot of the instructions"] = 105
+    instructions_max_bytes: Annotated[int, "maximum size of all instruction files"] = 32 * 1024
+    instructions_max_file_bytes: Annotated[int, "maximum size of one instruction file"] = 32 * 1024
+    instructions_tag: Annotated[str, "tag around each instruction file"] = "instructions"
+    instructions_budget: Annotated[int, "maximum tokens of instructions; 0 means what fits (default: 0)"] = 0
     static_layers: "tuple[StaticLayer, ...]" = ()
     """The layers that show a file on every turn: the person's, and those of the workspace."""
     models: "tuple[NamedModel, ...]" = ()
@@ -318,14 +320,44 @@ USER_ONLY: Final = frozenset(
 
 _INTERNAL: Final = frozenset({"static_layers", "models", "gateways", "notes", "origins"})
 """Fields that no single value sets."""
-_FIELDS: Final[Mapping[str, Any]] = {
+SETTINGS: Final[Mapping[str, Any]] = {
     name: default
     for name, default in zip(Settings.__struct_fields__, Settings.__struct_defaults__, strict=True)
     if name not in _INTERNAL
 }
 """Every setting and its default."""
-SETTINGS: Final = tuple(_FIELDS)
-"""The names of all settings."""
+
+
+def setting_help(name: str) -> str:
+    """Return what a setting means, in one line."""
+    text: str = Settings.__annotations__[name].__metadata__[0]
+    default = SETTINGS[name]
+    return (
+        f"{text} (default: {_spelled(name, default)})"
+        if (default or default is False) and "(default" not in text
+        else text
+    )
+
+
+def _spelled(name: str, default: object) -> str:
+    match default:
+        case bool():
+            return "yes" if default else "no"
+        case int() if "size" in name or "bytes" in name:
+            return f"{default // 1024**2}MB" if default >= 1024**2 else f"{default // 1024}KB"
+        case float():
+            return f"{default:.0%}" if name.endswith("_share") else f"{default:g}"
+    return str(default)
+
+
+def check_setting(name: str, where: str) -> str:
+    """Return the name of a setting, for which a short one may stand. Raises ``ConfigError``, which names a near one."""
+    known = SHORT_NAMES.get(name, name)
+    if known in SETTINGS:
+        return known
+    meant = nearest(name, SETTINGS)
+    advice = f"did you mean {meant}?" if meant else "`promptuary config` lists all settings"
+    raise ConfigError(f"{where} is not a setting; {advice}")
 
 
 def load(workspace: Path, options: SettingsOptions | None = None) -> Settings:
@@ -380,7 +412,7 @@ class _Draft(Struct):
 
     def take_from_workspace(self, given: Mapping[str, Any], origin: str) -> None:
         """Add what a workspace may set, with notes about the rest; of many unknown names only the first few."""
-        known = [name for name in given if name in _FIELDS or name in (_MODELS, _GATEWAYS, STATIC_LAYERS)]
+        known = [name for name in given if name in SETTINGS or name in (_MODELS, _GATEWAYS, STATIC_LAYERS)]
         unknown = [name for name in given if name not in known]
         for name in (*known, *unknown[:_MOST_NOTES]):
             where = f"{cut(name)} in {origin}"
@@ -507,9 +539,9 @@ def _environment(notes: list[str]) -> Mapping[str, str]:
         name = SHORT_NAMES.get(name, name)
         if not variable.startswith(_PREFIX) or not os.environ[variable].strip():
             continue
-        if name in _FIELDS and variable.isupper():
+        if name in SETTINGS and variable.isupper():
             found[name] = os.environ[variable]
-        elif meant := nearest(name, _FIELDS):
+        elif meant := nearest(name, SETTINGS):
             notes.append(f"{cut(variable)} in the environment is not a setting; did you mean {_PREFIX}{meant.upper()}?")
     return found
 
@@ -531,11 +563,7 @@ def _value(name: str, value: object, where: str) -> object:
         return named_gateways(value, where)
     if name == "instructions_budget" and value == "auto":
         return 0
-    if name in _FIELDS:
-        return converted(name, value, where, _FIELDS[name])
-    meant = nearest(name, _FIELDS)
-    advice = f"did you mean {meant}?" if meant else "`promptuary config` lists all settings"
-    raise ConfigError(f"{where} is not a setting; {advice}")
+    return converted(name, value, where, SETTINGS[check_setting(name, where)])
 
 
 def talking_to(settings: Settings, name: str) -> Settings:

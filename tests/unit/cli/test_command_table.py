@@ -6,13 +6,14 @@ import pytest
 
 from promptuary.base.references import KEYWORDS, KINDS
 from promptuary.cli.command_table import COMMANDS, make_parser
+from promptuary.cli.common import given_settings
 from promptuary.cli.experiences.actions import ACTIONS as EXPERIENCE_ACTIONS
 from promptuary.cli.flags import SETTING_FLAGS
 from promptuary.cli.main import _parsed, main
 from promptuary.cli.memory.actions import ACTIONS as MEMORY_ACTIONS
 from promptuary.cli.parsing import Command
 from promptuary.cli.threads.actions import ACTIONS as THREAD_ACTIONS
-from promptuary.config.settings import SETTINGS
+from promptuary.config.settings import SETTINGS, setting_help
 
 
 def settings_of(command: str) -> set[str]:
@@ -21,39 +22,34 @@ def settings_of(command: str) -> set[str]:
     return {action.dest for action in commands.choices[command]._actions} & set(SETTINGS)
 
 
-INDEXING = {
-    *("allowed_extensions", "allow_sensitive", "max_file_size", "follow_symlinks"),
-    *(
-        "chunk_tokens",
-        "chunk_overlap",
-        "index_hidden",
-        "embedder",
-        "embed_url",
-        "embed_model",
-        "embed_key",
-        "allow_hosts",
-    ),
-}
-RERANKING = {"reranker", "rerank_url", "rerank_model", "rerank_key", "rerank_timeout"}
+INDEXING = {"allowed_extensions", "allow_sensitive", "max_file_size", "follow_symlinks", "embedder", "allow_hosts"}
 
 
 @pytest.mark.parametrize(
     ("command", "offered"),
     [
         ("index", INDEXING),
-        ("search", {*INDEXING, *RERANKING}),
-        ("model", {"model_url", "allow_hosts"}),
-        ("watch", {*INDEXING, "watch_debounce"}),
-        ("expand", set(SETTINGS)),
-        ("config", set(SETTINGS)),
+        ("search", {*INDEXING, "reranker"}),
+        ("model", {"allow_hosts"}),
+        ("watch", INDEXING),
+        ("expand", set(SETTING_FLAGS)),
+        ("config", set(SETTING_FLAGS)),
     ],
 )
 def test_a_flag_is_offered_where_it_matters(command: str, offered: set[str]) -> None:
     assert settings_of(command) == offered
 
 
-def test_every_setting_has_a_flag() -> None:
-    assert SETTING_FLAGS.keys() == set(SETTINGS)
+def test_every_setting_has_help_of_one_line_and_its_default() -> None:
+    for name, default in SETTINGS.items():
+        text = setting_help(name)
+        assert text.isprintable()
+        assert "%%" not in text
+        assert not default or text.count("(default: ") == 1
+    assert setting_help("max_file_size") == "maximum size of a file (default: 1MB)"
+    assert setting_help("limit_share").endswith("(default: 50%)")
+    assert setting_help("experiences").endswith("(default: yes)")
+    assert setting_help("file_reference_follow_symlinks").endswith("(default: as follow_symlinks)")
 
 
 def test_the_help_shows_every_kind_of_reference() -> None:
@@ -165,7 +161,8 @@ def test_flags_may_stand_before_and_after_words_and_actions(typed: str, meant: d
 def test_without_long_flags_settings_are_unset() -> None:
     plain, flagged = _parsed(["expand", "-q", "hello"]), _parsed(["expand", "--json", "-q", "hello"])
 
-    assert {**vars(plain), "json": True} == vars(flagged)
+    assert given_settings(plain) == given_settings(flagged) == {}
+    assert {**vars(plain), "json": True, **dict.fromkeys(SETTING_FLAGS)} == vars(flagged)
 
 
 @pytest.mark.parametrize(

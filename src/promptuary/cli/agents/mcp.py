@@ -13,7 +13,8 @@ from typing import Any
 
 from promptuary.base.errors import ConfigError, PromptuaryError, how_to_install
 from promptuary.base.text import one_line
-from promptuary.config.settings import SETTINGS, SettingsOptions, find_workspace, load
+from promptuary.cli.common import as_typed, given_settings
+from promptuary.config.settings import SettingsOptions, find_workspace, load
 from promptuary.mcp.transports.early import EarlyAnswers
 from promptuary.mcp.transports.standard_streams import StandardStreams
 from promptuary.workspace.programs.agents.sockets import discard_output, listening_port, own_streams
@@ -28,10 +29,13 @@ _TOKEN = "mcp"  # noqa: S105  (the name of a file, not a secret)
 def main(options: argparse.Namespace) -> int:
     """Serve until the client disconnects, or Ctrl-C."""
     check_extra()
-    given: Any = {name: getattr(options, name, None) for name in SETTINGS}
+    given: Any = given_settings(options)
     settings: SettingsOptions = given
     folders = _folders(options)
-    load(folders[0], settings)  # reports wrong settings now, not to a client
+    try:
+        load(folders[0], settings)  # reports wrong settings now, not to a client
+    except ConfigError as error:
+        raise as_typed(error, options) from error
     logging.basicConfig(
         level=logging.DEBUG if options.debug else logging.ERROR if options.quiet else logging.WARNING,
         stream=sys.stderr,

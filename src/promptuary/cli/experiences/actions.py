@@ -3,7 +3,6 @@
 import argparse
 from typing import Final
 
-from promptuary.cli.flags import INDEX_FLAGS
 from promptuary.cli.parsing import Command, add_actions, add_flags, add_text, count, section
 
 OUTCOMES: Final = ("success", "failure")
@@ -44,7 +43,7 @@ def _add_found(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=count, default=10, metavar="N", help="print at most N (default: 10)")
     parser.add_argument("--lexical", action="store_true", help="search by words only, not by meaning")
     parser.add_argument("--explain", action="store_true", help="explain the rank of each result")
-    add_flags(parser, "index", INDEX_FLAGS)
+    add_flags(parser, ("embedder",))
 
 
 def _add_listed(parser: argparse.ArgumentParser) -> None:

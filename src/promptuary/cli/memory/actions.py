@@ -3,7 +3,6 @@
 import argparse
 from typing import Final
 
-from promptuary.cli.flags import INDEX_FLAGS, MEMORY_FLAGS
 from promptuary.cli.parsing import Command, add_actions, add_flags, add_text, brief, count, section, seldom
 
 SCOPES: Final = ("project", "user")
@@ -27,13 +26,9 @@ def add_remember(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_folder(parser: argparse.ArgumentParser) -> None:
-    add_flags(parser, "memory", {"memory_folder": MEMORY_FLAGS["memory_folder"]})
+    add_flags(parser, ("memory_folder",))
     kept_by_thread = "use the notes of this thread, if the memory folder contains {thread} (default: main)"
     parser.add_argument("-t", "--thread", metavar="NAME", help=seldom(parser, kept_by_thread))
-
-
-def _add_models(parser: argparse.ArgumentParser) -> None:
-    add_flags(parser, "models", {name: MEMORY_FLAGS[name] for name in ("writeback_model", "experience_model")})
 
 
 def _kind(name: str) -> str:
@@ -145,7 +140,7 @@ def _add_searched(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=count, default=10, metavar="N", help="print at most N notes (default: 10)")
     parser.add_argument("--lexical", action="store_true", help="search by words only, not by meaning")
     parser.add_argument("--explain", action="store_true", help="explain the rank of each note")
-    add_flags(parser, "index", INDEX_FLAGS)
+    add_flags(parser, ("embedder",))
 
 
 def _add_raw(parser: argparse.ArgumentParser) -> None:
@@ -326,7 +321,7 @@ ACTIONS: Final = (
         "Ask the writeback model about the finished turns that wait. ask, reply and chat start this in the background. "
         "Exit code 1 if some still wait.",
         ("promptuary memory learn",),
-        (_add_models,),
+        (),
     ),
     Command(
         "reject",

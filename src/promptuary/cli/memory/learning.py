@@ -8,9 +8,8 @@ from typing import Final
 
 from promptuary.base.text import counted, one_line
 from promptuary.blocking import Promptuary
-from promptuary.cli.common import print_json
+from promptuary.cli.common import given_settings, print_json
 from promptuary.cli.memory.printing import DONE, NOTHING, say
-from promptuary.config.settings import SETTINGS
 from promptuary.workspace.programs.agents import detached
 
 _MAX_SECONDS: Final = 600.0
@@ -51,8 +50,7 @@ def start_learning(promptuary: Promptuary, options: argparse.Namespace) -> None:
 
 def _variables(options: argparse.Namespace) -> dict[str, str]:
     """Return the settings that were given as flags, as environment variables."""
-    given = {name: getattr(options, name, None) for name in SETTINGS}
-    return {f"PROMPTUARY_{name.upper()}": _text(value) for name, value in given.items() if value is not None}
+    return {f"PROMPTUARY_{name.upper()}": _text(value) for name, value in given_settings(options).items()}
 
 
 def _text(value: object) -> str:

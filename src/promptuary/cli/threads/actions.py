@@ -3,7 +3,7 @@
 import argparse
 from typing import Final
 
-from promptuary.cli.flags import MEMORY_FLAGS, READING_FLAGS
+from promptuary.cli.flags import READING
 from promptuary.cli.parsing import Command, add_actions, add_flags, count, section, seldom
 
 
@@ -13,7 +13,7 @@ def add_thread_actions(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_reading(parser: argparse.ArgumentParser) -> None:
-    add_flags(parser, "reading", {**READING_FLAGS, "memory_folder": MEMORY_FLAGS["memory_folder"]})
+    add_flags(parser, (*READING, "memory_folder"))
 
 
 def _add_thread(parser: argparse.ArgumentParser) -> None:
