@@ -6,7 +6,7 @@ They are too large for ``make test`` (hundreds of megabytes). Get them from the 
 
 The binary of Claude Code is in the wheel of ``claude-agent-sdk`` (``_bundled/claude``); Codex and Gemini are the npm
 packages ``@openai/codex`` and ``@google/gemini-cli``. Everything happens in a temporary home; nothing leaves the
-machine. ``docs/hooks.md`` has the output.
+machine. ``docs/decisions/2026-11-17-clients.md`` has the output.
 """
 
 import argparse

@@ -19,7 +19,7 @@ from promptuary.blocking import Promptuary
 from promptuary.testing.chat_server import ChatServer, Says
 from tests.conftest import Files
 
-PAGE = Path(__file__).parents[2] / "docs" / "integrations.md"
+PAGE = Path(__file__).parents[2] / "docs" / "agents.md"
 WINDOW = 16_000
 FILES = {
     "AGENTS.md": "Answer in one sentence.\n",
@@ -213,7 +213,7 @@ def run_with_loop(heading: str, files: Files, monkeypatch: pytest.MonkeyPatch) -
 
 def example(heading: str) -> str:
     """Return the example of a section of the documents."""
-    section = next(one for one in PAGE.read_text(encoding="utf-8").split("\n## ") if _anchor(one) == heading)
+    section = next(one for one in PAGE.read_text(encoding="utf-8").split("\n### ") if _anchor(one) == heading)
     found = re.search(r"```python\n(.*?)```", section, re.DOTALL)
     assert found
     assert len([line for line in found[1].splitlines() if line.strip()]) <= 10
