@@ -3,7 +3,7 @@
     python scripts/try_mcp_clients.py --python PATH/TO/python --inspector PATH/TO/mcp-inspector
 
 The Python is that of an environment with ``mcp<2``; the inspector is ``@modelcontextprotocol/inspector`` of npm (0.15
-runs with Node 20). Everything happens in a temporary home. ``docs/mcp.md`` has the output.
+runs with Node 20). Everything happens in a temporary home. ``docs/decisions/2026-11-17-clients.md`` has the output.
 """
 
 import argparse
