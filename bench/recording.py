@@ -17,8 +17,8 @@ from unittest.mock import patch
 from bench.report import Row, report
 from promptuary.base.messages import Item, Message, ToolCall
 from promptuary.blocking import Promptuary
-from promptuary.experiences.learning.learner import ExperienceLearner, lessons
-from promptuary.memory.writeback.values import FinishedTurn
+from promptuary.experiences.learn.learner import ExperienceLearner, lessons
+from promptuary.memory.writeback.snapshot import FinishedTurn, Foreign
 
 ROUNDS = 120
 WARM_UP = 5
@@ -77,10 +77,11 @@ def measured(calls: int) -> Sequence[Row]:
         processor: list[float] = []
         record = ExperienceLearner.record
 
-        def clocked(self: ExperienceLearner, done: FinishedTurn) -> None:
+        def clocked(self: ExperienceLearner, done: FinishedTurn, foreign: Foreign) -> bool:
             start = time.thread_time()
-            written.append(timed(lambda: record(self, done)))
+            written.append(timed(lambda: record(self, done, foreign)))
             processor.append((time.thread_time() - start) * 1000)
+            return False
 
         options = {"embedder": "none", "experience_tokens": 0}
         with (
@@ -91,7 +92,7 @@ def measured(calls: int) -> Sequence[Row]:
             pairs = [(finished(off, turn, calls), finished(on, turn, calls)) for turn in range(ROUNDS + WARM_UP)]
     without, with_it = (statistics.median(side) for side in zip(*pairs[WARM_UP:], strict=True))
     added = statistics.median(two - one for one, two in pairs[WARM_UP:])
-    deciding = statistics.median(timed(lambda: lessons(items(0, calls), foreign=False)) for _ in range(ROUNDS))
+    deciding = statistics.median(timed(lambda: lessons(items(0, calls))) for _ in range(ROUNDS))
     return [
         Row(f"{calls} calls: finish without recording", without, "ms"),
         Row(f"{calls} calls: finish with recording", with_it, "ms", with_it / without),

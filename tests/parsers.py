@@ -32,9 +32,9 @@ from promptuary.context.compact.digest import digest
 from promptuary.context.compact.envelope import body_of, how_many
 from promptuary.context.compact.extract import links, names, paths, prose, sentences
 from promptuary.experiences.drafting import draft
-from promptuary.experiences.learning.choices import choice
-from promptuary.experiences.learning.learner import lessons
-from promptuary.experiences.sameness import fingerprint
+from promptuary.experiences.fingerprint import fingerprint
+from promptuary.experiences.learn.choices import choice
+from promptuary.experiences.learn.learner import lessons
 from promptuary.experiences.scrub import scrubbed, scrubbed_value
 from promptuary.gateways.answering import as_sent, with_slash
 from promptuary.gateways.slack import plain
@@ -57,9 +57,9 @@ from promptuary.memory.notebook.defaults import title_of
 from promptuary.memory.secret_texts import has_secret
 from promptuary.memory.transfer.formats import read_memory
 from promptuary.memory.values import NoteDraft, is_note_id, note_path
-from promptuary.memory.writeback.extract import statements
 from promptuary.memory.writeback.own_words import own_words
-from promptuary.memory.writeback.wording import in_the_words_of, says_no_more
+from promptuary.memory.writeback.statements import statements
+from promptuary.memory.writeback.wording import quotes, says_no_more
 from promptuary.models.chat.event_stream import json_events, server_events
 from promptuary.models.json_answers import json_object
 from promptuary.references.completion.complete import token_at_end
@@ -355,7 +355,7 @@ def note(text: str) -> object:
 
 def said(text: str) -> object:
     """Read ``text`` as what a person said, and as what is to be remembered."""
-    return has_secret(text), own_words(text), statements(text), says_no_more(text, text), in_the_words_of(text, text)
+    return has_secret(text), own_words(text), statements(text), says_no_more(text, text), quotes(text, text)
 
 
 def tool_use(text: str) -> object:
@@ -363,7 +363,7 @@ def tool_use(text: str) -> object:
     arguments = (text, json.dumps({"a": text, text[:100]: [text]}))
     called = [Item("a", "assistant", "", tuple(ToolCall(one, text[:100], one) for one in arguments))]
     results = [Item("t", "tool", one, tool_call_id=one) for one in arguments]
-    return lessons([Item("u", "user", text), *called, *results, *called, *reversed(results)], foreign=False)
+    return lessons([Item("u", "user", text), *called, *results, *called, *reversed(results)])
 
 
 def experience(text: str) -> object:

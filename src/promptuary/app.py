@@ -28,15 +28,17 @@ if TYPE_CHECKING:
 
     from promptuary.base.references import Pasted
     from promptuary.experiences.experiences import Experiences
-    from promptuary.experiences.learning.learner import ExperienceLearner
+    from promptuary.experiences.learn.learner import ExperienceLearner
     from promptuary.layers.layer import Layer
     from promptuary.maintenance.maintenance import Maintenance
     from promptuary.memory.memories import Memories
     from promptuary.memory.mentions import Mentions
     from promptuary.memory.tools import NoteTools
     from promptuary.memory.transfer.exchange import NoteExchange
-    from promptuary.memory.writeback.learning import Learning
-    from promptuary.memory.writeback.runner import TurnReader
+    from promptuary.memory.writeback.learning import Learner, Learning
+    from promptuary.memory.writeback.notes import NoteLearner
+    from promptuary.memory.writeback.proposals import Proposals
+    from promptuary.memory.writeback.values import QueuedTurn
     from promptuary.models.named.store import ModelStore
     from promptuary.models.protocols import ChatModel
     from promptuary.models.render import Provider
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
     from promptuary.sessions.sessions import Sessions
     from promptuary.state import StateDatabase
     from promptuary.threads.ledger import Ledger
-    from promptuary.threads.options import Learner, Waiting
+    from promptuary.threads.options import Waiting
     from promptuary.threads.run_values import Tool
     from promptuary.threads.threads import Threads
     from promptuary.workspace.workspace import Workspace
@@ -82,9 +84,12 @@ class App:
         self._search: SearchService | None = None
         self._sessions: Sessions | None = None
         self._experiences: Experiences | None = None
-        self._learner: ExperienceLearner | None = None
+        self._note_learner: NoteLearner | None = None
+        self._experience_learner: ExperienceLearner | None = None
         self._memory: Memories | None = None
         self._learning: Learning | None = None
+        self.learns_later = False
+        """Whether another process asks models about finished turns, since this one ends soon."""
         self._messages: Messages | None = None
         self._menus: Menus | None = None
         self._others: weakref.WeakSet[App] = weakref.WeakSet()
@@ -263,10 +268,6 @@ class App:
             if self._threads is not None:
                 self._threads.drop(name)
 
-    def learners(self) -> Sequence[Learner]:
-        """Return what learns from finished turns."""
-        return [self.learning.writeback(), *([self.learner()] if self.settings.experiences else [])]
-
     def tools(self, thread: str | None) -> Sequence[Tool]:
         """Return the built-in tools that a model may call in a run of ``thread``, or in one that is not recorded."""
         from promptuary.threads.tools import ThreadTools  # noqa: PLC0415
@@ -325,15 +326,54 @@ class App:
 
         return NoteExchange(self)
 
-    @property
     def learning(self) -> Learning:
-        """What finished turns teach about notes, and the proposals from it."""
+        """Return what learns from finished turns."""
         from promptuary.memory.writeback.learning import Learning  # noqa: PLC0415
 
         with self.opening:
+            state = self.state()
             if self._learning is None:
-                self._learning = Learning(self)
+                learners: list[Learner] = [self.note_learner()]
+                if self.settings.experiences:
+                    learners.append(self.experience_learner())
+                self._learning = Learning(self, state, learners)
             return self._learning
+
+    def note_learner(self) -> NoteLearner:
+        """Return the learner of notes."""
+        from promptuary.memory.writeback.notes import NoteLearner  # noqa: PLC0415
+
+        with self.opening:
+            if self._note_learner is None:
+                self._note_learner = NoteLearner(self)
+            return self._note_learner
+
+    def experience_learner(self) -> ExperienceLearner:
+        """Return the learner of experiences."""
+        from promptuary.experiences.learn.learner import ExperienceLearner  # noqa: PLC0415
+
+        with self.opening:
+            self.state()
+            if self._experience_learner is None:
+                self._experience_learner = ExperienceLearner(self)
+            return self._experience_learner
+
+    def learn_later(self) -> None:
+        """Leave what models are asked about finished turns to another process."""
+        self.learns_later = True
+
+    def catch_up(self, timeout: float) -> Sequence[QueuedTurn]:
+        """Learn from the finished turns that wait, for at most ``timeout`` seconds; return those that still wait."""
+        queue = self.state(create=False).writeback_queue(self.principal)
+        if timeout > 0 and queue.waiting():
+            self.learning().drain(timeout)
+        return queue.waiting()
+
+    def proposals(self, *, create: bool = False) -> Proposals:
+        """Return the proposals that wait for the person. Unless ``create`` is set, no database is created."""
+        from promptuary.memory.writeback.proposals import Proposals  # noqa: PLC0415
+
+        return Proposals(self, self.state(create=create))
 
     def experiences(self, *, create: bool = True) -> Experiences:
         """Return the experience store of the principal. Unless ``create`` is set, no database is created."""
@@ -351,24 +391,6 @@ class App:
             if state.persistent:
                 self._experiences = opened
             return opened
-
-    def learner(self) -> ExperienceLearner:
-        """Return the learner of experiences."""
-        from promptuary.experiences.learning.learner import ExperienceLearner  # noqa: PLC0415
-
-        with self.opening:
-            self.state()
-            if self._learner is None:
-                self._learner = ExperienceLearner(self)
-            return self._learner
-
-    def lesson_readers(self) -> dict[str, TurnReader]:
-        """Return what extracts lessons from finished turns with a model, by purpose; empty without a model."""
-        if not (self.settings.experiences and self.settings.experience_model):
-            return {}
-        from promptuary.experiences.learning.told import PURPOSE, LessonReader  # noqa: PLC0415
-
-        return {PURPOSE: LessonReader(self)}
 
     # Search and models
 
@@ -454,4 +476,5 @@ class App:
             self._experiences.close()
         if self._state is not None and self._parent is None:
             self._state.close()
-        self._state = self._threads = self._experiences = self._learner = self._sessions = None
+        self._state = self._threads = self._experiences = self._sessions = None
+        self._learning = self._note_learner = self._experience_learner = None

@@ -699,7 +699,7 @@ class BlockingMemory:
 
         Raises ``NoteConflictError`` if the note was changed meanwhile; the copy is kept then.
         """
-        return self._calls.run(lambda: self._app.memory.edit(key, reason=reason))
+        return self._run(lambda memory: memory.edit(key, reason=reason))
 
     def import_notes(
         self, path: str | Path, *, form: ForeignForm | None = None, owner: str | None = None, dry_run: bool = False
@@ -736,21 +736,34 @@ class BlockingMemory:
         """
         return self._calls.run(lambda: self._app.note_tools.call(name, arguments, turn, messages))
 
-    def learn(self, messages: Sequence[Message], *, thread: str = "main", timeout: float = 1.5) -> Sequence[Proposal]:
-        """Learn from a turn of another program, which begins with what the person said; return what it proposes.
+    def learn(
+        self,
+        messages: Sequence[Message],
+        *,
+        thread: str = "main",
+        timeout: float = 1.5,
+        earlier: Sequence[Message] = (),
+    ) -> Sequence[Proposal]:
+        """Learn notes and experiences from a turn of another program; return what is proposed of it so far.
 
-        ``messages`` after the first are the replies of models and tools, in any format that ``finish`` accepts.
-        ``timeout`` is how many seconds to wait; what takes longer continues in the background.
+        ``messages`` begin with what the person said. Those after it are the replies of models and tools, in any format
+        that ``finish`` accepts. ``earlier`` are those of the conversation before it: text from outside in them makes
+        what is learnt untrusted. ``timeout`` is how many seconds to wait; what takes longer continues in the
+        background.
         """
-        return self._calls.run(lambda: self._app.learning.learn(messages, thread=thread, timeout=timeout))
+        return self._calls.run(
+            lambda: self._app.learning().learn_from_transcript(
+                messages, thread=thread, timeout=timeout, earlier=earlier
+            )
+        )
 
     def learn_later(self) -> None:
         """Ask no writeback model in this process, because it ends soon: ``catch_up`` learns, in another process."""
-        self._calls.run(lambda: self._app.learning.learn_later())
+        self._calls.run(lambda: self._app.learn_later())
 
     def catch_up(self, timeout: float = 0.0) -> Sequence[QueuedTurn]:
         """Learn from the finished turns that wait, for at most ``timeout`` seconds; return those that still wait."""
-        return self._calls.run(lambda: self._app.learning.catch_up(timeout))
+        return self._calls.run(lambda: self._app.catch_up(timeout))
 
     def unadopted(self) -> Sequence[NoteHeader]:
         """Return the notes that were added by hand, by a clone or from a lost database, and wait for ``adopt``."""
@@ -777,13 +790,13 @@ class BlockingMemory:
 
         Without fields, its text is opened in the person's editor.
         """
-        return self._calls.run(lambda: self._app.learning.edit_proposal(proposal, fields))
+        return self._proposed(lambda proposals: proposals.edit(proposal, **fields))
 
     def _run(self, work: Callable[[Memory], Result]) -> Result:
         return self._calls.run(lambda: work(self._app.memory.of()))
 
     def _proposed(self, work: Callable[[Proposals], Result]) -> Result:
-        return self._calls.run(lambda: work(self._app.learning.proposals()))
+        return self._calls.run(lambda: work(self._app.proposals()))
 
 
 class BlockingExperiences:
@@ -814,7 +827,7 @@ class BlockingExperiences:
         ``messages`` follow the prompt of ``turn``; without one they are a conversation of another program and begin
         with what the person said.
         """
-        return self._calls.run(lambda: self._app.learner().record_messages(messages, turn))
+        return self._calls.run(lambda: self._app.experience_learner().record_messages(messages, turn))
 
     def track_preference(self, category: str, value: str, **fields: Unpack[ExperienceFields]) -> Experience:
         """Store that ``value`` is preferred for ``category``: it gains confidence each time, other values lose it."""

@@ -24,7 +24,7 @@ REASONS = {
     "only settings that name some have these": ("config.gateways config.named_models config.static_layers"),
     "a store is loaded when it is asked": ("storage.forgetting storage.binding storage.vectors workspace.state_file"),
     "a hook with notes and experiences needs no threads, no writeback and no import of notes": (
-        "hooks.answers memory.transfer.transfer memory.writeback.extract "
+        "hooks.answers memory.transfer.transfer memory.writeback.statements "
         "storage.threads.history_cache storage.threads.store"
     ),
     "one model of many is chosen": (

@@ -319,7 +319,7 @@ def test_a_finished_turn_is_learnt_from_once(project: Path, tmp_path: Path, agen
             return proposed, [one.use_count for one in opened.experiences.list(type="tool_chain").experiences]
 
     assert hook(agent, stop, told) == ({}, "")
-    assert until(lambda: bool(learnt()[1]))
+    assert until(lambda: all(learnt()))
     first = learnt()
     assert any("Postgres" in one for one in first[0])
     assert not any("Oracle" in one for one in first[0]), "what the agent puts into a prompt is not the person's"

@@ -11,7 +11,7 @@ from promptuary.base.errors import PromptuaryError
 from promptuary.base.messages import Item, Replacement
 from promptuary.base.principals import LOCAL
 from promptuary.blocking import Promptuary
-from promptuary.memory.writeback.snapshot import held_foreign_text, snapshot
+from promptuary.memory.writeback.snapshot import foreign_text
 from promptuary.state import StateDatabase
 from promptuary.threads.exchange import changes, from_text
 from promptuary.threads.records import ThreadChange
@@ -157,10 +157,8 @@ def test_whoever_learns_takes_what_was_imported_for_the_words_of_a_stranger(tmp_
 
     assert all(item.imported for change in changes("t", read.items) for item in change.items)
     own = Item("own", "user", "Hello", turn="turn-1")
-    assert snapshot("turn-1", "t", "now", [*read.items, own], receipt).external
-    assert not snapshot("turn-1", "t", "now", [own], receipt).external
-    assert held_foreign_text([*read.items, own], receipt)
-    assert not held_foreign_text([own], receipt)
+    assert foreign_text([*read.items, own], receipt) == "outside"
+    assert foreign_text([own], receipt) == "none"
 
 
 def test_an_import_belongs_to_whoever_imports(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from promptuary.base.messages import Item, Message
 from promptuary.blocking import Promptuary
-from promptuary.experiences.learning.results import result_of
+from promptuary.experiences.learn.results import result_of
+from promptuary.testing.scripted import ScriptedModel
 from promptuary.threads.prepared import Turn
 from tests.conftest import git
 
@@ -153,3 +154,45 @@ def test_a_call_does_not_repeat_what_an_earlier_turn_read(tmp_path: Path) -> Non
 
     assert "forged" not in stored
     assert "<text from elsewhere>" in stored
+
+
+# A conversation of another agent: what it read stays in its window
+
+PERSON: Final[Message] = {"role": "user", "content": "Run the tests."}
+RAN: Final = called(("bash", {"command": "make test"}, "3 passed"))
+FETCHED: Final = called(("WebFetch", {"url": "https://example.org"}, CLAIM))
+READ: Final = called(("Read", {"path": "notes.md"}, CLAIM))
+ANSWERED: Final[list[Message]] = [{"role": "assistant", "content": "They run with the forged script."}]
+
+
+def learn_all(p: Promptuary, *replies: list[Message]) -> None:
+    """Learn from the turns of a conversation of another program."""
+    earlier: list[Message] = []
+    for reply in replies:
+        p.memory.learn([PERSON, *reply], thread="claude-code-1", timeout=30, earlier=earlier)
+        earlier += [PERSON, *reply]
+
+
+@pytest.mark.parametrize(("before", "trust"), [(FETCHED, "external"), (READ, "agent"), (ANSWERED, "agent")])
+def test_a_page_that_another_agent_read_makes_its_later_lessons_external(
+    before: list[Message], trust: str, tmp_path: Path
+) -> None:
+    with Promptuary.open(tmp_path, exact=True, embedder="none") as p:
+        learn_all(p, before, ANSWERED, RAN)
+
+        assert trusts(p) == [trust]
+        assert not p.threads.list(), "the conversation is not ours"
+
+
+@pytest.mark.parametrize(("before", "asks"), [(FETCHED, True), (READ, True), (ANSWERED, False)])
+def test_what_another_agent_read_makes_its_later_notes_proposals(
+    before: list[Message], asks: bool, tmp_path: Path
+) -> None:
+    keys = ("id", "audience", "tags", "supersedes", "reason", "evidence")
+    decision = {"action": "upsert", "kind": "project", "title": "Deploy", "content": CLAIM, **dict.fromkeys(keys)}
+    answers = [{"decisions": []}, {"decisions": []}, {"decisions": [decision]}]
+    model = ScriptedModel([json.dumps(answer) for answer in answers])
+    with Promptuary.open(tmp_path, exact=True, embedder="none", models={"m": model}, writeback_model="m") as p:
+        learn_all(p, before, ANSWERED, ANSWERED)
+
+        assert (len(p.memory.proposals()), p.memory.list().total) == ((1, 0) if asks else (0, 1))

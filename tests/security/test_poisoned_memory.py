@@ -117,7 +117,7 @@ def decided(**given: Any) -> dict[str, Any]:
 def said(p: Promptuary, message: str, reply: str | Sequence[Message] = "Fine.", thread: str = "main") -> None:
     """Have a whole turn, and wait until what it teaches is written down."""
     p.threads.finish(p.threads.prepare(message, thread=thread), reply)
-    assert p._app.learning.writeback().drain(30)
+    assert p._app.learning().drain(30)
 
 
 # What the payloads want

@@ -9,14 +9,15 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import Final, cast
+from typing import Any, Final, cast
 from unicodedata import normalize
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from promptuary.base.errors import ConfigError
 from promptuary.base.values import Json
-from promptuary.experiences.sameness import fingerprint, preference_fingerprint, topic
+from promptuary.experiences.fingerprint import fingerprint, preference_fingerprint, topic
 from promptuary.experiences.scrub import scrubbed, scrubbed_value
 from promptuary.experiences.values import (
     FEEDBACK,
@@ -43,6 +44,23 @@ _LONGEST_NAME: Final = 500
 _LONGEST_DAYS: Final = 36_500.0
 
 _PLUGIN_TYPE: Final = re.compile(r"[a-z][a-z0-9_]{0,39}\.[a-z][a-z0-9_]{0,39}", re.ASCII)
+
+
+class Lesson(Struct, frozen=True):
+    """Something that a turn taught: what was wanted, what was done about it, and further fields.
+
+    ``trust`` says whose words it holds. External ones are not shown before they are confirmed. ``topic`` is what a
+    preference is about: another value of the same topic contradicts it. ``value`` is what is preferred of the topic, if
+    ``intent`` says that in a sentence.
+    """
+
+    type: str
+    intent: str
+    solution: Any
+    fields: ExperienceFields = field(default_factory=ExperienceFields)
+    trust: NoteTrust = "agent"
+    topic: str = ""
+    value: str = ""
 
 
 def draft(

@@ -15,11 +15,8 @@ from promptuary.hooks.agents import PLACES, Agent, Moment, typed
 from promptuary.hooks.context import prompt_context, start_context
 from promptuary.hooks.fit import Shown
 from promptuary.hooks.sessions import new_turns, session_name
-from promptuary.hooks.transcripts import TranscriptTurn
 from promptuary.workspace.programs.agents.learning_marks import note_learnt, note_shown, shown_marks
 
-_MOST_TURNS: Final = 20
-"""The most turns to learn from at once: more are missed only if hooks were off."""
 _LEARN_SECONDS: Final = 5.0
 
 
@@ -75,14 +72,9 @@ class HookAnswers:
         """Learn notes and experiences from the turns since the last time; return the number of turns."""
         session = session_name(agent, told)
         with self._learning:
-            found = new_turns(agent, told)[-_MOST_TURNS:]
-            for one in found:
-                self._learn_from(one, session)
-                note_learnt(session, one.mark)
+            found = new_turns(agent, told)
+            for turn in found:
+                messages, earlier = list(turn.messages), list(turn.earlier)
+                self._workspace.memory.learn(messages, thread=session, timeout=_LEARN_SECONDS, earlier=earlier)
+                note_learnt(session, turn.mark)  # only now: after a crash, the turn is learnt from again
             return len(found)
-
-    def _learn_from(self, one: TranscriptTurn, thread: str) -> None:
-        messages: Any = list(one.messages)
-        self._workspace.memory.learn(messages, thread=thread, timeout=_LEARN_SECONDS)
-        if self._workspace.settings.experiences:
-            self._workspace.experiences.record(messages)

@@ -22,7 +22,7 @@ def session_name(agent: Agent, told: Mapping[str, Any]) -> str:
 def new_turns(agent: Agent, told: Mapping[str, Any]) -> Sequence[TranscriptTurn]:
     """Return the turns after the last one that was learnt from: from the transcript, or else the hook's own input."""
     known = learnt_mark(session_name(agent, told))
-    return [one for one in unknown_turns(_told_turns(agent, told), known) if one.mark != known]
+    return [turn for turn in unknown_turns(_told_turns(agent, told), known) if turn.mark != known]
 
 
 def _told_turns(agent: Agent, told: Mapping[str, Any]) -> list[TranscriptTurn]:

@@ -14,17 +14,23 @@ from promptuary.hooks.gemini_transcript import gemini_messages
 if TYPE_CHECKING:
     from promptuary.base.messages import Message
 
-_MOST_LINES: Final = 20_000
+_MAX_LINES: Final = 20_000
+_MAX_TURNS: Final = 20
+"""The most turns to learn from at once: more are missed only if hooks were off."""
 _LONGEST_LINE: Final = 1 << 20
 _INJECTED: Final = ("<system-reminder>", "<command-", "<local-command", "<environment_context>", "<user_instructions>")
 _KINDS: Final = frozenset({"message", "function_call", "function_call_output", "custom_tool_call"})
 
 
 class TranscriptTurn(NamedTuple):
-    """A turn: a mark that is the same at every reading, and its messages; the first is the person's."""
+    """A turn: a mark that is the same at every reading, and its messages; the first is the person's.
+
+    ``earlier`` are the messages of the turns before it.
+    """
 
     mark: str
     messages: tuple[Any, ...]
+    earlier: tuple[Any, ...] = ()
 
 
 def turns(data: bytes, agent: str) -> list[TranscriptTurn]:
@@ -60,7 +66,7 @@ def _messages(data: bytes, agent: str) -> Iterator[tuple[str, Any]]:
 
 def _entries(data: bytes) -> Iterator[tuple[int, Mapping[str, Any]]]:
     lines = data.decode("utf-8", "replace").split("\n")
-    for number, line in enumerate(lines[-_MOST_LINES:]):
+    for number, line in enumerate(lines[-_MAX_LINES:]):
         if line.startswith("{") and len(line) <= _LONGEST_LINE:
             with suppress(ValueError, RecursionError):
                 yield number, json.loads(line)
@@ -106,7 +112,13 @@ def _is_prompt(message: Mapping[str, Any]) -> bool:
     )
 
 
-def unknown_turns(found: Sequence[TranscriptTurn], known: str) -> Sequence[TranscriptTurn]:
-    """Return the turns after the last one that was learnt from; all of them if that one is not among them."""
-    marks = [one.mark for one in found]
-    return found[marks.index(known) + 1 :] if known in marks else found
+def unknown_turns(found: Sequence[TranscriptTurn], known: str) -> list[TranscriptTurn]:
+    """Return the last turns after the one that was learnt from, each with the messages before it."""
+    marks = [turn.mark for turn in found]
+    start = max(marks.index(known) + 1 if known in marks else 0, len(found) - _MAX_TURNS)
+    earlier = tuple(message for turn in found[:start] for message in turn.messages)
+    new: list[TranscriptTurn] = []
+    for turn in found[start:]:
+        new.append(turn._replace(earlier=earlier))
+        earlier += turn.messages
+    return new

@@ -13,13 +13,12 @@ from promptuary.memory.forget import forget
 from promptuary.memory.memory import Memory
 from promptuary.memory.pinned import PinnedMemory
 from promptuary.memory.places import MemoryPlace, has_notes, places
-from promptuary.workspace.programs.editor import edited_copy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from promptuary.app import App
-    from promptuary.memory.values import ForgetReport, Note
+    from promptuary.memory.values import ForgetReport
     from promptuary.state import StateDatabase
     from promptuary.workspace.access import Access
 
@@ -83,10 +82,6 @@ class Memories:
             except UnknownNoteError as error:
                 unknown.append(error)
         raise unknown[0]
-
-    def edit(self, key: str, *, reason: str) -> Note:
-        """Let the person edit a note in their editor, and return it."""
-        return self.of().edit(key, edited_copy, reason=reason)
 
     def close(self) -> None:
         """Close every memory; the next use reopens them."""

@@ -52,11 +52,11 @@ from promptuary.memory.values import (
 from promptuary.memory.writeback.wording import are_about_the_same
 from promptuary.search.records import LONG_PATIENCE
 from promptuary.search.values import IndexBusy, SearchNote
+from promptuary.workspace.programs.editor import edited_copy
 
 if TYPE_CHECKING:
     from promptuary.app import App
     from promptuary.memory.transfer.formats import ForeignMemory, ForeignNote
-    from promptuary.memory.writeback.proposals import EditCopy
 
 logger = logging.getLogger(__name__)
 
@@ -218,7 +218,7 @@ class Memory:
 
     def remembered(self, text: str, *, reason: str = "", **fields: Unpack[NoteFields]) -> Written:
         """Do the same, and return whether the note is new."""
-        from promptuary.memory.writeback.extract import statements  # noqa: PLC0415  (reading needs none)
+        from promptuary.memory.writeback.statements import statements  # noqa: PLC0415  (reading needs none)
 
         kinds = {one.kind for one in statements(text)}
         if "kind" not in fields and len(kinds) == 1:
@@ -287,7 +287,7 @@ class Memory:
             return self.archive(note, reason=reason or "undone")
         return notebook.restore_text(note, before, if_rev=None, reason=reason).note
 
-    def edit(self, key: str, edited: "EditCopy", *, reason: str = "") -> Note:
+    def edit(self, key: str, *, reason: str = "") -> Note:
         """Let a person edit the file of a note; raises ``NoteConflictError`` if it was changed meanwhile."""
         notebook, note = self.known(key)
         before = notebook.read(note)
@@ -295,7 +295,7 @@ class Memory:
             raise UnknownNoteError(
                 f"the file of the note {note} is gone; `promptuary memory undo {note}` brings it back"
             )
-        with edited(as_bytes(before.text), before.header.path.rpartition("/")[2]) as data:
+        with edited_copy(as_bytes(before.text), before.header.path.rpartition("/")[2]) as data:
             if data == as_bytes(before.text):
                 return before
             if not data.strip():

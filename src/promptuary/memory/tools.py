@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from msgspec.structs import replace
 
+from promptuary.base.clock import now_in_seconds
 from promptuary.base.errors import PromptuaryError
+from promptuary.context.replies import said_items
 from promptuary.memory.recall.digest import is_external
 from promptuary.memory.recall.freshness import freshness
 from promptuary.memory.recall.note_blocks import note_source
-from promptuary.memory.secret_texts import has_secret, without_secrets
+from promptuary.memory.secret_texts import without_secrets
 from promptuary.memory.values import Note, NoteDraft, NoteHeader, NoteHit, new_note_id, plain_arguments
 from promptuary.memory.writeback.decisions import Archive, Decision, Drop, Propose, Write, dispose, known_for
 from promptuary.memory.writeback.learning import turn_so_far
-from promptuary.memory.writeback.snapshot import TurnSnapshot
+from promptuary.memory.writeback.snapshot import TurnSnapshot, snapshot
 from promptuary.models.json_answers import wrong_arguments
 from promptuary.references.detail import whole
 from promptuary.search.values import note_text
@@ -58,11 +60,11 @@ class NoteTools:
         app = self._app
         if turn is None:
             return MemoryTools(app, app.memory.of()).call(name, arguments)
-        said = None if messages is None else turn_so_far(app, turn, messages)
+        said = None if messages is None else _turn_so_far(app, turn, messages)
         memory = app.memory.within(turn.thread, app.access(turn.thread, app.state(create=False)))
         answer = MemoryTools(app, memory).call(name, arguments, said)
         if "written" in answer and turn.thread:  # an unrecorded turn is not learnt from
-            app.learning.writeback().skip(turn.id)
+            app.note_learner().skip(turn.id)
         return answer
 
 
@@ -126,11 +128,11 @@ class MemoryTools:
             trust="agent",
         )
         decision = Decision("upsert", draft, id=given.get("memory_id") or "")
-        nothing = TurnSnapshot("", "", self._memory.visible.clock(), (), external=True)
+        nothing = TurnSnapshot("", "", self._memory.visible.clock(), (), "outside")
         turn = said or nothing
         about = known_for(decision, self._memory.exact, self._memory.similar, self._memory.history)
         # Whether the text comes from elsewhere decides its label here, not whether it is written.
-        outcome = dispose(decision, replace(turn, external=False), about, has_secret=has_secret, new_id=new_note_id())
+        outcome = dispose(decision, replace(turn, foreign="none"), about, new_id=new_note_id())
         match outcome:
             case Write(wanted, rev, _, reason):
                 trusted = wanted if not turn.external else replace(wanted, trust="external")
@@ -138,7 +140,7 @@ class MemoryTools:
                 hint = {"hint": note.hint} if note.hint else {}
                 return _header(note.header, self._memory.visible.clock()) | {"written": True, **hint}
             case Propose(proposal):
-                self._app.learning.proposals(create=True).add(proposal)
+                self._app.proposals(create=True).add(proposal)
                 return {"written": False, "proposal": proposal.id, "why": f"The person is asked. {proposal.reason}"}
             case Drop(why, same):
                 # A note that already says it is not an error.
@@ -147,6 +149,11 @@ class MemoryTools:
                 raise AssertionError("the tool archives nothing")
             case _:
                 assert_never(outcome)
+
+
+def _turn_so_far(app: "App", turn: "Turn", messages: "Sequence[Message]") -> TurnSnapshot:
+    finished, foreign = turn_so_far(app, turn, said_items(messages, turn.id))
+    return snapshot(finished, now_in_seconds(), foreign)
 
 
 def _arguments(name: str, arguments: Mapping[str, object] | str) -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,7 +18,6 @@ from promptuary.context.assemble import Room
 from promptuary.context.history import CachingCounter, CompactionPolicy
 from promptuary.database.binding import BoundDatabase
 from promptuary.layers.layer import Layer
-from promptuary.memory.writeback.values import FinishedTurn
 from promptuary.models.from_settings import chat_model
 from promptuary.models.protocols import ChatModel
 from promptuary.references.expansion import Expansion
@@ -29,6 +28,7 @@ from promptuary.workspace.access import Access
 
 if TYPE_CHECKING:
     from promptuary.app import App
+    from promptuary.memory.writeback.learning import Learning
     from promptuary.state import StateDatabase
 
 
@@ -76,23 +76,6 @@ ImagesAgain = Callable[[Sequence[Item], Access], Mapping[str, tuple[WireImage, .
 """Returns the images that the messages of a history show again, by message id. Blocks."""
 
 
-class Learner(Protocol):
-    """Learns from finished turns. ``name`` is its name in receipts."""
-
-    name: str
-
-    def record(self, finished: FinishedTurn) -> None:
-        """Store what to learn from; called in the transaction that stores the turn. Blocks.
-
-        If it raises, the turn is stored without it.
-        """
-        ...
-
-    async def settle(self) -> None:
-        """Start to learn, after the turn is stored; may wait briefly for the result."""
-        ...
-
-
 class ThreadOptions(Struct, frozen=True):
     """The options that all threads of a principal in one workspace share."""
 
@@ -107,7 +90,7 @@ class ThreadOptions(Struct, frozen=True):
     expand: Expand
     resource: str
     transaction: Callable[[], AbstractContextManager[None]] = nullcontext
-    learners: Sequence[Learner] = ()
+    learning: "Learning | None" = None
     access: AccessOf = lambda _: Access()
     images: ImagesAgain = lambda _items, _access: {}
     rehearsed: bool = False
@@ -129,7 +112,7 @@ def thread_options(app: "App", state: "StateDatabase", layers: Sequence[Layer]) 
         expand=lambda request: app.messages.of_turn(request, window),
         resource=str(app.path),
         transaction=state.transaction,
-        learners=app.learners() if state.persistent else (),
+        learning=app.learning() if state.persistent else None,
         access=lambda thread: app.access(thread, state),
         images=lambda items, access: images_again(items, app.workspace.within(access), settings.counted_model),
     )
@@ -152,7 +135,7 @@ def rehearsed(options: ThreadOptions) -> ThreadOptions:
         options,
         store=ThreadStore(scratch, options.principal, histories=Histories(), clock=now),
         transaction=scratch.transaction,
-        learners=(),
+        learning=None,
         rehearsed=True,
     )
 

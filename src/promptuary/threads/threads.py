@@ -150,7 +150,7 @@ class Threads:
         undoing = plan_undo(store, thread)
         with self._database.transaction():
             store.apply(undoing.change)
-            self._database.writeback_queue(self._options.principal).done(undoing.turn)
+            self._database.writeback_queue(self._options.principal).remove(undoing.turn)
             return self._given_back(undoing.undone, undoing.root)
 
     def _given_back(self, undone: UndoneTurn, root: str) -> UndoneTurn:

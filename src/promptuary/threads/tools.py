@@ -90,7 +90,7 @@ class ThreadTools:
         answer = self._app.note_tools.call(name, given, turn, said)
         if turn is None or "proposal" not in answer:
             return answer
-        note = self._app.learning.proposals(create=True).accept(str(answer["proposal"]))
+        note = self._app.proposals(create=True).accept(str(answer["proposal"]))
         return {"written": True, "memory_id": note.header.id}
 
 

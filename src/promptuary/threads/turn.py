@@ -5,10 +5,9 @@
 """
 
 import asyncio
-import logging
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from msgspec import Struct
@@ -60,21 +59,20 @@ from promptuary.layers.layer import (
     check,
 )
 from promptuary.layers.runner import HookLog, LayerRun, Runner
-from promptuary.memory.writeback.values import FinishedTurn
+from promptuary.memory.writeback.learning import Learning, NotLearntError
+from promptuary.memory.writeback.snapshot import FinishedTurn
 from promptuary.models.chat_model import ToolSpec
 from promptuary.references.expansion import Expansion
 from promptuary.references.render import masked_warnings
 from promptuary.threads import before_turn, pending
 from promptuary.threads.attachments import documents_key, documents_of, queue_key
 from promptuary.threads.extension import Extension
-from promptuary.threads.options import ExpandRequest, Learner, ThreadOptions
+from promptuary.threads.options import ExpandRequest, ThreadOptions
 from promptuary.threads.pending import pending_state
 from promptuary.threads.prepared import Turn, wrote_a_note
 from promptuary.threads.records import ThreadChange, TurnRecord, TurnStatus
 from promptuary.threads.values import CompactedThread
 from promptuary.workspace.access import Access
-
-logger = logging.getLogger(__name__)
 
 
 class Thread:
@@ -230,35 +228,37 @@ class Thread:
             states=[*self._runner.changed(), *await self._no_longer_pending(turn)],
         )
         receipt = await concurrency.run(lambda: self._store_finished(turn, change, recorded))
-        for learner in self._common.learners:
-            await learner.settle()
+        if self._common.learning is not None:
+            await self._common.learning.settle()
         return replace(receipt, earlier=turn.receipt.earlier)
 
     def _store_finished(self, turn: Turn, change: ThreadChange, recorded: TurnRecord) -> Receipt:
-        """Store a turn with what to learn from it, and return its receipt.
+        """Store a turn with what it teaches, and return its receipt.
 
         A learner that fails does not lose the turn: everything is stored again without it.
         """
-        common, learners, receipt = self._common, list(self._learners()), recorded.receipt
-        history = [*common.store.history(self.name), *change.items] if learners else []
+        common, learning, receipt = self._common, self._learning(), recorded.receipt
+        if learning is None:
+            common.store.apply(change)
+            return receipt
+        history = [*common.store.history(self.name), *change.items]
+        failures: dict[str, Failure] = {}
         while True:
             finished = FinishedTurn(turn.id, self.name, history, receipt, noted=turn.noted)
             try:
-                with common.transaction() if learners else nullcontext():
+                with common.transaction():
                     common.store.apply(change)
-                    for learner in learners:
-                        _learn(learner, finished)
-            except _NotLearntError as error:
-                learners.remove(error.learner)
-                receipt = replace(receipt, failures=[*receipt.failures, error.failure])
+                    learning.record(finished, without=failures)
+            except NotLearntError as error:
+                failures[error.learner] = error.failure
+                receipt = replace(recorded.receipt, failures=[*recorded.receipt.failures, *failures.values()])
                 change = replace(change, turn=replace(recorded, receipt=receipt))
             else:
                 return receipt
 
-    def _learners(self) -> Sequence[Learner]:
+    def _learning(self) -> Learning | None:
         """Return what learns from a turn: nothing in a session without memory."""
-        without_memory = not self._access.has_memory
-        return () if without_memory else self._common.learners
+        return self._common.learning if self._access.has_memory else None
 
     async def abandon(self, turn: Turn, ending: Ending = "abandoned", *, unsaid: bool = False) -> None:
         """End a turn that got no reply: the layers are notified, and nothing enters the history.
@@ -442,23 +442,6 @@ class Thread:
             warnings=expansion.warnings,
             blocked=expansion.blocked or spent > room.usable,
         )
-
-
-class _NotLearntError(Exception):
-    """A learner failed."""
-
-    def __init__(self, learner: Learner, cause: Exception) -> None:
-        super().__init__(str(cause))
-        self.learner = learner
-        self.failure = Failure(learner.name, "record", "ERROR", one_line(f"{type(cause).__name__}: {cause}"))
-
-
-def _learn(learner: Learner, finished: FinishedTurn) -> None:
-    try:
-        learner.record(finished)
-    except Exception as error:
-        logger.exception("%s did not learn from a turn", learner.name)
-        raise _NotLearntError(learner, error) from error
 
 
 class _Stored(Struct, frozen=True):

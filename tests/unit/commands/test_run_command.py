@@ -14,7 +14,7 @@ from promptuary.commands.registry import COMMANDS, FROM_AFAR
 from promptuary.commands.results import CommandResult
 from promptuary.commands.run import run_command
 from promptuary.engine import Promptuary
-from promptuary.memory.writeback import runner
+from promptuary.memory.writeback import notes
 from promptuary.present.plain_text import plain_text
 from promptuary.threads.values import UndoneTurn
 from tests.conftest import Files
@@ -156,7 +156,7 @@ def test_what_was_learnt_is_accepted_or_rejected(project: Path) -> None:
 
 def test_the_beginning_of_two_ids_names_neither_proposal(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = iter(["aaaabbbb1111", "aaaabbbb2222"])
-    monkeypatch.setattr(runner, "new_note_id", lambda: next(ids))
+    monkeypatch.setattr(notes, "new_note_id", lambda: next(ids))
 
     async def work(p: Promptuary) -> list[str]:
         await exchange(p, "Always use tabs here.", "All right.")

@@ -186,13 +186,13 @@ def test_every_thread_is_learnt_from_after_a_crash_and_a_failure_too(folder: Pat
         for name in ("one", "two"):
             p.threads.finish(p.threads.prepare(f"This is thread {name}.", thread=name), "Yes.")
         queue = p._app.state().writeback_queue(p.principal)
-        assert p._app.learning.writeback().drain(30)
+        assert p._app.learning().drain(30)
         waiting = queue.waiting()
         for one in waiting:
             queue.failed(one.id, error="", due=time.time())
     assert [one.thread for one in waiting] == ["one", "two"]
     with Promptuary.open(folder, exact=True, models={"m": ScriptedModel(answer)}, **options) as p:
-        assert p._app.learning.writeback().drain(30)
+        assert p._app.learning().drain(30)
         titles = {one.title for one in p.memory.list().headers}
     assert titles == {f"{name} {n}" for name in ("one", "two") for n in range(3)}
 

@@ -1,30 +1,24 @@
-"""Decides what happens to each proposal of a writeback model. Pure.
+"""Decides what happens to each decision of a model about notes. Pure.
 
 Whatever a model answers, even if manipulated, it can at most write a new private note, or change one that a model wrote
 before, and only labelled as the agent's words. Everything else waits for the person, or is dropped.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal
+from collections.abc import Callable, Sequence
+from typing import Final, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from promptuary.base.errors import SecretError
+from promptuary.memory.secret_texts import has_secret
 from promptuary.memory.values import Note, NoteChange, NoteDraft, NoteHeader, NoteTrust, is_note_id
-from promptuary.memory.writeback.prompts import MOST_DECISIONS
 from promptuary.memory.writeback.snapshot import TurnSnapshot
 from promptuary.memory.writeback.values import Proposal, ProposalAction
-from promptuary.memory.writeback.wording import fingerprint, in_the_words_of, says_no_more
+from promptuary.memory.writeback.wording import fingerprint, quotes, says_no_more
 
-_LONGEST_TITLE: Final = 200
-_LONGEST_CONTENT: Final = 8_000
-_LONGEST_REASON: Final = 500
-_MOST_TAGS: Final = 12
-_LONGEST_TAG: Final = 60
-
-HasSecret = Callable[[str], bool]
-"""Returns whether a text holds a secret."""
+_MAX_TITLE: Final = 200
+_MAX_CONTENT: Final = 8_000
 
 
 class Decision(Struct, frozen=True):
@@ -98,45 +92,15 @@ def known_for(
         get(key) if key else None for key in (decision.id, decision.supersedes, alike[0] if alike else "")
     )
     ids = {note.header.id for note in (target, ended, near) if note is not None}
-    by_hand = (one for one in ids if any(change.kind in {"edit", "adopt"} for change in history(one)))
+    by_hand = (key for key in ids if any(change.kind in {"edit", "adopt"} for change in history(key)))
     return Known(target, ended, near, frozenset(by_hand))
 
 
-def parsed(answer: Mapping[str, Any]) -> list[Decision]:
-    """Return the decisions of an answer that fits the schema, at most as many as a turn can be worth."""
-    return [_decision(given) for given in answer["decisions"][:MOST_DECISIONS]]
-
-
-def _decision(given: Mapping[str, Any]) -> Decision:
-    tags = [" ".join(tag.split())[:_LONGEST_TAG] for tag in (given.get("tags") or ())[:_MOST_TAGS]]
-    draft = NoteDraft(
-        content=_text(given, "content") or None,
-        title=" ".join(_text(given, "title").split()) or None,
-        kind=given.get("kind"),
-        audience=given.get("audience"),
-        tags=[tag for tag in tags if tag] or None,
-        source="writeback",
-        trust="agent",
-    )
-    return Decision(
-        given["action"],
-        draft,
-        id=_text(given, "id"),
-        supersedes=_text(given, "supersedes"),
-        reason=_text(given, "reason")[:_LONGEST_REASON],
-        evidence=_text(given, "evidence")[:_LONGEST_REASON],
-    )
-
-
-def _text(given: Mapping[str, Any], name: str) -> str:
-    return (given.get(name) or "").strip()
-
-
-def dispose(decision: Decision, snapshot: TurnSnapshot, known: Known, *, has_secret: HasSecret, new_id: str) -> Outcome:
+def dispose(decision: Decision, snapshot: TurnSnapshot, known: Known, *, new_id: str) -> Outcome:
     """Return the outcome of a decision. ``new_id`` returns an id for the proposal, if it becomes one."""
     if decision.action == "noop":
         return Drop("nothing to do")
-    if problem := _problem(decision, known, has_secret):
+    if problem := _problem(decision, known):
         return Drop(problem)
     if has_secret(f"{decision.reason}\n{decision.evidence}"):
         decision = replace(decision, reason="", evidence="")
@@ -146,7 +110,7 @@ def dispose(decision: Decision, snapshot: TurnSnapshot, known: Known, *, has_sec
     return _upserted(decision, snapshot, known, new_id)
 
 
-def _problem(decision: Decision, known: Known, has_secret: HasSecret) -> str:
+def _problem(decision: Decision, known: Known) -> str:
     """Return why a decision is rejected; empty if it is not."""
     draft = decision.draft
     for key, note in ((decision.id, known.target), (decision.supersedes, known.superseded)):
@@ -156,8 +120,8 @@ def _problem(decision: Decision, known: Known, has_secret: HasSecret) -> str:
         return "" if decision.id else "it archives nothing"
     if not draft.content or not draft.title:
         return "title and content must not be empty"
-    if len(draft.title) > _LONGEST_TITLE or len(draft.content) > _LONGEST_CONTENT:
-        return f"a title has at most {_LONGEST_TITLE} characters and the content {_LONGEST_CONTENT:,}; say less"
+    if len(draft.title) > _MAX_TITLE or len(draft.content) > _MAX_CONTENT:
+        return f"a title has at most {_MAX_TITLE} characters and the content {_MAX_CONTENT:,}; say less"
     if has_secret("\n".join([draft.title, draft.content, *(draft.tags or ())])):
         return str(SecretError())
     return ""
@@ -176,7 +140,7 @@ def _upserted(decision: Decision, snapshot: TurnSnapshot, known: Known, new_id: 
     changed = [note.header for note in (target, known.superseded) if note is not None]
     ends = known.superseded.header if known.superseded else None
     draft = replace(draft, id=target.header.id if target else None, supersedes=ends.id if ends else None)
-    if snapshot.external and in_the_words_of(draft.content or "", snapshot.persons_words):
+    if snapshot.external and quotes(draft.content or "", snapshot.persons_words):
         draft = replace(
             draft, title=None if target is None else target.header.title, tags=None
         )  # not a word but theirs
@@ -200,13 +164,13 @@ def _needs_consent(draft: NoteDraft, snapshot: TurnSnapshot, changed: Sequence[N
     spoken = _is_spoken(draft, snapshot)
     if snapshot.external and not spoken:
         return "The conversation held text from elsewhere, and it may stem from that."
-    if (draft.kind == "user" or any(one.scope == "user" for one in changed)) and not spoken:
+    if (draft.kind == "user" or any(note.scope == "user" for note in changed)) and not spoken:
         return "It is about the person, and not in their words."
     return ""
 
 
 def _is_spoken(draft: NoteDraft, snapshot: TurnSnapshot) -> bool:
-    return in_the_words_of(draft.content or "", snapshot.persons_words)
+    return quotes(draft.content or "", snapshot.persons_words)
 
 
 def is_persons(note: NoteHeader) -> bool:

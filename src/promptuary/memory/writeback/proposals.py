@@ -4,8 +4,7 @@ An accepted proposal goes through the same write path as everything else, as the
 indefinitely: it is never accepted or dropped automatically.
 """
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from msgspec.structs import replace
@@ -13,21 +12,20 @@ from msgspec.structs import replace
 from promptuary.base.errors import NoteConflictError, PromptuaryError, SecretError
 from promptuary.memory.note_file import as_bytes, as_text
 from promptuary.memory.notebook.defaults import check_choices
+from promptuary.memory.secret_texts import has_secret
 from promptuary.memory.values import Note
-from promptuary.memory.writeback.decisions import HasSecret, proposal_fingerprint
-from promptuary.memory.writeback.store import ProposalStore
+from promptuary.memory.writeback.decisions import proposal_fingerprint
 from promptuary.memory.writeback.values import Proposal, ProposalFields
+from promptuary.workspace.programs.editor import edited_copy
 
 if TYPE_CHECKING:
-    from promptuary.memory.pinned import TurnMemory
+    from promptuary.app import App
+    from promptuary.memory.memory import Memory
+    from promptuary.state import StateDatabase
 
-MOST_WAITING: Final = 200
+MAX_WAITING: Final = 200
 """The most pending proposals: nobody reads more, and an attacker could hide one among thousands."""
 
-MemoryOf = Callable[[str], "TurnMemory"]
-"""Returns the memory of a thread: settings may isolate threads."""
-EditCopy = Callable[[bytes, str], AbstractContextManager[bytes]]
-"""Lets a person edit a copy of a file with that name, and yields the result."""
 THREAD: Final = "thread:"
 
 
@@ -39,10 +37,8 @@ def thread_reference(thread: str) -> str:
 class Proposals:
     """The proposals of one principal. Every method blocks."""
 
-    def __init__(self, store: ProposalStore, memory: MemoryOf, *, has_secret: HasSecret) -> None:
-        self._store = store
-        self._memory = memory
-        self._has_secret = has_secret
+    def __init__(self, app: "App", state: "StateDatabase") -> None:
+        self._app, self._store = app, state.proposals(app.principal)
 
     def all(self) -> Sequence[Proposal]:
         """Return every proposal that waits, the oldest first."""
@@ -50,16 +46,16 @@ class Proposals:
 
     def add(self, proposal: Proposal) -> bool:
         """Add a proposal; return False if the same one waits or was rejected, or too many wait."""
-        return len(self._store.all()) < MOST_WAITING and self._store.add(proposal)
+        return len(self._store.all()) < MAX_WAITING and self._store.add(proposal)
 
     def accept(self, proposal: str) -> Note:
         """Carry out a proposal as the person's own act, and return the note.
 
         Raises ``NoteConflictError``, and leaves the proposal pending, if the note has changed since it was made.
         """
-        found = self._found(proposal)
+        found = self._get(proposal)
         if found.action == "archive":
-            note = self._archived(found)
+            note = self._archive(found)
         else:
             draft = replace(found.draft, trust="person")
             note = self._memory_of(found).put(draft, if_rev=found.rev or None, reason=f"accepted {found.id}")
@@ -68,32 +64,35 @@ class Proposals:
 
     def reject(self, proposal: str) -> None:
         """Drop a proposal; the same one is not made again."""
-        self._store.remove(self._found(proposal).id, rejected=True)
+        self._store.remove(self._get(proposal).id, rejected=True)
 
     def edit(self, proposal: str, **fields: Unpack[ProposalFields]) -> Proposal:
-        """Change what a proposal would write, and return the new proposal. It still waits to be accepted."""
-        found = self._found(proposal)
+        """Change what a proposal would write, and return the new proposal. It still waits to be accepted.
+
+        Without fields, the person edits its text.
+        """
+        found = self._get(proposal)
+        if not fields:
+            return self._edit_text(found)
         if found.action == "archive":
             raise PromptuaryError(f"proposal {found.id} archives a note; there is nothing in it to edit")
         draft = replace(found.draft, **fields)
         check_choices(draft)
         if not (draft.content or "").strip():
             raise PromptuaryError("a note needs content")
-        if self._has_secret("\n".join([draft.title or "", draft.content or "", *(draft.tags or ())])):
+        if has_secret("\n".join([draft.title or "", draft.content or "", *(draft.tags or ())])):
             raise SecretError
         edited = replace(found, draft=draft, fingerprint=proposal_fingerprint(found.action, draft))
         if not self._store.replace(edited):
             raise self._unknown(proposal)
         return edited
 
-    def edit_text(self, proposal: str, edited: EditCopy) -> Proposal:
-        """Let a person edit the text that a proposal would write, and return the new proposal."""
-        found = self._found(proposal)
+    def _edit_text(self, found: Proposal) -> Proposal:
         text = (found.draft.content or "").strip() + "\n"
-        with edited(as_bytes(text), f"{found.id}.md") as data:
+        with edited_copy(as_bytes(text), f"{found.id}.md") as data:
             return found if data == as_bytes(text) else self.edit(found.id, content=as_text(data).strip())
 
-    def _archived(self, found: Proposal) -> Note:
+    def _archive(self, found: Proposal) -> Note:
         memory = self._memory_of(found)
         current = memory.get(found.draft.id or "")
         if current is None or current.header.rev != found.rev:
@@ -102,10 +101,10 @@ class Proposals:
             )
         return memory.archive(current.header.id, reason=f"accepted {found.id}")
 
-    def _memory_of(self, proposal: Proposal) -> "TurnMemory":
-        return self._memory((proposal.draft.source_ref or "").removeprefix(THREAD) or "main")
+    def _memory_of(self, proposal: Proposal) -> "Memory":
+        return self._app.memory.of((proposal.draft.source_ref or "").removeprefix(THREAD) or "main")
 
-    def _found(self, proposal: str) -> Proposal:
+    def _get(self, proposal: str) -> Proposal:
         found = self._store.get(proposal)
         if found is None:
             raise self._unknown(proposal)

@@ -14,7 +14,7 @@ from promptuary.database.errors import sound
 from promptuary.database.owners import Key, OwnedRows
 from promptuary.database.port import Connection, Row
 from promptuary.database.queries import queries
-from promptuary.memory.writeback.values import Proposal, QueuedTurn
+from promptuary.memory.writeback.values import SEPARATOR, Proposal, QueuedTurn
 
 _QUERIES: Final = queries(__package__, "writeback.sql")
 
@@ -60,6 +60,12 @@ class NoteQueue(OwnedRows):
     def done(self, turn: str, *, lease: float | None = None) -> bool:
         """Remove a turn; without a ``lease``, whoever has it."""
         return self._changed("done_turn", {"turn": to_column(turn), "lease": lease})
+
+    def remove(self, turn: str) -> None:
+        """Remove a turn for every learner that it waits for, whoever has it."""
+        for queued in self.waiting():
+            if queued.id.partition(SEPARATOR)[0] == turn:
+                self.done(queued.id)
 
     def failed(self, turn: str, *, error: str, due: float | None, lease: float | None = None) -> bool:
         """Record a failed attempt, and when the turn is due again; ``None`` disables automatic retries."""

@@ -1,19 +1,21 @@
 """The values of writeback: finished turns that wait for it, and proposals that wait for the person. Values only."""
 
 from collections.abc import Sequence
-from typing import Literal, TypedDict
+from typing import Final, Literal, TypedDict
 
 from msgspec import Struct
 
-from promptuary.base.messages import Item
 from promptuary.base.values import fields_without
-from promptuary.context.receipt import Receipt
 from promptuary.memory.values import Audience, NoteDraft, NoteKind
+
+SEPARATOR: Final = "#"
+"""Between the id of a turn and the name of the learner that it waits for, if that learns something else than notes."""
 
 
 class QueuedTurn(Struct, frozen=True):
-    """A finished turn that waits for writeback. ``id`` is the turn's; ``text`` is what was said, in writeback's format.
+    """A finished turn that waits for a learner. ``text`` is what was said, in the format of the queue.
 
+    ``id`` is the turn's; if it waits for another learner than that of notes, the name of that follows.
     ``due`` is when it is tried next, in seconds since 1970; ``None`` if it failed too often to be retried
     automatically. ``tries`` counts the attempts that failed, and ``error`` is the reason of the last failure. ``lease``
     tells the lease of whoever took it from all others.
@@ -72,21 +74,3 @@ class ProposalFields(TypedDict, total=False):
     kind: NoteKind
     audience: Audience
     tags: Sequence[str]
-
-
-class FinishedTurn(Struct, frozen=True):
-    """A turn to learn from: the history of the thread, which ends with the messages of the turn, and its receipt.
-
-    ``noted`` says that the message had a note written on purpose.
-    """
-
-    turn: str
-    thread: str
-    history: Sequence[Item]
-    receipt: Receipt
-    noted: bool = False
-
-    @property
-    def items(self) -> list[Item]:
-        """The messages of the turn."""
-        return [item for item in self.history if item.turn == self.turn]

@@ -78,7 +78,7 @@ def says_no_more(text: str, than: str) -> bool:
     return bool(said) and _turning(said) == _turning(other) and _is_within(said, other)
 
 
-def in_the_words_of(text: str, spoken: str) -> bool:
+def quotes(text: str, spoken: str) -> bool:
     """Return whether every sentence of ``text`` says no more than some sentence that was spoken.
 
     Such a text cannot introduce an address, name, number or command that nobody said.

@@ -1,83 +1,66 @@
 """A turn that could not be learnt from is tried again, later each time, and in the end waits for the person."""
 
+import json
 import threading
 import time
-from collections.abc import Callable
-from contextlib import closing
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from promptuary.base.principals import LOCAL
-from promptuary.memory.writeback import runner
-from promptuary.memory.writeback.runner import Writeback
-from promptuary.memory.writeback.snapshot import TurnSnapshot, to_text
-from promptuary.memory.writeback.store import NoteQueue
-from promptuary.memory.writeback.values import QueuedTurn
-from tests.stores import MemoryStore
-
-if TYPE_CHECKING:
-    from promptuary.memory.writeback.proposals import MemoryOf, Proposals
+from promptuary.base.messages import Message
+from promptuary.blocking import Promptuary
+from promptuary.memory.writeback import learning
+from promptuary.testing.scripted import ScriptedModel
 
 
-def writeback(threads: MemoryStore, reader: Callable[[TurnSnapshot], object], now: Callable[[], float]) -> Writeback:
-    return Writeback(
-        queue_of(threads),
-        cast("Proposals", None),
-        cast("MemoryOf", None),
-        threads=threads,
-        model=None,
-        has_secret=lambda _: False,
-        readers={"else": reader},
-        clock=now,
-    )
+@contextmanager
+def opened(folder: Path, model: ScriptedModel) -> Iterator[Promptuary]:
+    with Promptuary.open(folder, exact=True, embedder="none", models={"m": model}, writeback_model="m") as p:
+        yield p
 
 
-def queue_of(threads: MemoryStore) -> NoteQueue:
-    return threads.database.writeback_queue(LOCAL)
+def test_a_process_that_goes_on_tries_again_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learning, "_FIRST_PAUSE", 0.5)
+    tried, read = list[float](), threading.Event()
 
-
-def recorded() -> MemoryStore:
-    threads = MemoryStore()
-    one = TurnSnapshot("turn-1", "t", "2026-01-02T03:04:05+00:00", (), external=False, purpose="else")
-    queue_of(threads).add(QueuedTurn(one.turn, one.thread, one.at, to_text(one), due=0.0))
-    return threads
-
-
-def test_a_process_that_goes_on_tries_again_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "_FIRST_PAUSE", 0.5)
-    threads, tried, read = recorded(), list[str](), threading.Event()
-
-    def reader(one: TurnSnapshot) -> None:
-        tried.append(one.turn)
+    def answer(_: Sequence[Message]) -> str | Exception:
+        tried.append(time.monotonic())
         if len(tried) == 1:
-            raise ConnectionError("busy")
+            return ConnectionError("busy")
         read.set()
+        return json.dumps({"decisions": []})
 
-    with closing(writeback(threads, reader, time.time)) as learner:
-        learner.begin()
+    with opened(tmp_path, ScriptedModel(answer)) as p:
+        p.threads.finish(p.threads.prepare("We deploy on Fridays."), "Fine.")
         assert read.wait(30)
-        assert learner.drain(10)
+        assert p._app.learning().drain(10)
+        assert not p.memory.catch_up()
 
-    assert tried == ["turn-1", "turn-1"]
-    assert list(queue_of(threads).waiting()) == []
+    assert len(tried) == 2
 
 
-def test_the_pauses_grow_until_the_turn_waits_for_the_person() -> None:
-    threads, now, pauses = recorded(), [0.0], list[float | None]()
-
-    def reader(_: TurnSnapshot) -> None:
-        raise ConnectionError("busy")
-
+def test_the_pauses_grow_until_the_turn_waits_for_the_person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now, pauses = [time.time()], list[float | None]()
+    monkeypatch.setattr(learning, "time", SimpleNamespace(time=lambda: now[0]))
+    model = ScriptedModel(lambda _: ConnectionError("busy"))
+    with opened(tmp_path, model) as p:
+        p.memory.learn_later()
+        p.threads.finish(p.threads.prepare("We deploy on Fridays."), "Fine.")
     while not pauses or pauses[-1] is not None:
-        with closing(writeback(threads, reader, lambda: now[0])) as learner:
-            assert learner.drain(10)
-        (waiting,) = queue_of(threads).waiting()
+        with opened(tmp_path, model) as p:
+            (waiting,) = p.memory.catch_up(10)
         assert waiting.error == "busy"
         pauses.append(None if waiting.due is None else waiting.due - now[0])
         now[0] = waiting.due or now[0]
 
-    *grown, _ = (one for one in pauses if one is not None)
-    assert pauses[0] == 30.0
+    *grown, _ = (pause for pause in pauses if pause is not None)
+    assert pauses[0] == pytest.approx(30.0)
     assert len(pauses) == 7
-    assert all(later == 4 * earlier for earlier, later in zip(grown, pauses[1:], strict=False) if later is not None)
+    assert all(
+        later == pytest.approx(4 * earlier)
+        for earlier, later in zip(grown, pauses[1:], strict=False)
+        if later is not None
+    )

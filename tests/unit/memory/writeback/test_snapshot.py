@@ -6,7 +6,16 @@ from promptuary.base.blocks import Attachment, Detail, Trust
 from promptuary.base.errors import StorageError
 from promptuary.base.messages import Item, ToolCall
 from promptuary.context.receipt import Receipt, ReceiptEntry
-from promptuary.memory.writeback.snapshot import TurnSnapshot, from_text, snapshot, to_text, wrote_a_note
+from promptuary.memory.writeback.snapshot import (
+    FinishedTurn,
+    Foreign,
+    TurnSnapshot,
+    foreign_text,
+    from_text,
+    snapshot,
+    to_text,
+    wrote_a_note,
+)
 
 AT = "2026-01-02T03:04:05+00:00"
 MESSAGE = ReceiptEntry("message", "the message", "in", trust=Trust.WORKSPACE)
@@ -15,7 +24,8 @@ ANSWER = Item("2", "assistant", "Noted.", turn="t")
 
 
 def taken(*history: Item, entries: tuple[ReceiptEntry, ...] = (MESSAGE,)) -> TurnSnapshot:
-    return snapshot("t", "main", AT, history, Receipt("t", "main", 1000, 100, 50, entries))
+    receipt = Receipt("t", "main", 1000, 100, 50, entries)
+    return snapshot(FinishedTurn("t", "main", history, receipt), AT, foreign_text(history, receipt))
 
 
 def test_the_persons_and_the_models_words_are_trusted() -> None:
@@ -42,6 +52,27 @@ def test_the_persons_and_the_models_words_are_trusted() -> None:
 )
 def test_anything_else_in_the_history_is_not_trusted(foreign: Item) -> None:
     assert taken(foreign, PERSON, ANSWER).external
+
+
+CALLED = Item("3", "assistant", "", tool_calls=(ToolCall("c", "bash", '{"command": "make"}'),))
+FETCHED = Item("3", "assistant", "", tool_calls=(ToolCall("c", "bash", '{"command": "curl x.org"}'),))
+RESULT = Item("4", "tool", "fine", tool_call_id="c")
+
+
+@pytest.mark.parametrize(
+    ("history", "earlier", "foreign"),
+    [
+        ([PERSON, ANSWER], [], "none"),
+        ([PERSON, CALLED, RESULT], [], "results"),
+        ([PERSON, FETCHED, RESULT], [], "outside"),
+        ([PERSON, ANSWER], ["results"], "results"),
+        ([PERSON, CALLED, RESULT], ["outside", "results"], "outside"),
+    ],
+)
+def test_one_rule_tells_results_on_this_machine_from_text_that_anybody_may_have_written(
+    history: list[Item], earlier: list[Foreign], foreign: Foreign
+) -> None:
+    assert foreign_text(history, None, earlier=earlier) == foreign
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from promptuary.experiences.learning.stated import CANDIDATE_WEIGHT, stated
+from promptuary.experiences.learn.from_statements import CANDIDATE_WEIGHT, lessons_from_statements
 
 FIXES = [
     ("The fix was to run uv sync first.", "run uv sync first", ""),
@@ -37,7 +37,7 @@ NOTHING = [
 
 @pytest.mark.parametrize(("message", "fix", "cause"), FIXES)
 def test_a_fix_is_found_with_its_cause(message: str, fix: str, cause: str) -> None:
-    [lesson] = stated(message)
+    [lesson] = lessons_from_statements(message)
 
     assert (lesson.type, lesson.trust) == ("error_recovery", "person")
     assert lesson.solution == {"fix": fix} | ({"cause": cause} if cause else {})
@@ -47,7 +47,7 @@ def test_a_fix_is_found_with_its_cause(message: str, fix: str, cause: str) -> No
 
 @pytest.mark.parametrize("message", NOTHING)
 def test_questions_quotations_and_small_talk_teach_nothing(message: str) -> None:
-    assert stated(message) == []
+    assert lessons_from_statements(message) == []
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_questions_quotations_and_small_talk_teach_nothing(message: str) -> None
     ],
 )
 def test_a_preference_is_a_candidate_of_little_confidence(message: str) -> None:
-    [lesson] = stated(message)
+    [lesson] = lessons_from_statements(message)
 
     assert lesson.type == "user_preference"
     assert lesson.fields == {"confidence": 0.4, "weight": CANDIDATE_WEIGHT}
@@ -73,7 +73,7 @@ def test_a_preference_is_a_candidate_of_little_confidence(message: str) -> None:
     "message", ["We decided to use SQLite.", "Wir haben uns für SQLite entschieden.", "我们决定使用数据库了。"]
 )
 def test_a_decision_is_kept_as_what_was_done(message: str) -> None:
-    [lesson] = stated(message)
+    [lesson] = lessons_from_statements(message)
 
     assert (lesson.type, lesson.solution) == (
         "task_solution",
@@ -83,7 +83,7 @@ def test_a_decision_is_kept_as_what_was_done(message: str) -> None:
 
 def test_b11_no_whole_message_is_stored_and_more_than_english_is_read() -> None:
     message = "Hello there. " + "I had a long day. " * 20 + "The fix was to delete the lock file. " + "Bye now. " * 20
-    [lesson] = stated(message)
+    [lesson] = lessons_from_statements(message)
 
     assert lesson.solution == {"fix": "delete the lock file"}
-    assert len({stated(one)[0].intent for one, _, _ in FIXES}) == len(FIXES)
+    assert len({lessons_from_statements(one)[0].intent for one, _, _ in FIXES}) == len(FIXES)

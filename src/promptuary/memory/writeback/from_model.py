@@ -1,20 +1,20 @@
-"""The prompt of the writeback model, and the schema of its answer. Pure.
+"""What a model is asked about the notes of a turn, and its answer as decisions. Pure.
 
-The conversation and the notes are data inside boundaries that they cannot forge (the hash of what is inside).
-``decisions`` decides what happens with the answer.
+The conversation and the notes are data inside boundaries that they cannot forge (the hash of what is inside). What
+becomes of the decisions is not up to the model: see ``decisions``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final
-
-from msgspec import Struct
 
 from promptuary.base.messages import Message
 from promptuary.base.text import beginning, one_line, visible
 from promptuary.memory.secret_texts import without_secrets
-from promptuary.memory.values import AUDIENCES, KINDS, Note
+from promptuary.memory.values import AUDIENCES, KINDS, Note, NoteDraft
+from promptuary.memory.writeback.decisions import Decision
 from promptuary.memory.writeback.snapshot import TurnSnapshot
+from promptuary.models.json_answers import Schema
 
 QA_PROMPT: Final = """\
 Notes of the kinds feedback, project and reference are about the work:
@@ -47,11 +47,14 @@ note on the same thing.
 
 {profile}"""
 
-_LONGEST_NOTE: Final = 600
-MOST_DECISIONS: Final = 8
+_MAX_NOTE: Final = 600
+MAX_DECISIONS: Final = 8
+_MAX_REASON: Final = 500
+_MAX_TAGS: Final = 12
+_MAX_TAG: Final = 60
 
 _TEXT: Final = {"type": ["string", "null"]}
-SCHEMA: Final[dict[str, Any]] = {
+SCHEMA: Final[Schema] = {
     "type": "object",
     "properties": {
         "decisions": {
@@ -84,35 +87,58 @@ SCHEMA: Final[dict[str, Any]] = {
 """The schema of an answer. Services that enforce it want every key required; ``null`` leaves one out."""
 
 
-class Prompts(Struct, frozen=True):
-    """Texts that replace the built-in instructions."""
+def note_question(turn: TurnSnapshot, notes: Sequence[Note], *, qa: str = "", profile: str = "") -> list[Message]:
+    """Return the messages that ask a model what to write after a turn; ``qa`` and ``profile`` replace our texts."""
+    rules = _RULES.format(qa=qa.strip() or QA_PROMPT, profile=profile.strip() or PROFILE_PROMPT)
+    known = "\n\n".join(map(_note_text, notes)) or "(none)"
+    return question(rules, turn, f"{_enclose('notes', known)}\n\n")
 
-    qa: str = ""
-    profile: str = ""
 
-
-def question(snapshot: TurnSnapshot, notes: Sequence[Note], prompts: Prompts) -> list[Message]:
-    """Return the messages that ask a model what to write after a turn."""
-    rules = _RULES.format(qa=prompts.qa.strip() or QA_PROMPT, profile=prompts.profile.strip() or PROFILE_PROMPT)
-    known = "\n\n".join(map(_shown, notes)) or "(none)"
-    said = bounded("conversation", spoken(snapshot))
-    content = f"The conversation was at {snapshot.at}.\n\n{bounded('notes', known)}\n\n{said}"
+def question(rules: str, turn: TurnSnapshot, before: str = "") -> list[Message]:
+    """Return the messages that ask a model about a turn; ``before`` precedes the conversation."""
+    said = "\n\n".join(f"{part.speaker}: {visible(part.text)[0]}" for part in turn.said)
+    content = f"The conversation was at {turn.at}.\n\n{before}{_enclose('conversation', said)}"
     return [{"role": "system", "content": rules}, {"role": "user", "content": content}]
 
 
-def _shown(note: Note) -> str:
-    header = note.header
-    body = visible(without_secrets(" ".join(note.body.split())))[0]
-    text = beginning(body, _LONGEST_NOTE, " …")
-    return f"id {header.id} ({header.kind}, {header.audience}): {one_line(header.title)}\n{text}"
-
-
-def spoken(snapshot: TurnSnapshot) -> str:
-    """Return what was said, as a model reads it."""
-    return "\n\n".join(f"{one.speaker}: {visible(one.text)[0]}" for one in snapshot.said)
-
-
-def bounded(name: str, text: str) -> str:
+def _enclose(name: str, text: str) -> str:
     """Return a text between marks that it cannot forge."""
     mark = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return f"<{name} {mark}>\n{text}\n</{name} {mark}>"
+
+
+def _note_text(note: Note) -> str:
+    header = note.header
+    body = visible(without_secrets(" ".join(note.body.split())))[0]
+    text = beginning(body, _MAX_NOTE, " …")
+    return f"id {header.id} ({header.kind}, {header.audience}): {one_line(header.title)}\n{text}"
+
+
+def parse_decisions(answer: Mapping[str, Any]) -> list[Decision]:
+    """Return the decisions of an answer that fits the schema, at most as many as a turn can be worth."""
+    return [_decision(given) for given in answer["decisions"][:MAX_DECISIONS]]
+
+
+def _decision(given: Mapping[str, Any]) -> Decision:
+    tags = [" ".join(tag.split())[:_MAX_TAG] for tag in (given.get("tags") or ())[:_MAX_TAGS]]
+    draft = NoteDraft(
+        content=_text(given, "content") or None,
+        title=" ".join(_text(given, "title").split()) or None,
+        kind=given.get("kind"),
+        audience=given.get("audience"),
+        tags=[tag for tag in tags if tag] or None,
+        source="writeback",
+        trust="agent",
+    )
+    return Decision(
+        given["action"],
+        draft,
+        id=_text(given, "id"),
+        supersedes=_text(given, "supersedes"),
+        reason=_text(given, "reason")[:_MAX_REASON],
+        evidence=_text(given, "evidence")[:_MAX_REASON],
+    )
+
+
+def _text(given: Mapping[str, Any], name: str) -> str:
+    return (given.get(name) or "").strip()

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final
 
-from promptuary.experiences.learning.choices import choice
-from promptuary.experiences.learning.lessons import Lesson
+from promptuary.experiences.drafting import Lesson
+from promptuary.experiences.learn.choices import choice
 from promptuary.experiences.values import FIRST_CONFIDENCE, PREFERENCE, ExperienceFields
-from promptuary.memory.writeback.extract import LONGEST_STATEMENT, Statement, statements
 from promptuary.memory.writeback.own_words import own_beginning, sentences
+from promptuary.memory.writeback.statements import LONGEST_STATEMENT, Statement, statements
 
 _MOST: Final = 5
 _SHORTEST: Final = 8
@@ -46,7 +46,7 @@ _BECAUSE: Final = 3
 _PREFERS: Final = r".{0,24}(?:prefer|bevorzug|préfér|préfère|prefier|喜[欢歡]|偏好)"
 
 
-def stated(message: str) -> list[Lesson]:
+def lessons_from_statements(message: str) -> list[Lesson]:
     """Return the lessons that a person states in a message, at most a few."""
     words = own_beginning(message)
     return [*_fixes(words), *_decisions_and_preferences(words)][:_MOST]

@@ -18,11 +18,12 @@ from msgspec import Struct
 
 from promptuary.base.messages import Item, ToolCall
 from promptuary.base.text import one_line, shortened, visible
-from promptuary.experiences.learning.lessons import Lesson
-from promptuary.experiences.learning.results import Result, error_name, result_of
+from promptuary.experiences.drafting import Lesson
+from promptuary.experiences.learn.results import Result, error_name, result_of
 from promptuary.experiences.scrub import scrubbed
 from promptuary.memory.values import NoteTrust
 from promptuary.memory.writeback.own_words import own_beginning, sentences
+from promptuary.memory.writeback.snapshot import Foreign
 
 LONGEST_INTENT: Final = 200
 _MOST_CALLS: Final = 60
@@ -67,16 +68,6 @@ _MEMORY_TOOL: Final = "memory"
 _WORD: Final = re.compile("[a-z]+")
 _SPACE: Final = re.compile(r"\s")
 _NO_LETTERS: Final = {code: None for code in range(128) if not chr(code).isalnum()}
-_AWAY: Final = frozenset(
-    _WORD.findall(
-        "web http https url urls fetch browse browser crawl scrape download curl wget internet mail email gmail inbox "
-        "slack discord teams telegram tweet twitter reddit rss feed wiki wikipedia google bing duckduckgo tavily jira "
-        "notion issue issues ticket tickets comment comments gh"
-    )
-)
-"""Words in the names of tools that bring in text that anybody may have written."""
-_COMMANDS: Final = frozenset({"curl", "wget", "gh", "www", "ssh", "lynx", "telnet"})
-"""The same in the arguments of a tool."""
 
 
 class Read(Struct, frozen=True):
@@ -109,7 +100,6 @@ class Call(Struct, frozen=True):
     values: str
     read: Read
     result: Result
-    away: bool
 
 
 def answered_calls(items: Sequence[Item], earlier: Sequence[Item] = ()) -> list[Call]:
@@ -140,17 +130,18 @@ def _is_own(tool: str) -> bool:
     return name == _MEMORY_TOOL or any(part in name for part in _OWN_TOOLS)
 
 
-def learnt(items: Sequence[Item], *, foreign: bool = False, earlier: Sequence[Item] = ()) -> list[Lesson]:
+def lessons_from_calls(
+    items: Sequence[Item], *, foreign: Foreign = "none", earlier: Sequence[Item] = ()
+) -> list[Lesson]:
     """Return the lessons in the messages of a finished turn; ``items`` begin with the person's.
 
-    ``foreign`` says that the turn held text that is neither the person's nor the model's; ``earlier`` are the messages
-    before it.
+    ``foreign`` is the foreign text that the turn held; ``earlier`` are the messages before it.
     """
     intent = intent_of(items)
     calls = answered_calls(items, earlier)
     if not intent or not calls:
         return []
-    trust: NoteTrust = "external" if foreign or any(call.away for call in calls) else "agent"
+    trust: NoteTrust = "external" if foreign == "outside" else "agent"
     recovered = [_recovery(intent, calls, *pair, trust) for pair in _recoveries(calls)]
     # Where no call worked, there is nothing to do again.
     chain = [] if all(call.result.failed for call in calls) else [_chain(intent, calls, trust)]
@@ -243,14 +234,7 @@ def _pieces(text: str) -> frozenset[str]:
 def _call(call: ToolCall, item: Item, read: Read) -> Call:
     arguments = _arguments(call.arguments)
     values = " ".join(_leaves(arguments, _MOST_ARGUMENTS))[:_COMPARED].casefold()
-    return Call(_named(call.name), arguments, values, read, result_of(item), reaches_out(call))
-
-
-def reaches_out(call: ToolCall) -> bool:
-    """Return whether a call brings in text that anybody may have written: by its name, an address, a command."""
-    named = _WORD.findall(call.name.casefold()[:_LONGEST_NAME])
-    given = call.arguments[:_LONGEST_ARGUMENTS]
-    return "://" in given or not _AWAY.isdisjoint(named) or not _COMMANDS.isdisjoint(_WORD.findall(given[:_COMPARED]))
+    return Call(_named(call.name), arguments, values, read, result_of(item))
 
 
 def _arguments(text: str) -> Mapping[str, Any]:

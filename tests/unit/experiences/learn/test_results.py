@@ -5,7 +5,7 @@ import json
 import pytest
 
 from promptuary.base.messages import Item
-from promptuary.experiences.learning.results import LONGEST_PROBLEM, error_name, result_of
+from promptuary.experiences.learn.results import LONGEST_PROBLEM, error_name, result_of
 
 TRACEBACK = """\
 Traceback (most recent call last):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.memory.writeback.extract import statements
+from promptuary.memory.writeback.statements import statements
 
 NOTHING = Path(__file__).parents[3] / "fixtures" / "messages_that_ask_for_nothing.txt"
 
