@@ -610,19 +610,12 @@ def test_the_runner_stops_for_a_layer_that_raises_and_goes_on_without_one_that_d
 
 
 def test_python_on_the_page_runs(tmp_path: Path) -> None:
-    root = Path(__file__).parents[3]
+    page = (Path(__file__).parents[3] / "docs" / "layers.md").read_text(encoding="utf-8")
+    section = page.partition("## Text of your own")[2].partition("\n## ")[0]
     (tmp_path / "CONVENTIONS.md").write_text("Be brief.\n", encoding="utf-8")
-    blocks = re.findall(
-        r"```python\n(.*?)```", (root / "docs" / "instructions.md").read_text(encoding="utf-8"), re.DOTALL
-    )
+    (code,) = re.findall(r"```py\n(.*?)```", section, re.DOTALL)
 
-    assert blocks
-    for code in blocks:
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", code],
-            cwd=tmp_path,
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-        assert "<project_conventions>\nBe brief.\n" in done.stdout
+    program = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(program, cwd=tmp_path, check=True, capture_output=True, text=True)
+
+    assert "<conventions>\nBe brief.\n" in done.stdout
