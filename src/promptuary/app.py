@@ -20,7 +20,7 @@ from promptuary.base.principals import Principal
 from promptuary.config.settings import Settings, SettingsOptions, find_workspace, limit_settings, load, talking_to
 from promptuary.references.expansion import Spend, sent_alone
 from promptuary.tokens.counting import Counter
-from promptuary.workspace.access import Access
+from promptuary.workspace.access import WHOLE, Access
 from promptuary.workspace.workspace import open_door
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class App:
         layers: Sequence[Layer] = (),
         chat_model: ChatModel | None = None,
         *,
-        access: Access = Access(),  # noqa: B008  (frozen)
+        access: Access = WHOLE,
         parent: App | None = None,
     ) -> None:
         self.settings, self.principal = settings, principal
@@ -125,13 +125,13 @@ class App:
         settings = load(folder, options)
         settings = replace(settings, notes=(*notes, *settings.notes))
         here = None if current_folder is None else Path(current_folder)
-        door, access = open_door(folder, settings, here), access or Access()
+        door, access = open_door(folder, settings, here), access or WHOLE
         return cls(door, limit_settings(settings, access), principal, layers, chat_model, access=access)
 
     def acting_as(self, principal: Principal, access: Access | None = None, model: str | None = None) -> App:
         """Return the same workspace for another principal or model; both share files, index and database."""
         self._check_open()
-        access = access or Access()
+        access = access or WHOLE
         settings = limit_settings(self.settings if model is None else talking_to(self.settings, model), access)
         other = App(self._whole, settings, principal, self.layers, self.chat_model, access=access, parent=self)
         self._others.add(other)

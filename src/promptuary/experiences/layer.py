@@ -56,7 +56,7 @@ class ExperienceRecall(RecordRecall[Experience]):
     ) -> Selection[Experience]:
         """Return the experiences that may still be shown, and those that resemble the message."""
         del request
-        return await concurrency.run(lambda: self._select(words, standing, context.access or Access()))
+        return await concurrency.run(lambda: self._select(words, standing, context.access))
 
     def block(self, wanted: Wanted[Experience], spent: int, room: int, counter: TokenCounter) -> Block:
         """Return all of an experience: it has a few lines."""

@@ -17,7 +17,7 @@ JSON; the engine stores it per scope, in the same transaction as the turn.
 import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple, get_args
+from typing import ClassVar, Final, Literal, NamedTuple, get_args
 
 from msgspec import Struct
 
@@ -27,10 +27,7 @@ from promptuary.base.errors import ConfigError
 from promptuary.base.messages import Item
 from promptuary.base.principals import LOCAL, Principal
 from promptuary.base.values import Json
-
-if TYPE_CHECKING:
-    from promptuary.workspace.access import Access
-
+from promptuary.workspace.access import Access
 
 PRIVATE_SCOPES: Final = frozenset({"thread", "user"})
 """State of these scopes belongs to the owner; that of the others is shared by everybody who uses the workspace."""
@@ -129,7 +126,7 @@ class LayerContext(Struct):
     window: int
     turn: str = ""
     principal: Principal = LOCAL
-    access: "Access | None" = None
+    access: Access = Access()
     """What the thread may see: a layer shows nothing else."""
     earlier: Earlier = _nothing_earlier
     """Looks up earlier messages in the ledger, so that a layer that repeats one need not store it.

@@ -52,7 +52,7 @@ class PerThread(Layer):
             await layer.dispose()
 
     def _of(self, context: LayerContext) -> Layer:
-        access = context.access or Access()
+        access = context.access
         thread = context.thread if self._apart or access.session is not None else _MAIN
         key = (thread, access.session_key)
         if key not in self._made:

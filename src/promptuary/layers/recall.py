@@ -6,7 +6,7 @@ Without an index the layer adds nothing. This module does not know how the searc
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -32,11 +32,9 @@ from promptuary.references.render import without_gap
 from promptuary.references.scan import scan
 from promptuary.search.query import unquoted
 from promptuary.search.values import Hit, Search, SearchQuery, SearchResult, note_text, why_text
+from promptuary.workspace.access import Access
 
-if TYPE_CHECKING:
-    from promptuary.workspace.access import Access
-
-SearchWithin = Callable[[SearchQuery, "Access"], SearchResult]
+SearchWithin = Callable[[SearchQuery, Access], SearchResult]
 """Searches the files that a session may see, as they were pinned. Blocks."""
 
 HEADING: Final = "# Recalled from indexed files"
@@ -82,12 +80,12 @@ class SemanticRecall(Layer):
         notes = tuple(map(note_text, found.notes))
         return replace(recalled or Recall(), notes=notes) if recalled or notes else None
 
-    def _found(self, words: str, access: "Access | None") -> SearchResult:
+    def _found(self, words: str, access: Access) -> SearchResult:
         query = SearchQuery(unquoted(words), _MOST_HITS)
         try:
             if not self._ready():
                 return SearchResult()
-            if access is None or access.session is None:
+            if access.session is None:
                 return self._search(query)
             return SearchResult() if self._within is None else self._within(query, access)
         except ConfigError as error:

@@ -12,7 +12,6 @@ import marshal
 import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -43,9 +42,7 @@ from promptuary.layers.layer import (
     StateKey,
     StateScope,
 )
-
-if TYPE_CHECKING:
-    from promptuary.workspace.access import Access
+from promptuary.workspace.access import Access
 
 logger = logging.getLogger(__name__)
 
@@ -139,7 +136,7 @@ class Runner:
                 run.context.state = run.layer.undone(run.context.state, *marks[run.layer.id])
                 run.dirty = True
 
-    def look_through(self, access: "Access") -> None:
+    def look_through(self, access: Access) -> None:
         """Set what the thread may see, for every layer."""
         for run in self._runs:
             run.context.access = access

@@ -362,6 +362,10 @@ class Access(Struct, frozen=True):
         return self.allowed is ALLOWED and name.split(".", 1)[0] in STEMS
 
 
+WHOLE: Final = Access()
+"""Every file that the rules for names allow."""
+
+
 def _covers(places: Sequence[str], path: str) -> bool:
     return any(not place or path == place or path.startswith(f"{place}/") for place in places)
 

@@ -88,12 +88,12 @@ class Workspace:
         """The list of files, ignore rules applied."""
         return self._parts.listing
 
-    def within(self, access: Access | None) -> "Workspace":
+    def within(self, access: Access) -> "Workspace":
         """Return a view with as much of this as ``access`` allows: nothing else can be read, listed or counted with it.
 
         It shares everything with this one, and need not be closed.
         """
-        if access is None or access is self.access:
+        if access is self.access:
             return self
         narrow = copy.copy(self)
         narrow.access = self.access.narrowed(access)

@@ -5,7 +5,6 @@ its policy, so a change takes effect at once. Files that they import with ``@pat
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -19,12 +18,10 @@ from promptuary.layers import sections
 from promptuary.layers.instructions.imports import parse, resolve
 from promptuary.layers.layer import Budget, Layer, LayerContext, Omitted, Recall, RecallRequest, Scope, Slot, check
 from promptuary.layers.sections import Section
+from promptuary.workspace.access import Access
 from promptuary.workspace.disk.read import TextFile
 from promptuary.workspace.disk.root import normalise
 from promptuary.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from promptuary.workspace.access import Access
 
 NAMES: tuple[tuple[str, ...], ...] = (
     ("AGENTS.override.md", "AGENTS.md", "AGENT.md"),
@@ -90,7 +87,7 @@ class Instructions(Layer):
         shown = _capped(gathered.sections, *self._caps)
         return sections.recall(shown, request.budget, context.counter, gathered.omitted, _few(gathered.notes))
 
-    def _gather(self, access: "Access | None") -> "_Gathering":
+    def _gather(self, access: Access) -> "_Gathering":
         # Every session sees the files themselves, but their imports only if it may see those files.
         gathering = _Gathering(self._workspace, self._workspace.within(access), self._tag)
         gathering.run(self._folders, self._names)

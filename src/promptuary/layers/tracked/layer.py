@@ -7,7 +7,7 @@ connects the others: ``reader`` reads, ``state`` decides what a change means, ``
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -52,10 +52,8 @@ from promptuary.layers.tracked.state import (
 )
 from promptuary.models.protocols import ChatModel
 from promptuary.references.resolve import Resolution
+from promptuary.workspace.access import WHOLE, Access
 from promptuary.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from promptuary.workspace.access import Access
 
 Cached = TypeVar("Cached")
 
@@ -213,7 +211,7 @@ class TrackedFiles(Layer):
         if self._to_close:
             self._to_close.close()
 
-    async def track(self, state: Json, path: str, counter: TokenCounter, access: "Access | None" = None) -> Json:
+    async def track(self, state: Json, path: str, counter: TokenCounter, access: Access = WHOLE) -> Json:
         """Return ``state`` with ``path`` (or ``path:10-20``) tracked; raise ``SourceError`` if it cannot be read.
 
         ``access`` is what the thread may see.
@@ -255,7 +253,7 @@ class TrackedFiles(Layer):
         gone = set(after or ()) - set(before or ())
         return to_json(replace(tracking, files=tuple(file for file in tracking.files if file.label not in gone)))
 
-    def listed(self, state: Json, counter: TokenCounter, access: "Access | None" = None) -> tuple[TrackedFile, ...]:
+    def listed(self, state: Json, counter: TokenCounter, access: Access = WHOLE) -> tuple[TrackedFile, ...]:
         """Return the tracked files of ``state`` as they are now, by priority. Reads the files, so it blocks."""
         tracking, found = self._reader.within(access).look(from_json(state), counter)
         sources = {label: one.sources[0] for label, one in found.items() if one.sources}

@@ -8,7 +8,6 @@ import copy
 import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -23,11 +22,9 @@ from promptuary.references.resolve import CONCURRENCY, Resolution, classify, res
 from promptuary.references.resolve_context import ResolveContext
 from promptuary.references.scan import scan
 from promptuary.references.selection import interpretations
+from promptuary.workspace.access import Access
 from promptuary.workspace.disk.root import display_path
 from promptuary.workspace.workspace import Workspace, open_workspace
-
-if TYPE_CHECKING:
-    from promptuary.workspace.access import Access
 
 READ_TIMEOUT = 5.0
 """The timeout for one file in seconds; a disk that hangs fails only that file."""
@@ -51,10 +48,8 @@ class Reader:
         self._home = home or workspace.root.path
         self._cache = _ContentCache()
 
-    def within(self, access: "Access | None") -> "Reader":
+    def within(self, access: Access) -> "Reader":
         """Return a reader of what a thread may see, with the same cache. No session sees another ``base_dir``."""
-        if access is None:
-            return self
         if access.session is not None and self.workspace.root.path != self._home:
             access = replace(access, roots=())
         narrow = copy.copy(self)
