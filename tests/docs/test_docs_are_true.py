@@ -14,7 +14,7 @@ import pytest
 from promptuary import Promptuary
 from promptuary.base.errors import Code
 from promptuary.base.references import KEYWORDS, KINDS, WRITING_KINDS
-from promptuary.cli.command_table import make_parser
+from promptuary.cli.command_table import flags_of, make_parser
 from promptuary.commands.registry import COMMANDS as SLASHES
 from promptuary.config.settings import SETTINGS, USER_ONLY, Settings
 from promptuary.context.assemble import Room
@@ -221,3 +221,17 @@ def test_every_slash_command_and_action_is_documented() -> None:
     assert [name for name, row in rows.items() if not row and f"`/{name}" not in table] == []
     actions = [(command.name, action.name) for command in SLASHES for action in command.actions]
     assert [(name, action) for name, action in actions if not re.search(rf"\b{action}\b", rows[name])] == []
+
+
+NOT_PARSED = {"--help-all", "--yolo", "--filter"}
+"""A flag that is handled before the others are parsed, and flags of other programs."""
+
+
+@pytest.mark.parametrize(
+    "path", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda path: path.name
+)
+def test_every_flag_that_a_page_names_exists(path: Path) -> None:
+    prose = re.sub(r"^(`{3,}).*?^\1$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    named = {flag for code in re.findall(r"`([^`\n]+)`", prose) for flag in re.findall(r"(?<!\S)--[a-z][a-z-]*", code)}
+
+    assert named - NOT_PARSED <= set(flags_of(make_parser()))
