@@ -47,7 +47,7 @@ from promptuary.hooks.install.toml_statements import tables as toml_tables
 from promptuary.hooks.transcripts import turns as transcript_turns
 from promptuary.layers.instructions.imports import parse as parse_imports
 from promptuary.layers.sections import escaped, readable, unescaped
-from promptuary.layers.tracked.links import linked, without
+from promptuary.layers.tracked.links import linked
 from promptuary.layers.tracked.scoring import RelevanceQuestion, judge
 from promptuary.layers.tracked.scoring import parse as parse_score
 from promptuary.maintenance.doctor import broken_links
@@ -63,6 +63,7 @@ from promptuary.memory.writeback.wording import quotes, says_no_more
 from promptuary.models.chat.event_stream import json_events, server_events
 from promptuary.models.json_answers import json_object
 from promptuary.references.completion.complete import token_at_end
+from promptuary.references.message import ParsedMessage
 from promptuary.references.render import render
 from promptuary.references.scan import MAX_VALUE, scan, scan_closely
 from promptuary.references.selection import interpretations
@@ -148,7 +149,12 @@ def pattern(text: str) -> object:
 def message(text: str) -> object:
     references = scan(text)
     meant = [list(interpretations(one)) for one in references]
-    return meant, linked(text, [(one, "a") for one in references]), without(text, references), without(text, ())
+    return (
+        meant,
+        linked(text, [(one, "a") for one in references]),
+        ParsedMessage(text).without(references),
+        ParsedMessage(text).without(()),
+    )
 
 
 def slipped(text: str) -> object:

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Final
 
 from promptuary.blocking import Promptuary
-from promptuary.layers.recall import asked
 from promptuary.references.kinds.search_hits import recallable
+from promptuary.references.message import ParsedMessage
 from promptuary.search.query import unquoted
 from promptuary.search.values import SearchQuery
 
@@ -22,5 +22,5 @@ def brought_in(promptuary: Promptuary) -> list[bool]:
     """Return for each message whether recall would bring anything in, as the layer decides that."""
     return [
         bool(words.strip() and recallable(promptuary.search.find(SearchQuery(unquoted(words), 1))))
-        for words in map(asked, messages())
+        for words in (ParsedMessage(message).words for message in messages())
     ]

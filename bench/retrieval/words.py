@@ -29,7 +29,7 @@ from bench.retrieval.figures import FIGURES, figures, mean
 from bench.retrieval.nothing import messages
 from bench.retrieval.sets import CACHE, Collection, Corpus, found_sets, written
 from promptuary.blocking import Promptuary
-from promptuary.layers.recall import asked
+from promptuary.references.message import ParsedMessage
 from promptuary.search.query import unquoted
 from promptuary.search.ranking import WEIGHTS
 from promptuary.search.values import SearchQuery, SearchResult
@@ -90,7 +90,7 @@ def measured(collection: Collection, others: Sequence[str], cache: Path) -> Resu
             if corpus is not collection.corpora[0]:
                 continue
             result.absent += [_sure(_find(promptuary, one)) for one in (*absent, *others)]
-            words = [text for message in messages() if (text := unquoted(asked(message))).strip()]
+            words = [text for message in messages() if (text := unquoted(ParsedMessage(message).words)).strip()]
             result.nothing += [_sure(_find(promptuary, one)) for one in words]
     return result
 

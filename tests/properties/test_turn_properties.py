@@ -138,7 +138,7 @@ MESSAGES = st.one_of(st.text(max_size=60), CONTENTS)
 def as_it_is(asked: ExpandRequest) -> Expansion:
     """Attach nothing."""
     spend = Spend(0, asked.limit, asked.limit, asked.limit)
-    return Expansion(asked.text, ({"role": "user", "content": asked.text},), (), (), spend)
+    return Expansion(asked.message.text, ({"role": "user", "content": asked.message.text},), (), (), spend)
 
 
 def thread_of(layers: Sequence[Layer], history: Sequence[Item], room: Room) -> tuple[Thread, MemoryStore]:

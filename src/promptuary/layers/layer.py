@@ -17,6 +17,7 @@ JSON; the engine stores it per scope, in the same transaction as the turn.
 import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from enum import IntEnum
+from functools import cached_property
 from typing import ClassVar, Final, Literal, NamedTuple, get_args
 
 from msgspec import Struct
@@ -26,7 +27,9 @@ from promptuary.base.budget import TokenCounter
 from promptuary.base.errors import ConfigError
 from promptuary.base.messages import Item
 from promptuary.base.principals import LOCAL, Principal
+from promptuary.base.references import carried_spans
 from promptuary.base.values import Json
+from promptuary.references.message import ParsedMessage
 from promptuary.workspace.access import Access
 
 PRIVATE_SCOPES: Final = frozenset({"thread", "user"})
@@ -135,7 +138,7 @@ class LayerContext(Struct):
     """
 
 
-class Incoming(Struct, frozen=True):
+class Incoming(Struct, frozen=True, dict=True):
     """The person's message before recall. Layers with smaller slots may have rewritten ``text``.
 
     ``pasted`` are the parts of ``text`` in which nothing is a reference.
@@ -144,6 +147,16 @@ class Incoming(Struct, frozen=True):
     text: str
     original: str
     pasted: Sequence[tuple[int, int]] = ()
+
+    @cached_property
+    def parsed(self) -> ParsedMessage:
+        """The message as it is now, parsed."""
+        return self.typed if self.text == self.original else ParsedMessage(self.text, self.pasted)
+
+    @cached_property
+    def typed(self) -> ParsedMessage:
+        """The message as the person typed it, parsed."""
+        return ParsedMessage(self.original, carried_spans(self.pasted, self.text, self.original))
 
 
 class Changed(Struct, frozen=True):
@@ -164,6 +177,13 @@ class RecallRequest(Struct, frozen=True):
     budget: int
     history: Sequence[Item] = ()
     in_view: Sequence[Block] = ()
+    parsed: ParsedMessage | None = None
+    """The person's words, if they are parsed already; see ``message``."""
+
+    @property
+    def message(self) -> ParsedMessage:
+        """The person's words, parsed."""
+        return self.parsed or ParsedMessage(self.query)
 
     def passages(self) -> Iterator[Passage]:
         """Yield every text that is already in the window."""

@@ -16,7 +16,6 @@ from promptuary.base.budget import TokenCounter
 from promptuary.base.errors import ConfigError, PromptuaryError
 from promptuary.base.text import visible, with_unix_lines
 from promptuary.layers.layer import Between, Layer, LayerContext, Omitted, Recall, RecallRequest, Slot
-from promptuary.layers.tracked.links import without
 from promptuary.references.detail import whole
 from promptuary.references.kinds.search_hits import (
     apart,
@@ -29,7 +28,6 @@ from promptuary.references.kinds.search_hits import (
     text_of,
 )
 from promptuary.references.render import without_gap
-from promptuary.references.scan import scan
 from promptuary.search.query import unquoted
 from promptuary.search.values import Hit, Search, SearchQuery, SearchResult, note_text, why_text
 from promptuary.workspace.access import Access
@@ -70,7 +68,7 @@ class SemanticRecall(Layer):
 
     async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | None:
         """Return the best hits that are not in view yet, as many as fit."""
-        words = asked(request.query)
+        words = request.message.words
         if request.budget < 1 or not words.strip():
             return None
         found = await concurrency.run(lambda: self._found(words, context.access))
@@ -91,16 +89,6 @@ class SemanticRecall(Layer):
         except ConfigError as error:
             # A damaged index must not fail the turn, as an invalid configuration of a layer would.
             raise PromptuaryError(str(error)) from error
-
-
-def asked(message: str) -> str:
-    """Return the words of a message without its references; if there are none, the values of the references.
-
-    A bare name without a folder or an extension stays, since it may be a word: ``@ada``, ``#rollback``.
-    """
-    references = [one for one in scan(message) if not one.bare or "/" in one.value or "." in one.value]
-    rest = without(message, references)
-    return rest if any(map(str.isalnum, rest)) else " ".join(one.value for one in references)
 
 
 def unseen(hits: Sequence[Hit], passages: Sequence[Passage], home: str) -> list[Hit]:

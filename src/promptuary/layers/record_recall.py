@@ -17,7 +17,7 @@ from promptuary.base.blocks import Block
 from promptuary.base.budget import TokenCounter
 from promptuary.base.principals import NoteScope
 from promptuary.layers.layer import Ending, Layer, LayerContext, Omitted, Recall, RecallRequest, Reply
-from promptuary.layers.recall import asked
+from promptuary.references.message import ParsedMessage
 from promptuary.search.query import unquoted
 
 _SHOWN: Final = "shown"
@@ -84,7 +84,7 @@ class RecordRecall(Layer, ABC, Generic[Record]):
         if request.budget < 1:
             return None
         standing = shown_in(context.state, {item.turn for item in request.history})
-        selection = await self.select(searched_words(request.query), standing, request, context)
+        selection = await self.select(searched_words(request.message), standing, request, context)
         chosen, recall = self.fit(selection.wanted, request.budget, context.counter)
         context.state = {_SHOWN: _entries(_read(context.state, _SHOWN)), _PENDING: _entries(chosen)}
         recall = replace(recall, omitted=[*recall.omitted, *selection.omitted], notes=selection.notes)
@@ -136,9 +136,9 @@ class RecordRecall(Layer, ABC, Generic[Record]):
         return Recall([blocks[id(one)] for one in wanted if id(one) in blocks], self.heading)
 
 
-def searched_words(message: str) -> str:
+def searched_words(message: ParsedMessage) -> str:
     """Return the words of a message to search for; empty if it has none."""
-    words = unquoted(asked(message))
+    words = unquoted(message.words)
     return words if words.strip() else ""
 
 

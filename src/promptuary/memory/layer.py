@@ -44,7 +44,7 @@ class MemoryRecall(RecordRecall[Note]):
 
     async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
         """Start selecting: by the time the prompt is built, that is mostly done."""
-        if words := searched_words(message.original):
+        if words := searched_words(message.typed):
             self._prefetch.begin(context.scope_key, words)
         return None
 

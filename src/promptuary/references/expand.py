@@ -11,15 +11,16 @@ from promptuary.base.blocks import MOST_IMAGE_BYTES, MOST_IMAGES, Block, Detail,
 from promptuary.base.budget import most_tokens
 from promptuary.base.errors import Code, SourceError
 from promptuary.base.excerpt import largest
-from promptuary.base.references import PATH_KINDS, WRITING_KINDS, Reference, Span
+from promptuary.base.references import PATH_KINDS, WRITING_KINDS, Reference
 from promptuary.base.text import human_size, one_line, unique_slug
 from promptuary.references.expansion import Expansion, Outcome, Slip, Spend
 from promptuary.references.fit import RankedSource, fit
 from promptuary.references.kinds.image import wire_image
+from promptuary.references.message import ParsedMessage
 from promptuary.references.render import masked_warnings, preamble, render_message
 from promptuary.references.resolve import Resolution, remember, resolve, told_apart
 from promptuary.references.resolve_context import Kind, ResolveContext
-from promptuary.references.scan import MAX_REFERENCES, Scanned, scan, scan_closely
+from promptuary.references.scan import MAX_REFERENCES, Scanned, scan
 from promptuary.references.selection import interpretations
 from promptuary.references.typos import KnownPaths, slips, with_blanks
 from promptuary.workspace.workspace import Workspace
@@ -46,22 +47,21 @@ class Limits(Struct, frozen=True):
 
 
 def expand(
-    text: str,
+    message: ParsedMessage,
     context: ResolveContext,
     kinds: Mapping[str, Kind],
     limits: Limits,
     *,
-    pasted: Sequence[Span] = (),
     also: str = "",
     tracked: bool = True,
     brought: Sequence[Source] = (),
 ) -> Expansion:
-    """Return ``text`` with everything it points at, fitted into ``limits``.
+    """Return ``message`` with everything it points at, fitted into ``limits``.
 
     ``also`` holds references that are attached without being part of the message. ``tracked`` says whether ``#path`` is
     attached here; in a thread, a layer does that. ``brought`` are documents that came with the message.
     """
-    scanned = scan_closely(text, skip=pasted)
+    scanned = message.scanned
     found = [one for one in (*scanned.references, *_elsewhere(also)) if tracked or one.sigil == "@"]
     references, unread = told_apart(found, context.workspace)
     elsewhere = [] if tracked else [one for one in scanned.references if one.sigil == "#"]
@@ -73,20 +73,20 @@ def expand(
     resolutions += [Resolution(_sent_along(one), (one,)) for one in brought]
     links = _links(resolutions)
     sources = _SourceSet.of(resolutions, links)
-    sent = _linked(text, resolutions, links)
+    sent = _linked(message.text, resolutions, links)
     room = _room(sent, limits, context)
     blocks, absent = _fitted(sources, resolutions, room, context)
     outcomes = [sources.outcome(one, blocks, _target(one, context.workspace)) for one in resolutions]
     attached = [replace(block, reason=_why(block)) for block in blocks if block]
-    message = render_message(sent, attached, absent)
-    frame = context.counter.count(preamble([""], absent)) if message.words_start else 0
+    rendered = render_message(sent, attached, absent)
+    frame = context.counter.count(preamble([""], absent)) if rendered.words_start else 0
     # Blocks begin and end where tokenizers split, so their costs add up to the cost of the whole.
     injected = frame + sum(block.tokens for block in attached)
     spend = Spend(injected, limits.window, limits.warn_at, limits.limit)
     too_many = sum(not one.bare for one in found) >= MAX_REFERENCES
     return Expansion(
         text=sent,
-        messages=(_message(message.content, attached),),
+        messages=(_message(rendered.content, attached),),
         outcomes=tuple(outcomes),
         blocks=tuple(attached),
         spend=spend,
@@ -99,8 +99,8 @@ def expand(
         ),
         blocked=room < 0 or any(one.code is Code.BUDGET_EXCEEDED for one in outcomes),
         named=tuple(sources.named()),
-        attachments=message.attachments,
-        words_start=message.words_start,
+        attachments=rendered.attachments,
+        words_start=rendered.words_start,
         slips=tuple(slips),
     )
 

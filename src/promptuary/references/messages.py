@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 from promptuary.base.references import pasted_spans
 from promptuary.references import kinds
 from promptuary.references.expand import Limits, expand
+from promptuary.references.message import ParsedMessage
 from promptuary.references.resolve_context import ResolveContext
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from promptuary.app import App
-    from promptuary.base.references import Pasted, Span
+    from promptuary.base.references import Pasted
     from promptuary.references.expansion import Expansion
     from promptuary.threads.options import ExpandRequest, Waiting
 
@@ -28,21 +27,20 @@ class Messages:
         self, text: str, *, pasted: Pasted = (), recorded: bool = True, queue: Waiting | None = None
     ) -> Expansion:
         """Return ``text`` with everything it points at, and what is queued for it."""
-        window, spans = self._app.settings.effective_window, pasted_spans(text, pasted)
-        limit = self._app.settings.limit_in(window)
-        return self._expand(text, window, limit, pasted=spans, recorded=recorded, along=queue)
+        window = self._app.settings.effective_window
+        message, limit = ParsedMessage(text, pasted_spans(text, pasted)), self._app.settings.limit_in(window)
+        return self._expand(message, window, limit, recorded=recorded, along=queue)
 
     def of_turn(self, request: ExpandRequest, window: int) -> Expansion:
         """Return the message of a turn, which may write a note, for a window."""
-        return self._expand(request.text, window, request.limit, pasted=request.pasted, along=request, turn=request)
+        return self._expand(request.message, window, request.limit, along=request, turn=request)
 
     def _expand(
         self,
-        text: str,
+        message: ParsedMessage,
         window: int,
         limit: int,
         *,
-        pasted: Sequence[Span],
         along: Waiting | ExpandRequest | None,
         turn: ExpandRequest | None = None,
         recorded: bool = True,
@@ -64,9 +62,7 @@ class Messages:
                 advice=recorded,  # not needed while the message is being typed
             )
             also, brought = (along.also, along.brought) if along else ("", ())
-            expansion = expand(
-                text, context, kinds.KINDS, limits, pasted=pasted, also=also, tracked=turn is None, brought=brought
-            )
+            expansion = expand(message, context, kinds.KINDS, limits, also=also, tracked=turn is None, brought=brought)
         if expansion.named and recorded:
             app.workspace.usage.record(expansion.named)
         return expansion

@@ -12,7 +12,6 @@ from promptuary.base.budget import TokenCounter
 from promptuary.base.clock import now
 from promptuary.base.messages import Item, WireImage
 from promptuary.base.principals import Principal
-from promptuary.base.references import Span
 from promptuary.config.settings import Settings
 from promptuary.context.assemble import Room
 from promptuary.context.history import CachingCounter, CompactionPolicy
@@ -22,6 +21,7 @@ from promptuary.models.from_settings import chat_model
 from promptuary.models.protocols import ChatModel
 from promptuary.references.expansion import Expansion
 from promptuary.references.kinds.image import images_again
+from promptuary.references.message import ParsedMessage
 from promptuary.threads.store.history_cache import Histories
 from promptuary.threads.store.store import ThreadStore
 from promptuary.workspace.access import Access
@@ -46,18 +46,16 @@ class Waiting(Struct, frozen=True):
 class ExpandRequest(Struct, frozen=True):
     """A message to expand within ``limit`` tokens, and the references queued for it.
 
-    ``said`` is the message as the person typed it; layers may have changed it to ``text``. ``access`` is what the
-    thread may see.
+    ``said`` is the message as the person typed it, which layers may have changed. ``access`` is what the thread may
+    see.
     """
 
-    text: str
+    message: ParsedMessage
     said: str
     also: str
     limit: int
     thread: str
     access: Access = Access()
-    pasted: Sequence[Span] = ()
-    """The parts of ``text`` in which nothing is a reference."""
     rehearsed: bool = False
     """Whether nothing may be written: the message was sent before."""
     brought: Sequence[Source] = ()

@@ -103,7 +103,7 @@ class Thread:
         common, log = self._common, HookLog()
         await self._runner.init(self._states, log)
         self._access.check_open()
-        marks = self._runner.marks()
+        marks, typed = self._runner.marks(), said.typed
         said = await self._runner.on_message(said, log)
         stored = await concurrency.run(self._stored)
         queued = stored.queued
@@ -113,7 +113,7 @@ class Thread:
         available = common.room.usable - spent
         attached = receipt_entries.of_references(expansion)
         words = receipt_entries.of_message(expansion.text, common.counter.count(expansion.text))
-        request = RecallRequest(text, 0, stored.history.items, [*words.blocks, *attached.blocks])
+        request = RecallRequest(text, 0, stored.history.items, [*words.blocks, *attached.blocks], typed)
         shared = await self._shared(request, stored.history, available, log)
         history, compacted, warnings = await self._compacted(stored.history, shared.for_history)
         if compacted:  # layers get more room, and may recall what has left the window
@@ -366,13 +366,12 @@ class Thread:
         words = self._common.counter.count(said.text) + MESSAGE_OVERHEAD + tools
         queued = stored.queued.value if stored.queued else []
         request = ExpandRequest(
-            text=said.text,
+            message=said.parsed,
             said=said.original,
             also=" ".join(queued),
             limit=max(min(self._common.limit, self._common.room.usable - words), 0),
             thread=self.name,
             access=self._access,
-            pasted=said.pasted,
             rehearsed=self._common.rehearsed,
             brought=documents_of(stored.documents),
         )

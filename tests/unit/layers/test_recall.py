@@ -16,8 +16,9 @@ from promptuary.base.errors import PromptuaryError
 from promptuary.base.messages import Item
 from promptuary.blocking import Promptuary
 from promptuary.layers.layer import LayerContext, Recall, RecallRequest
-from promptuary.layers.recall import HEADING, SemanticRecall, asked, fitted, in_view, lines_in_view
+from promptuary.layers.recall import HEADING, SemanticRecall, fitted, in_view, lines_in_view
 from promptuary.references.kinds.search_hits import recallable, relevant
+from promptuary.references.message import ParsedMessage
 from promptuary.search.values import Hit, SearchQuery, SearchResult, Why
 from promptuary.sessions.values import Session
 from promptuary.threads.prepared import Turn
@@ -361,7 +362,7 @@ def test_what_was_said_in_chats_stands_in_the_order_in_which_it_was_said() -> No
 def test_what_is_searched_for_are_the_words_beside_the_references_or_else_what_they_name(
     message: str, words: str
 ) -> None:
-    assert asked(message) == words
+    assert ParsedMessage(message).words == words
 
 
 # In a turn

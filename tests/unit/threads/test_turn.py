@@ -61,7 +61,7 @@ def contents(turn: Turn) -> list[str]:
 
 def attach_nothing(asked: ExpandRequest) -> Expansion:
     spend = Spend(0, asked.limit, asked.limit, asked.limit)
-    return Expansion(asked.text, ({"role": "user", "content": asked.text},), (), (), spend)
+    return Expansion(asked.message.text, ({"role": "user", "content": asked.message.text},), (), (), spend)
 
 
 def thread_in(store: MemoryStore, *layers: Layer, room: Room | None = None, name: str = "t") -> Thread:

@@ -16,7 +16,7 @@ from promptuary.base import concurrency
 from promptuary.base.blocks import Detail, content_hash
 from promptuary.base.budget import TokenCounter
 from promptuary.base.errors import Code, ConfigError, SourceError
-from promptuary.base.references import Reference, carried_spans
+from promptuary.base.references import Reference
 from promptuary.base.values import Json
 from promptuary.layers.layer import (
     Band,
@@ -34,8 +34,8 @@ from promptuary.layers.layer import (
 from promptuary.layers.tracked.base import base_of
 from promptuary.layers.tracked.blocks import Offer, compose, offers, why_not_shown
 from promptuary.layers.tracked.changes import RepeatedBase, changed_since
-from promptuary.layers.tracked.links import linked, without
-from promptuary.layers.tracked.reader import Reader, names_of, opened, spellings
+from promptuary.layers.tracked.links import linked
+from promptuary.layers.tracked.reader import Reader, names_of, opened
 from promptuary.layers.tracked.scoring import RelevanceQuestion, Score, ask_all, judge
 from promptuary.layers.tracked.state import (
     MAX_ASKED,
@@ -197,14 +197,14 @@ class TrackedFiles(Layer):
         reader = self._reader.within(context.access)
         last = self._rendered.get(place)
         if last and last.is_of(tracking, counter) and last.fits(request.budget):
-            return _with_notes(last.recall, tracking, request.query, reader)
+            return _with_notes(last.recall, tracking, request, reader)
         now = await concurrency.run(lambda: _look_again(tracking, request, counter, reader))
         text = await context.earlier(now.wanted) if now.wanted else ""
         after, recall = await concurrency.run(lambda: _recalled(now, text, request, counter))
         if after != tracking:
             context.state = self._known.written(place, after)
         _remember(self._rendered, place, _Rendered(after, counter, recall, request.budget))
-        return _with_notes(recall, after, request.query, reader)
+        return _with_notes(recall, after, request, reader)
 
     async def dispose(self) -> None:
         """Close the folder, if it was opened for this layer."""
@@ -261,14 +261,13 @@ class TrackedFiles(Layer):
 
     def _look(self, message: Incoming, before: Tracking, counter: TokenCounter, reader: Reader) -> "_Look":
         # Only what the person wrote counts: an earlier layer may have put other people's text into the message.
-        original, pasted = message.original, carried_spans(message.pasted, message.text, message.original)
-        found = reader.references(original, pasted)
-        query = without(original, spellings(original, pasted))
+        found = reader.references(message.typed)
+        query = message.typed.without(message.typed.tracked)
         named = {one.label: replace(one, asked=query[:MAX_ASKED]) for _, one in found}
         tracking, seen = reader.look(added(before, named.values(), self._limit), counter)
         meant = {reference.raw: one.label for reference, one in found}
-        if message.text != original:
-            found = reader.references(message.text, message.pasted)
+        if message.text != message.original:
+            found = reader.references(message.parsed)
         slugs = {file.label: tracking.slugs[file.label] for file in tracking.files if file.condition.readable}
         links = [(one, slugs[label]) for one, _ in found if (label := meant.get(one.raw)) in slugs]
         return _Look(tracking, seen, linked(message.text, links), query, frozenset(named))
@@ -289,12 +288,12 @@ class TrackedFiles(Layer):
         return await ask_all(self._model, questions, timeout=self._timeout)
 
 
-def _with_notes(recall: Recall, tracking: Tracking, text: str, reader: Reader) -> Recall:
+def _with_notes(recall: Recall, tracking: Tracking, request: RecallRequest, reader: Reader) -> Recall:
     """Return ``recall`` with a sentence for each file that the message names and that cannot be shown."""
     unread = {file.label: file for file in tracking.files if not file.condition.readable}
-    if not unread or "#" not in text:
+    if not unread or "#" not in request.query:
         return recall
-    named = dict.fromkeys(one.label for _, one in reader.references(text, ()))
+    named = dict.fromkeys(one.label for _, one in reader.references(request.message))
     notes = tuple(f"#{label}: {why_not_shown(unread[label])}" for label in named if label in unread)
     return replace(recall, notes=notes) if notes else recall
 

@@ -5,14 +5,11 @@ block. The caller decides which references become links.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Iterable, Mapping
 
 from promptuary.base.references import Reference
 from promptuary.base.text import unique_slug
 
-_LONGEST_TEXT: Final = 4200
-_END_OF_LINK = re.compile(rf"\]\(#[\w-]{{1,{_LONGEST_TEXT}}}\)")
 # If the name ends with a bracket, the scanner may take that for punctuation the second time.
 _REST_OF_LINK = re.compile(r"[^\s]{0,64}?\]\(#")
 
@@ -43,27 +40,3 @@ def linked(text: str, links: Iterable[tuple[Reference, str]]) -> str:
 def _is_linked(text: str, reference: Reference) -> bool:
     """Return whether ``reference`` is in a link; the scanner does not see a link whose text has brackets."""
     return text[: reference.start][-1:] == "[" and _REST_OF_LINK.match(text, reference.end) is not None
-
-
-def without(text: str, references: Sequence[Reference]) -> str:
-    """Return the words of ``text`` that are neither a reference nor a link to a block."""
-    parts, position = [], 0
-    for reference in references:
-        parts.append(text[position : reference.start])
-        position = reference.end
-    return " ".join(" ".join(_outside_links(" ".join([*parts, text[position:]]))).split())
-
-
-def _outside_links(text: str) -> Iterator[str]:
-    """Yield what is between the links. The text of a link may contain brackets, so it is looked for from its end."""
-    position = searched = 0
-    for end in _END_OF_LINK.finditer(text):
-        line = text.rfind("\n", searched, end.start()) + 1
-        # Two characters open a link, and one or more name its target.
-        start = text.find("[#", max(searched, line, end.start() - _LONGEST_TEXT - 2), end.start() - 1)
-        if start < 0:
-            searched = max(searched, end.start() - 2)
-        else:
-            yield text[position:start]
-            position = searched = end.end()
-    yield text[position:]

@@ -6,7 +6,7 @@ in isolation: an error affects only that file. ``state`` decides what an observa
 
 import copy
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -14,13 +14,13 @@ from msgspec.structs import replace
 from promptuary.base.blocks import Source
 from promptuary.base.budget import TokenCounter
 from promptuary.base.errors import Code, ConfigError, SourceError
-from promptuary.base.references import Reference, Span
+from promptuary.base.references import Reference
 from promptuary.layers.tracked.state import Gone, Observation, Refused, Seen, Tracked, Tracking, observed, target
 from promptuary.references.kinds.file import part_at_lines, part_at_symbol, whole_file
 from promptuary.references.locate import located
+from promptuary.references.message import ParsedMessage
 from promptuary.references.resolve import CONCURRENCY, Resolution, classify, resolve
 from promptuary.references.resolve_context import ResolveContext
-from promptuary.references.scan import scan
 from promptuary.references.selection import interpretations
 from promptuary.workspace.access import Access
 from promptuary.workspace.disk.root import display_path
@@ -56,9 +56,9 @@ class Reader:
         narrow.workspace = self.workspace.within(access)
         return narrow
 
-    def references(self, text: str, pasted: Sequence[Span] = ()) -> list[tuple[Reference, Tracked]]:
-        """Return the ``#`` references of ``text`` that name files, and what each means."""
-        return [(one, self.meaning(one)) for one in classify(spellings(text, pasted), self.workspace)]
+    def references(self, message: ParsedMessage) -> list[tuple[Reference, Tracked]]:
+        """Return the ``#`` references of a message that name files, and what each means."""
+        return [(one, self.meaning(one)) for one in classify(message.tracked, self.workspace)]
 
     def meaning(self, reference: Reference) -> Tracked:
         """Return what ``reference`` means: the literal path is tried before any interpretation as a range."""
@@ -123,11 +123,6 @@ class Reader:
             Code.DISALLOWED_EXTENSION,
             f"{display_path(path)} is not among the allowed_extensions; name it there to read it.",
         )
-
-
-def spellings(text: str, pasted: Sequence[Span] = ()) -> list[Reference]:
-    """Return everything in ``text`` that looks like a ``#`` reference and is not ``pasted``, whatever it names."""
-    return [one for one in scan(text, skip=pasted) if one.sigil == "#"]
 
 
 def _reference(file: Tracked) -> Reference:

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.layers.tracked.links import linked, with_slug, without
+from promptuary.layers.tracked.links import linked, with_slug
+from promptuary.references.message import ParsedMessage
 from promptuary.references.scan import scan
 
 
@@ -73,7 +74,7 @@ def test_a_name_with_brackets_is_linked_once() -> None:
 def test_the_words_of_a_message_are_those_outside_references_and_links() -> None:
     text = "Fix [#old.ts](#old-ts) and  #src/index.ts, then rest"
 
-    assert without(text, [one for one in scan(text) if one.sigil == "#"]) == "Fix and , then rest"
+    assert ParsedMessage(text).without(ParsedMessage(text).tracked) == "Fix and , then rest"
 
 
 @given(st.lists(st.text(min_size=1, max_size=30), max_size=30))
