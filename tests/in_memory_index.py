@@ -54,6 +54,10 @@ class _Contents(Struct):
     last_file: int = 0
     last_chunk: int = 0
 
+    def revisions(self) -> dict[tuple[str, str], str]:
+        """Return the hash of every file by its folder and path."""
+        return {place: one.file.sha256 for place, one in self.files.items()}
+
     def chunks(self) -> dict[int, _File]:
         """Return the file of every chunk, in the order of the chunks' numbers."""
         return dict(sorted((number, one) for one in self.files.values() for number in one.chunks))
@@ -89,6 +93,11 @@ class InMemoryWriter:
         """Return the indexed files of a folder by path."""
         with self._lock:
             return self._contents.of(folder)
+
+    def revisions(self) -> Mapping[tuple[str, str], str]:
+        """Return the hash of every file by its folder and path."""
+        with self._lock:
+            return self._contents.revisions()
 
     def files_at(self, folder: Folder, paths: Sequence[str]) -> tuple[Mapping[str, IndexedFile], bool]:
         """Return the indexed files at and below these paths, and whether the folder has other files."""
@@ -222,6 +231,11 @@ class InMemoryIndex:
         """Return the indexed files of a folder by path."""
         with self._reading() as own:
             return own.of(folder)
+
+    def revisions(self) -> Mapping[tuple[str, str], str]:
+        """Return the hash of every file by its folder and path."""
+        with self._reading() as own:
+            return own.revisions()
 
     def content(self, folder: Folder, path: str) -> tuple[str, Sequence[Chunk]]:
         """Return the text of an indexed file and its chunks; nothing if it is not indexed."""

@@ -129,6 +129,16 @@ class SearchIndexConformance:
 
         assert [path for path, _ in found(index, "alpha")] == ["a", "b", "c"]
 
+    def test_the_revisions_are_the_hashes_of_all_files_of_all_folders(self, index: SearchIndex) -> None:
+        with writing(index) as writer:
+            assert dict(writer.revisions()) == dict(index.revisions()) == {}
+            put(writer, "a", "alpha")
+            put(writer, "a", "beta", THERE)
+            expected = {("/here", "a"): file("a", "alpha").sha256, ("/there", "a"): file("a", "beta").sha256}
+            assert dict(writer.revisions()) == expected
+
+        assert dict(index.revisions()) == expected
+
     def test_there_is_one_writer_at_a_time(self, index: SearchIndex) -> None:
         with writing(index) as writer:
             put(writer, "a", "alpha")

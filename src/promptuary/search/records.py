@@ -22,7 +22,7 @@ from promptuary.base import concurrency
 from promptuary.base.errors import IndexDamagedError, PromptuaryError
 from promptuary.base.files import Folder
 from promptuary.search.answer import Answer
-from promptuary.search.index.port import IndexWriter
+from promptuary.search.index.port import IndexWriter, SearchIndex
 from promptuary.search.kind_index import KindIndex, OpenBackend
 from promptuary.search.ranking import FEWEST, luck
 from promptuary.search.values import Chunk, IndexBusy, IndexedFile, SearchNote, SearchQuery
@@ -127,6 +127,7 @@ class RecordIndex(KindIndex, Generic[Key]):
         """
         deadline = time.monotonic() + timeout
         notes: tuple[SearchNote, ...] = ()
+        self._compare()
         while not notes and (indexing := self._started()) is not None:
             if not indexing.wait(max(0.0, deadline - time.monotonic())):
                 notes = (IndexBusy(here=True),)
@@ -191,7 +192,7 @@ class RecordIndex(KindIndex, Generic[Key]):
         same: list[bool] = []
 
         def compare(writer: IndexWriter) -> None:
-            same.append(self._known(writer) == {record.place: record.rev for record in self.listed()})
+            same.append(writer.revisions() == self._wanted())
 
         return self.backend_if_used is None or not self._writing(compare) or same[-1]
 
@@ -245,6 +246,24 @@ class RecordIndex(KindIndex, Generic[Key]):
                 self._indexing = concurrency.begin(self._index_changes, daemon=False, name=f"promptuary-{self.what}")
             return self._indexing
 
+    def _compare(self) -> None:
+        """Compare all records with the index, once, and write nothing if it has them: mostly it does."""
+        if self._compared or self._changed or self._indexing is not None:
+            return
+        # If the index cannot be opened or read, the task that is started next says so.
+        with suppress(Exception):
+            backend = self.backend_if_used
+            if backend is None or self._is_complete(backend.index):
+                self._compared = True
+                self._embed_later()
+
+    def _is_complete(self, index: SearchIndex) -> bool:
+        return index.is_current() and index.is_complete() and index.revisions() == self._wanted()
+
+    def _wanted(self) -> dict[tuple[str, str], str]:
+        """Return the records that belong in the index: folder and path, and revision."""
+        return {record.place: record.rev for record in self.listed()}
+
     def _started(self) -> "concurrency.Task[None] | None":
         """Do the same for a caller that waits for it."""
         self._hurry.set()
@@ -286,6 +305,12 @@ class RecordIndex(KindIndex, Generic[Key]):
         return done
 
     def _embed_later(self) -> None:
+        backend = self._backend
+        if backend is None or backend.embedder is None:
+            return
+        with suppress(PromptuaryError):  # the next search repairs what is damaged
+            if not backend.index.counts().unembedded:
+                return
         with self._lock:
             if not self._closing and self._embedding is None:
                 self._embedding = concurrency.begin(self._embed_missing, daemon=False, name="promptuary-embed")
@@ -312,12 +337,7 @@ class RecordIndex(KindIndex, Generic[Key]):
             return self.sync(rebuild=True)
 
     def _sync_all(self, writer: IndexWriter) -> None:
-        self._carry_out(writer, self.listed(), self._known(writer))
-
-    def _known(self, writer: IndexWriter) -> dict[tuple[str, str], str]:
-        """Return the records in the index: folder and path, and revision."""
-        folders = self.folders()
-        return {(folder.path, path): file.sha256 for folder in folders for path, file in writer.files(folder).items()}
+        self._carry_out(writer, self.listed(), writer.revisions())
 
     def _carry_out(
         self, writer: IndexWriter, listed: Iterable[Listed[Key]], known: Mapping[tuple[str, str], str]

@@ -108,6 +108,10 @@ class DiskIndex:
         """Return the indexed files of a folder by path."""
         return self._reading(lambda own: own.catalog.files(folder), {})
 
+    def revisions(self) -> Mapping[tuple[str, str], str]:
+        """Return the hash of every file by its folder and path."""
+        return self._reading(lambda own: own.catalog.revisions(), {})
+
     def content(self, folder: Folder, path: str) -> tuple[str, Sequence[Chunk]]:
         """Return the text of an indexed file and its chunks; nothing if it is not indexed."""
         nothing: tuple[str, Sequence[Chunk]] = ("", ())

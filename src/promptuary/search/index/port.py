@@ -88,6 +88,10 @@ class IndexWriter(Protocol):
         """Return the indexed files of a folder by path."""
         ...
 
+    def revisions(self) -> Mapping[tuple[str, str], str]:
+        """Return the hash of every file by its folder and path."""
+        ...
+
     def files_at(self, folder: Folder, paths: Sequence[str]) -> tuple[Mapping[str, IndexedFile], bool]:
         """Return the indexed files at and below these paths, and whether the folder has other files."""
         ...
@@ -162,6 +166,10 @@ class SearchIndex(Protocol):
 
     def files(self, folder: Folder) -> Mapping[str, IndexedFile]:
         """Return the indexed files of a folder by path."""
+        ...
+
+    def revisions(self) -> Mapping[tuple[str, str], str]:
+        """Return the hash of every file by its folder and path."""
         ...
 
     def content(self, folder: Folder, path: str) -> tuple[str, Sequence[Chunk]]:

@@ -65,6 +65,11 @@ class DiskIndexWriter:
         self._write()
         return self._own.catalog.files(folder)
 
+    def revisions(self) -> Mapping[tuple[str, str], str]:
+        """Return the hash of every file by its folder and path."""
+        self._write()
+        return self._own.catalog.revisions()
+
     def files_at(self, folder: Folder, paths: Sequence[str]) -> tuple[Mapping[str, IndexedFile], bool]:
         """Return the indexed files at and below these paths, and whether the folder has other files."""
         self._write()

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
 from msgspec.structs import force_setattr
 
+from promptuary.base import concurrency
 from promptuary.memory.recall.index import NoteIndex
 from promptuary.memory.recall.search import NoteQuery
 from promptuary.memory.recall.visible import NoteKey, key_of
@@ -71,6 +73,36 @@ def test_what_a_killed_process_did_not_index_is_found_by_the_next(tmp_path: Path
     search = index_at(tmp_path / "index", shelf)
 
     assert found(search, "raven") == ["raven"]
+    search.close()
+
+
+def test_a_search_of_an_index_that_is_up_to_date_writes_nothing_and_starts_no_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf = Shelf(RAVEN, note("heron", "A heron.", scope="user"))
+    index_at(tmp_path / "index", shelf).sync()
+    search = index_at(tmp_path / "index", shelf)
+    with monkeypatch.context() as patched:
+        patched.setattr(concurrency, "begin", lambda *_, **__: pytest.fail("a thread"))
+        with index_at(tmp_path / "index", shelf).backend.index.writing():  # it does not even wait for a writer
+            assert found(search, "raven") == ["raven"]
+        assert found(search, "heron") == ["heron"]
+    shelf.drop("heron", "user")
+    search.changed([NoteKey("user", "heron")])
+
+    assert found(search, "heron") == []
+    search.close()
+
+
+def test_vectors_that_a_killed_process_did_not_compute_are_computed_by_the_next(tmp_path: Path) -> None:
+    shelf, embedder = Shelf(RAVEN), WordEmbedder()
+    index_at(tmp_path / "index", shelf, embedder).sync()
+    search = index_at(tmp_path / "index", shelf, embedder)
+    assert found(search, "raven") == ["raven"]
+    if search._embedding is not None:
+        search._embedding.wait()
+
+    assert search.find(NoteQuery("raven")).mode == "hybrid"
     search.close()
 
 

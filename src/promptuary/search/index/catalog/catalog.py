@@ -78,6 +78,11 @@ class Catalog:
             one.path: one for one in self._read(lambda own: [*map(rows.to_file, own.execute(_QUERIES["files"], key))])
         }
 
+    def revisions(self) -> dict[tuple[str, str], str]:
+        """Return the hash of every file by its folder and path."""
+        every = self._read(lambda own: own.execute(_QUERIES["revisions"]).fetchall())
+        return {(from_column(folder), from_column(path)): bytes(sha).hex() for folder, path, sha in every}
+
     def content(self, folder: Folder, path: str) -> tuple[str, Sequence[Chunk]]:
         """Return the text of a file and its chunks as they were put; nothing if there is no such file."""
 
@@ -225,8 +230,9 @@ class Catalog:
         """Return the chunks with these numbers that still exist."""
 
         def work(own: Connection) -> dict[int, IndexedChunk]:
-            texts, key = rows.Texts(own), {"numbers": json.dumps(numbers)}
-            return {one: rows.to_chunk(row, texts) for one, *row in own.execute(_QUERIES["chunks"], key).fetchall()}
+            found = own.execute(_QUERIES["chunks"], {"numbers": json.dumps(numbers)}).fetchall()
+            texts = rows.Texts(own, {row[6] for row in found})  # their files
+            return {one: rows.to_chunk(row, texts) for one, *row in found}
 
         return self._read(work)
 

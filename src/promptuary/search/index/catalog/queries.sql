@@ -29,6 +29,10 @@ DELETE FROM folder WHERE path = :path;
 SELECT file.path, size, modified, changed, inode, sha256, kind, date, tags
 FROM file JOIN folder ON file.folder = folder.id WHERE folder.path = :folder;
 
+-- name: revisions
+-- The hash of every file.
+SELECT folder.path, file.path, file.sha256 FROM file JOIN folder ON file.folder = folder.id;
+
 -- name: file_at
 -- A file of a folder, and those below its path if it was a folder.
 SELECT file.path, size, modified, changed, inode, sha256, kind, date, tags
@@ -88,6 +92,10 @@ DELETE FROM content WHERE file = :id;
 -- name: get_content
 -- The text of a file.
 SELECT text FROM content WHERE file = ?;
+
+-- name: get_contents
+-- The texts of some files.
+SELECT file, text FROM content WHERE file IN (SELECT value FROM json_each(:files));
 
 -- name: chunks_of
 -- The chunks of a file with their hashes and fields, in order.

@@ -42,21 +42,24 @@ VECTORS: Final = "vectors"
 
 
 class Texts:
-    """The lines of files, each file read once; for one transaction."""
+    """The lines of files, each file read once; for one transaction. ``files`` are those that will be needed."""
 
     __slots__ = ("_connection", "_lines")
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, files: Collection[int] = ()) -> None:
         self._connection = connection
-        self._lines: dict[int, list[str]] = {}
+        found = connection.execute(_QUERIES["get_contents"], {"files": json.dumps(sorted(files))}) if files else ()
+        # The last element is the rest of the text: a chunk near the beginning needs no more lines.
+        self._lines = {int(file): [from_column(text)] for file, text in found}
 
     def lines(self, file: int, first: int, last: int) -> str:
         """Return the lines of a chunk."""
-        if file not in self._lines:
+        lines = self._lines.get(file)
+        if lines is None:
             row = self._connection.execute(_QUERIES["get_content"], (file,)).fetchone()
-            # The last element is the rest of the text: a chunk near the beginning needs no more lines.
-            self._lines[file] = from_column(row[0]).split("\n", last) if row else []
-        lines = self._lines[file]
+            lines = self._lines[file] = [from_column(row[0])] if row else []
+        if len(lines) == 1:
+            lines[:] = lines[0].split("\n", last)
         if len(lines) > 1 and last >= len(lines):
             lines[-1:] = lines[-1].split("\n")
         return "\n".join(lines[first - 1 : last])
