@@ -33,7 +33,7 @@ from promptuary.context.compact.envelope import body_of, how_many
 from promptuary.context.compact.extract import links, names, paths, prose, sentences
 from promptuary.experiences.drafting import draft
 from promptuary.experiences.fingerprint import fingerprint
-from promptuary.experiences.learn.choices import choice
+from promptuary.experiences.learn.from_statements import choice
 from promptuary.experiences.learn.learner import lessons
 from promptuary.experiences.scrub import scrubbed, scrubbed_value
 from promptuary.gateways.answering import as_sent, with_slash

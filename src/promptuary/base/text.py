@@ -211,6 +211,11 @@ def _any_word() -> re.Pattern[str]:
     return re.compile(rf"{UNSPACED}|[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z{UNSPACED[1:-2]}]+|\d+")
 
 
+def any_of(*patterns: str) -> str:
+    """Return a regular expression for any of ``patterns``. ``re`` compiles it on first use, and caches that."""
+    return "|".join(patterns)
+
+
 def pairs(letters: str) -> Iterator[str]:
     """Yield each two characters that follow one another: how a text without spaces is searched."""
     return (letters[at : at + 2] for at in range(len(letters) - 1))

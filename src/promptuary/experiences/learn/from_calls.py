@@ -67,6 +67,8 @@ _MEMORY_TOOL: Final = "memory"
 """The tool of a provider with which a model keeps notes."""
 _WORD: Final = re.compile("[a-z]+")
 _SPACE: Final = re.compile(r"\s")
+_NO_LETTER: Final = r"(?:⟨U\+[0-9A-F]{4,6}⟩|[\W_])+"
+_NO_NAME: Final = r"[^\w.\-]"
 _NO_LETTERS: Final = {code: None for code in range(128) if not chr(code).isalnum()}
 
 
@@ -313,7 +315,7 @@ def _tags(calls: Sequence[Call], *also: str) -> tuple[str, ...]:
 
 def _named(name: object) -> str:
     """Return the name of a tool or an argument without characters that are invalid in names."""
-    return _no_name().sub("_", str(name)[:_LONGEST_NAME])
+    return re.sub(_NO_NAME, "_", str(name)[:_LONGEST_NAME])
 
 
 def _scrubbed(text: str) -> str:
@@ -325,14 +327,4 @@ def _shortened(text: str, most: int) -> str:
 
 
 def _letters(text: str) -> str:
-    return text.translate(_NO_LETTERS).casefold() if text.isascii() else _no_letter().sub("", text).casefold()
-
-
-@cache
-def _no_letter() -> re.Pattern[str]:
-    return re.compile(r"(?:⟨U\+[0-9A-F]{4,6}⟩|[\W_])+")
-
-
-@cache
-def _no_name() -> re.Pattern[str]:
-    return re.compile(r"[^\w.\-]")
+    return text.translate(_NO_LETTERS).casefold() if text.isascii() else re.sub(_NO_LETTER, "", text).casefold()

@@ -11,12 +11,12 @@ import errno
 import json
 import re
 from collections.abc import Mapping
-from functools import cache
 from typing import Any, Final
 
 from msgspec import Struct
 
 from promptuary.base.messages import Item
+from promptuary.base.text import any_of
 
 LONGEST_PROBLEM: Final = 160
 _LONGEST_JSON: Final = 64_000
@@ -45,8 +45,11 @@ _EXIT: Final = (
     r"[\[(<]?(?:[\w ]{0,40}\b)?(?:exit|return)(?:ed with)?[ _-]?(?:code|status)[ \t]{0,3}[:=]?[ \t]{0,3}"
     r"(-?\d{1,10})[\])>.]?"
 )
+_MARK: Final = r"</?(?:tool_use_)?error>"
+_FRAME: Final = r'File "[^"\n]{1,300}", line \d|[~^]+$|raise \w'
+_CALL_SITE: Final = r"at \S[^\n]{0,300}:\d+\)?$"
 _NAMED: Final = r"(?:\w+\.){0,9}[A-Z]\w{0,60}(?:Error|Exception|Fault|Interrupt|Exit)\b"
-_SHAPES: Final = (
+_SHAPES: Final = any_of(
     r"Traceback \(most recent call last\):",
     rf"(?:Uncaught |Unhandled |Exception in thread \S{{1,60}} )?{_NAMED}(?: ?\[\w{{1,60}}\])?(?::|$)",
     r"thread '[^'\n]{0,60}' (?:\(\d+\) )?panicked at ",
@@ -54,7 +57,7 @@ _SHAPES: Final = (
     r"error(?:\[E\d{1,6}\]|:? ?TS\d{1,6}|:? ?CS\d{1,6})",
     r"HTTP/\d(?:\.\d)? [45]\d\d\b",
     rf"(?:[^\s:]{{1,200}}: ){{0,3}}(?:{'|'.join(sorted(errno.errorcode.values()))})(?:: |$)",
-    r"</?(?:tool_use_)?error>",
+    _MARK,
 )
 """How a program's report of a failure begins, in any language."""
 _WORDS: Final = (
@@ -62,7 +65,7 @@ _WORDS: Final = (
     r"\s?[:：](?!\s?0\b)"
 )
 """Words that mean a failure if nothing else does, only at the beginning of the first line."""
-_REFUSED: Final = (
+_REFUSED: Final = any_of(
     r"(?:refused|denied|rejected|declined|cancell?ed)\s?[:：]",
     r"\[?(?:request|operation) (?:interrupted|cancell?ed)",
     r"(?:the )?user (?:doesn['’]t want|does not want|denied|rejected|declined|refused|cancell?ed)",
@@ -93,7 +96,7 @@ def result_of(item: Item) -> Result:
 
 def error_name(problem: str) -> str:
     """Return the name of the error in a line, such as ``ModuleNotFoundError``; empty if it has none."""
-    found = _name().search(problem)
+    found = re.search(_NAMED, problem)
     return found[0].rpartition(".")[2] if found else ""
 
 
@@ -143,15 +146,20 @@ def _looks_failed(text: str) -> bool:
     for line in (*last, *first):
         if code := _exit_code(line):
             return int(code[1]) != 0
-    begins = bool(first) and any(one.match(first[0]) for one in (_shape(), _word(), _refused()))
-    return begins or _ends_in_stack(last)
+    if first and (_is_report(first[0]) or re.match(_WORDS, first[0], re.IGNORECASE)):
+        return True
+    return bool(first and re.match(_REFUSED, first[0], re.IGNORECASE)) or _ends_in_stack(last)
 
 
 def _ends_in_stack(lines: list[str]) -> bool:
     """Return whether the last lines are a stack trace with the name of an error; one further up is quoted text."""
-    if lines and _call_site().match(lines[-1]):
-        return any(_shape().match(line) for line in lines)
-    return any(_frame().match(line) for line in lines[-3:-1]) and bool(_shape().match(lines[-1]))
+    if lines and re.match(_CALL_SITE, lines[-1]):
+        return any(map(_is_report, lines))
+    return any(re.match(_FRAME, line) for line in lines[-3:-1]) and _is_report(lines[-1])
+
+
+def _is_report(line: str) -> bool:
+    return re.match(_SHAPES, line) is not None
 
 
 def _edges(text: str) -> tuple[list[str], list[str]]:
@@ -165,10 +173,10 @@ def _problem(text: str, answer: Mapping[str, Any] | None) -> str:
     """Return the line that says what went wrong, in the tool's words."""
     told = _told(answer) if answer is not None else text
     first, last = _edges(told)
-    spoken = [line for line in (*first, *last) if not _exit_code(line) and not _mark().fullmatch(line)]
-    named = [line for line in reversed(spoken) if _shape().match(line) and not line.startswith("Traceback")]
+    spoken = [line for line in (*first, *last) if not _exit_code(line) and not re.fullmatch(_MARK, line)]
+    named = [line for line in reversed(spoken) if _is_report(line) and not line.startswith("Traceback")]
     line = next(iter((*named, *spoken, *first)), "")
-    return _mark().sub("", line)[:LONGEST_PROBLEM].strip()
+    return re.sub(_MARK, "", line)[:LONGEST_PROBLEM].strip()
 
 
 def _told(answer: Mapping[str, Any]) -> str:
@@ -188,44 +196,8 @@ def _told(answer: Mapping[str, Any]) -> str:
 def _exit_code(line: str) -> re.Match[str] | None:
     """Return the match of a line with the exit code of a program; its first group is the code."""
     said = line[:_LONGEST_EXIT].casefold()
-    return _exit().fullmatch(line) if len(line) <= _LONGEST_EXIT and ("code" in said or "status" in said) else None
-
-
-@cache
-def _exit() -> re.Pattern[str]:
-    return re.compile(_EXIT, re.IGNORECASE)
-
-
-@cache
-def _shape() -> re.Pattern[str]:
-    return re.compile("|".join(_SHAPES))
-
-
-@cache
-def _word() -> re.Pattern[str]:
-    return re.compile(_WORDS, re.IGNORECASE)
-
-
-@cache
-def _refused() -> re.Pattern[str]:
-    return re.compile("|".join(_REFUSED), re.IGNORECASE)
-
-
-@cache
-def _name() -> re.Pattern[str]:
-    return re.compile(_NAMED)
-
-
-@cache
-def _mark() -> re.Pattern[str]:
-    return re.compile(r"</?(?:tool_use_)?error>")
-
-
-@cache
-def _frame() -> re.Pattern[str]:
-    return re.compile(r'File "[^"\n]{1,300}", line \d|[~^]+$|raise \w')
-
-
-@cache
-def _call_site() -> re.Pattern[str]:
-    return re.compile(r"at \S[^\n]{0,300}:\d+\)?$")
+    return (
+        re.fullmatch(_EXIT, line, re.IGNORECASE)
+        if len(line) <= _LONGEST_EXIT and ("code" in said or "status" in said)
+        else None
+    )

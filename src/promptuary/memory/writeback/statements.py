@@ -6,11 +6,11 @@ written. The patterns are few and reliable: a person who has to reject many prop
 
 import re
 from collections.abc import Sequence
-from functools import cache
 from typing import Final
 
 from msgspec import Struct
 
+from promptuary.base.text import any_of
 from promptuary.memory.values import NoteKind
 from promptuary.memory.writeback.own_words import own_words, sentences
 
@@ -19,10 +19,10 @@ _SHORTEST: Final = 3
 """The fewest words of a statement; characters, in scripts without spaces."""
 _MOST: Final = 5
 
-_PATTERNS: Final[Sequence[tuple[NoteKind, Sequence[str]]]] = (
+_PATTERNS: Final[Sequence[tuple[NoteKind, str]]] = (
     (
         "feedback",  # how to work, from now on
-        (
+        any_of(
             r"(?:please |and |also )?(?:always|never)\b(?! mind| ever mind| a | been| had| seen| heard)",
             r"(?:from now on|in (?:the )?future|going forward)\b",
             r"(?:please )?(?:do not|don['’]t) ever\b",
@@ -38,7 +38,7 @@ _PATTERNS: Final[Sequence[tuple[NoteKind, Sequence[str]]]] = (
     ),
     (
         "user",  # who the person is, and what they prefer
-        (
+        any_of(
             r"(?:by the way,? )?my name(?: is|['’]s) ",
             r"(?:please )?call me (?!back|when|if|later|crazy|a )",
             r"i (?:always |strongly |really |much |generally |usually )?prefer (?!the |this|that|it\b|your)",
@@ -55,7 +55,7 @@ _PATTERNS: Final[Sequence[tuple[NoteKind, Sequence[str]]]] = (
     ),
     (
         "project",  # what was decided
-        (
+        any_of(
             r"(?:so )?(?:we|(?:our|the) team)(?: ha[vs]e?|['’]ve)? (?:just )?(?:decided|agreed|settled|chosen?)\b",
             r"we chose\b",
             r"(?:the |our )?decision(?: is|:)",
@@ -66,7 +66,7 @@ _PATTERNS: Final[Sequence[tuple[NoteKind, Sequence[str]]]] = (
         ),
     ),
 )
-_REMEMBER: Final[Sequence[str]] = (
+_REMEMBER: Final = any_of(
     r"(?:please )?(?:remember|keep in mind|note|don['’]t forget|do not forget)(?: this)?(?: that|[:,])\s*",
     r"(?:bitte )?(?:merke? dir|denke? daran|vergiss nicht|beachte)(?:,? dass|[:,])\s*",
     r"(?:souviens-toi|rappelle-toi|retiens|note|n['’]oublie pas)(?: bien)?(?: que|[:,])\s*",
@@ -96,22 +96,12 @@ def statements(message: str) -> list[Statement]:
 def _statement(sentence: str) -> Statement | None:
     if len(sentence) > LONGEST_STATEMENT or sentence.endswith(("?", "？")) or "…" in sentence:
         return None
-    asked = _remember().match(sentence)
+    asked = re.match(_REMEMBER, sentence, re.IGNORECASE)
     text = sentence[asked.end() :] if asked else sentence
     least = len(text) if _NO_SPACES.search(text) else len(text.split())
     if least < _SHORTEST:
         return None
-    kind: NoteKind | None = next((kind for kind, pattern in _compiled() if pattern.match(text)), None)
+    kind: NoteKind | None = next((kind for kind, starts in _PATTERNS if re.match(starts, text, re.IGNORECASE)), None)
     if kind is None and not asked:
         return None
     return Statement(text[:1].upper() + text[1:], kind or "feedback")
-
-
-@cache
-def _compiled() -> Sequence[tuple[NoteKind, re.Pattern[str]]]:
-    return [(kind, re.compile("|".join(patterns), re.IGNORECASE)) for kind, patterns in _PATTERNS]
-
-
-@cache
-def _remember() -> re.Pattern[str]:
-    return re.compile("|".join(_REMEMBER), re.IGNORECASE)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from promptuary.blocking import Promptuary
-from promptuary.experiences.learn.choices import choice
+from promptuary.experiences.learn.from_statements import choice
 
 CONTRARY = [
     ("I prefer tabs over spaces.", "I really prefer spaces to tabs"),
