@@ -8,7 +8,7 @@ elsewhere keeps that label. Invalid input from a model never raises: the result 
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, assert_never
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, assert_never
 
 from msgspec.structs import replace
 
@@ -39,8 +39,24 @@ _MAX_HIT: Final = 400
 """Characters of the matching lines of a note that are returned; its id returns all of it."""
 
 
+class ToolContext(NamedTuple):
+    """What a tool works with: the notes that it may see, and the turn in which it is called, if that is known.
+
+    Otherwise it is unknown what the model has read, so what it writes is labelled as text from elsewhere.
+    """
+
+    app: "App"
+    memory: "TurnMemory"
+    turn: TurnSnapshot | None
+
+    @property
+    def now(self) -> str:
+        """The time now."""
+        return self.memory.visible.clock()
+
+
 class NoteTools:
-    """The tools of one principal, in a turn or outside of one."""
+    """The tools of one principal. Every method blocks."""
 
     def __init__(self, app: "App") -> None:
         self._app = app
@@ -57,98 +73,87 @@ class NoteTools:
         messages: "Sequence[Message] | None",
     ) -> dict[str, object]:
         """Return the result of a tool, in ``turn`` after ``messages``."""
-        app = self._app
-        if turn is None:
-            return MemoryTools(app, app.memory.of()).call(name, arguments)
-        said = None if messages is None else _turn_so_far(app, turn, messages)
-        memory = app.memory.within(turn.thread, app.access(turn.thread, app.state(create=False)))
-        answer = MemoryTools(app, memory).call(name, arguments, said)
-        if "written" in answer and turn.thread:  # an unrecorded turn is not learnt from
-            app.note_learner().skip(turn.id)
-        return answer
-
-
-class MemoryTools:
-    """The tools over the memory of one principal. Every method blocks."""
-
-    def __init__(self, app: "App", memory: "TurnMemory") -> None:
-        self._app, self._memory, self._counter = app, memory, app.counter
-
-    def call(
-        self, name: str, arguments: Mapping[str, object] | str, said: TurnSnapshot | None = None
-    ) -> dict[str, object]:
-        """Return the result of a tool; ``said`` is the turn in which it is called, if known.
-
-        Without it, what the model has read is unknown, so what it writes is labelled as text from elsewhere.
-        """
+        context = self._context(turn, messages)
         try:
             given = _arguments(name, arguments)
-            return self._read(given) if name == SEARCH_NOTES else self._write(given, said)
+            answer = _search(context, given) if name == SEARCH_NOTES else _write(context, given)
         except PromptuaryError as error:
             return {"error": str(error)}
+        if turn is not None and turn.thread and "written" in answer:  # an unrecorded turn is not learnt from
+            self._app.note_learner().skip(turn.id)
+        return answer
 
-    def _read(self, given: Mapping[str, Any]) -> dict[str, object]:
-        wanted = {key: value for key in ("query", "memory_id", "relative_path") if (value := given.get(key))}
-        if len(wanted) != 1:
-            return {"error": "give exactly one of query, memory_id and relative_path"}
-        if "query" in wanted:
-            found = self._memory.find(wanted["query"], limit=_MAX_HITS)
-            said = {"notes": list(map(note_text, found.notes))} if found.notes else {}
-            return {"answers": found.answers, "memories": [self._hit(hit) for hit in found.hits], **said}
-        (key,) = wanted.values()
-        note = self._memory.exact(key)
-        if note is None:
-            return {"error": f"there is no note {key[:80]!r}; search by query for its id"}
-        return _header(note.header, self._memory.visible.clock()) | {"content": self._content(note)}
+    def _context(self, turn: "Turn | None", messages: "Sequence[Message] | None") -> ToolContext:
+        app = self._app
+        if turn is None:
+            return ToolContext(app, app.memory.of(), None)
+        said = None if messages is None else _turn_so_far(app, turn, messages)
+        access = app.access(turn.thread, app.state(create=False))
+        return ToolContext(app, app.memory.within(turn.thread, access), said)
 
-    def _hit(self, hit: NoteHit) -> dict[str, object]:
-        """Return a note that was found, with its matching lines."""
-        text = hit.text.strip()
-        shown = text if len(text) <= _MAX_HIT else f"{text[:_MAX_HIT].rstrip()} …"
-        lines = self._content(Note(hit.header, shown, shown))
-        return _header(hit.header, self._memory.visible.clock()) | {"text": lines}
 
-    def _content(self, note: Note) -> str:
-        if not is_external(note.header):
-            return without_secrets(note.body)
-        # Somebody else's text is inside a boundary that it cannot forge.
-        return whole(note_source(note, self._memory.visible.clock()), self._counter).text
+def _search(context: ToolContext, given: Mapping[str, Any]) -> dict[str, object]:
+    wanted = {key: value for key in ("query", "memory_id", "relative_path") if (value := given.get(key))}
+    if len(wanted) != 1:
+        return {"error": "give exactly one of query, memory_id and relative_path"}
+    if "query" in wanted:
+        found = context.memory.find(wanted["query"], limit=_MAX_HITS)
+        said = {"notes": list(map(note_text, found.notes))} if found.notes else {}
+        return {"answers": found.answers, "memories": [_hit(context, hit) for hit in found.hits], **said}
+    (key,) = wanted.values()
+    note = context.memory.exact(key)
+    if note is None:
+        return {"error": f"there is no note {key[:80]!r}; search by query for its id"}
+    return _header(note.header, context.now) | {"content": _content(context, note)}
 
-    def _write(self, given: Mapping[str, Any], said: TurnSnapshot | None) -> dict[str, object]:
-        context = (given.get("context") or "").strip()
-        draft = NoteDraft(
-            content=f"{given['content'].strip()}\n\nContext: {context.strip()}"
-            if context.strip()
-            else given["content"].strip(),
-            title=" ".join(given["title"].split()),
-            kind=given["type"],
-            audience=given.get("audience"),
-            tags=given.get("tags"),
-            source="tool",
-            trust="agent",
-        )
-        decision = Decision("upsert", draft, id=given.get("memory_id") or "")
-        nothing = TurnSnapshot("", "", self._memory.visible.clock(), (), "outside")
-        turn = said or nothing
-        about = known_for(decision, self._memory.exact, self._memory.similar, self._memory.history)
-        # Whether the text comes from elsewhere decides its label here, not whether it is written.
-        outcome = dispose(decision, replace(turn, foreign="none"), about, new_id=new_note_id())
-        match outcome:
-            case Write(wanted, rev, _, reason):
-                trusted = wanted if not turn.external else replace(wanted, trust="external")
-                note = self._memory.put(trusted, if_rev=rev or None, reason=reason or f"by the tool {WRITE_NOTE}")
-                hint = {"hint": note.hint} if note.hint else {}
-                return _header(note.header, self._memory.visible.clock()) | {"written": True, **hint}
-            case Propose(proposal):
-                self._app.proposals(create=True).add(proposal)
-                return {"written": False, "proposal": proposal.id, "why": f"The person is asked. {proposal.reason}"}
-            case Drop(why, same):
-                # A note that already says it is not an error.
-                return {"written": False, **({"why": why, "memory_id": same} if same else {"error": why})}
-            case Archive():
-                raise AssertionError("the tool archives nothing")
-            case _:
-                assert_never(outcome)
+
+def _hit(context: ToolContext, hit: NoteHit) -> dict[str, object]:
+    """Return a note that was found, with its matching lines."""
+    text = hit.text.strip()
+    shown = text if len(text) <= _MAX_HIT else f"{text[:_MAX_HIT].rstrip()} …"
+    lines = _content(context, Note(hit.header, shown, shown))
+    return _header(hit.header, context.now) | {"text": lines}
+
+
+def _content(context: ToolContext, note: Note) -> str:
+    if not is_external(note.header):
+        return without_secrets(note.body)
+    # Somebody else's text is inside a boundary that it cannot forge.
+    return whole(note_source(note, context.now), context.app.counter).text
+
+
+def _write(context: ToolContext, given: Mapping[str, Any]) -> dict[str, object]:
+    content, why = given["content"].strip(), (given.get("context") or "").strip()
+    draft = NoteDraft(
+        content=f"{content}\n\nContext: {why}" if why else content,
+        title=" ".join(given["title"].split()),
+        kind=given["type"],
+        audience=given.get("audience"),
+        tags=given.get("tags"),
+        source="tool",
+        trust="agent",
+    )
+    decision = Decision("upsert", draft, id=given.get("memory_id") or "")
+    turn = context.turn or TurnSnapshot("", "", context.now, (), "outside")
+    about = known_for(decision, context.memory.exact, context.memory.similar, context.memory.history)
+    # Whether the text comes from elsewhere decides its label here, not whether it is written.
+    outcome = dispose(decision, replace(turn, foreign="none"), about, new_id=new_note_id())
+    match outcome:
+        case Write(wanted, rev, _, reason):
+            trusted = wanted if not turn.external else replace(wanted, trust="external")
+            note = context.memory.put(trusted, if_rev=rev or None, reason=reason or f"by the tool {WRITE_NOTE}")
+            hint = {"hint": note.hint} if note.hint else {}
+            return _header(note.header, context.now) | {"written": True, **hint}
+        case Propose(proposal):
+            context.app.proposals(create=True).add(proposal)
+            return {"written": False, "proposal": proposal.id, "why": f"The person is asked. {proposal.reason}"}
+        case Drop(reason, same):
+            # A note that already says it is not an error.
+            return {"written": False, **({"why": reason, "memory_id": same} if same else {"error": reason})}
+        case Archive():
+            raise AssertionError("the tool archives nothing")
+        case _:
+            assert_never(outcome)
 
 
 def _turn_so_far(app: "App", turn: "Turn", messages: "Sequence[Message]") -> TurnSnapshot:
