@@ -15,6 +15,20 @@ class CalledOnLoopError(AssertionError):
     """A store was called in a thread whose event loop is running: the loop is blocked until the call returns."""
 
 
+_STORES = tuple(
+    f"promptuary.{room}"
+    for room in (
+        "state",
+        "database",
+        "threads.store",
+        "memory.store",
+        "memory.writeback.store",
+        "experiences.store",
+        "sessions.store",
+    )
+)
+
+
 def off_loop(store: Store) -> Store:
     """Return ``store`` with every method raising ``CalledOnLoopError`` if an event loop runs in the calling thread.
 
@@ -45,4 +59,4 @@ def _guarded(method: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def _wrapped(value: object) -> object:
-    return _OffLoop(value) if type(value).__module__.startswith("promptuary.storage") else value
+    return _OffLoop(value) if type(value).__module__.startswith(_STORES) else value

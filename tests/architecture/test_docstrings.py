@@ -22,6 +22,7 @@ from tests.architecture.source import Module, modules, names, rooms, walk
 NO_MODULES = {
     "context.state",  # the layer's context
     "core.fileMode",  # settings of git
+    "state.db",  # a file
     "core.quotePath",
     "core.worktree",
     "promptuary.embedders",  # groups of entry points
@@ -153,12 +154,12 @@ def identifiers(tree: ast.Module) -> set[str]:
 @pytest.mark.parametrize(
     ("token", "there"),
     [
-        ("core.text", True),
+        ("base.text", True),
         ("promptuary.base.text", True),
-        ("core/text", True),
-        ("core/", True),
-        ("core.text.one_line", True),
-        ("core.text.two_lines", False),
+        ("base/text", True),
+        ("base/", True),
+        ("base.text.one_line", True),
+        ("base.text.two_lines", False),
         ("promptuary.Promptuary", True),
         ("promptuary.Nothing", False),
         ("workspace.pages", False),

@@ -15,31 +15,33 @@ from tests.architecture.source import ROOT, modules, walk
 
 REASONS = {
     "each command loads its own surface": (
-        "chat.chat chat.options chat.prompt.line_prompt chat.prompt.menu_prompt chat.talk chat.terminal "
+        "chat.chat chat.options chat.prompt.line_prompt chat.prompt.menu_prompt chat.session chat.terminal "
         "cli.main cli.terminal gateways.running hooks.hook mcp.transports"
     ),
     "a bot loads the client of its own platform": ("gateways.discord gateways.slack gateways.telegram"),
     "the current folder is first taken off the path": ("hooks.flags workspace.programs.utf8_mode"),
-    "a message without references needs neither these nor JSON": ("core.table present.expansions present.search"),
+    "a message without references needs neither these nor JSON": ("base.table present.expansions present.search"),
     "only settings that name some have these": ("config.gateways config.named_models config.static_layers"),
-    "a store is loaded when it is asked": ("storage.forgetting storage.binding storage.vectors workspace.state_file"),
+    "a store is loaded when it is asked": (
+        "threads.store.forgetting search.vectors.store workspace.state_file"
+    ),
     "a hook with notes and experiences needs no threads, no writeback and no import of notes": (
         "hooks.answers memory.transfer.transfer memory.writeback.statements "
-        "storage.threads.history_cache storage.threads.store"
+        "threads.store.history_cache threads.store.store"
     ),
     "one model of many is chosen": (
         "models.named.fetched models.chat.all_at_once models.chat.anthropic_chat models.chat.openai_chat "
         "models.chat.pydantic_ai_chat models.chat.scripted_replies models.openai_embeddings "
-        "models.rerank_endpoint models.onnx_folder models.onnx_reranker models.paired plugins"
+        "models.rerank_endpoint models.onnx_folder models.onnx_reranker models.paired models.plugins"
     ),
     "only indexing and watching need these": ("search.chunks.chunker search.updater workspace.changes.watcher"),
     "most messages need neither git, nor a list of the files, nor the clipboard, nor documents": (
-        "chat_exports workspace.git.locate workspace.git.repository workspace.git.tracked "
+        "workspace.documents.chat_exports workspace.git.locate workspace.git.repository workspace.git.tracked "
         "workspace.listing.ignore workspace.listing.listing workspace.listing.walk workspace.matching.usage "
-        "workspace.programs.clipboard workspace.programs.documents.documents"
+        "workspace.programs.clipboard workspace.documents.documents"
     ),
     "ssl and a client for HTTP load when something is fetched": (
-        "workspace.web.fetch workspace.web.http workspace.web.pages workspace.web.post"
+        "workspace.web.fetch workspace.web.http workspace.web.pages models.http"
     ),
 }
 LOADED_ON_USE = {f"promptuary.{module}": reason for reason, found in REASONS.items() for module in found.split()}
@@ -125,7 +127,8 @@ NOT_FOR_EVERY_MESSAGE = (
     "promptuary.engine",
     "promptuary.layers",
     "promptuary.references.completion",
-    "promptuary.storage",
+    "promptuary.search.index",
+    "promptuary.memory.store",
     "promptuary.database",
     "promptuary.threads",
     "promptuary.workspace.git",
@@ -184,7 +187,8 @@ def test_only_the_door_touches_files_programs_and_sockets() -> None:
     found = {
         one.place: names
         for one in modules()
-        if not one.place.startswith(("workspace/", "testing/", "storage/", "database/")) and one.place != "durable.py"
+        if not one.place.startswith(("workspace/", "testing/", "database/", "memory/store/", "search/index/"))
+        and one.place != "base/durable.py"
         if (names := set(touching(one.tree)))
     }
 

@@ -35,7 +35,7 @@ KEY = ("tenant", "owner", "space")
 
 
 def every_query() -> Iterator[tuple[str, str]]:
-    for path in sorted([*(PACKAGE / "storage").rglob("*.sql"), PACKAGE / "database" / "sqlite.sql"]):
+    for path in sorted(PACKAGE.rglob("*.sql")):
         if not {"schema", "catalog"} & set(path.parts) and path.name not in ELSEWHERE:
             yield from ((f"{path.name} {name}", query) for name, query in named(path.read_text("utf-8")).items())
 

@@ -88,7 +88,7 @@ def test_no_thread_is_read_or_written_on_the_loop_of_a_caller(files: Files, monk
         opened.append(bool(arguments))
         return off_loop(StateDatabase(*arguments, **options))
 
-    for place in ("storage.workspace_state", "threads.options", "storage.state"):
+    for place in ("state",):
         monkeypatch.setattr(f"promptuary.{place}.StateDatabase", guarded)
     workspace = files({"a.md": "One.\n"})
 

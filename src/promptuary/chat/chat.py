@@ -1,4 +1,4 @@
-"""The chat: asks for messages until the person leaves. ``talk`` handles them, and is loaded when it is needed.
+"""The chat: asks for messages until the person leaves. ``session`` handles them, and is loaded when it is needed.
 
 So the prompt appears before the threads are opened; the last exchange appears above it a moment later.
 """

@@ -1,6 +1,6 @@
 """The context for an agent: with a prompt its references, notes and experiences; at the start, a list of notes.
 
-A text that is too long for the agent is cut and says so (``room``), so that nobody takes a part for the whole.
+A text that is too long for the agent is cut and says so (``fit``), so that nobody takes a part for the whole.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Embeddings from a service with an API like OpenAI's ``/v1/embeddings``, on this machine or elsewhere.
 
 The address is the person's own and must never come from a workspace: texts and a key are sent there.
-``workspace.web.post`` connects and retries; this module validates every answer. Does not know chunks or indexes.
+``models.http`` connects and retries; this module validates every answer. Does not know chunks or indexes.
 """
 
 import math

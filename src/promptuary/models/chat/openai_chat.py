@@ -3,7 +3,7 @@
 The same client returns whole answers (``complete``), JSON (``complete_json``) and streams (``stream``).
 
 The address is the person's own and must never come from a workspace: texts and a key are sent there.
-``workspace.web.post`` connects and retries; this module speaks the protocol and validates every answer. Services differ
+``models.http`` connects and retries; this module speaks the protocol and validates every answer. Services differ
 in what they accept: after the first refusal of one form the other is used, also for later requests.
 """
 
