@@ -21,10 +21,12 @@ REASONS = {
     "a bot loads the client of its own platform": ("gateways.discord gateways.slack gateways.telegram"),
     "the current folder is first taken off the path": ("hooks.flags workspace.programs.utf8_mode"),
     "a message without references needs neither these nor JSON": ("base.table present.expansions present.search"),
-    "only settings that name some have these": ("config.gateways config.named_models config.static_layers"),
-    "a store is loaded when it is asked": (
-        "threads.store.forgetting search.vectors.store workspace.state_file"
+    "only settings that name some have these": (
+        "config.gateways config.named_models config.settings config.static_layers"
     ),
+        "config.gateways config.named_models config.settings config.static_layers"
+    ),
+    "a store is loaded when it is asked": ("threads.store.forgetting search.vectors.store workspace.state_file"),
     "a hook with notes and experiences needs no threads, no writeback and no import of notes": (
         "hooks.answers memory.transfer.transfer memory.writeback.statements "
         "threads.store.history_cache threads.store.store"

@@ -57,7 +57,7 @@ NOT_MEASURED = {
     "cli/threads/reply.py": "JSON that the person types or pipes in, by the standard library",
     "config/static_layers.py": "names of at most 64 characters in settings, which are measured",
     "testing/chat_server.py": "for tests",
-    "workspace/data_folder/archive.py": "names of at most 65,535 bytes in a zip file, and its manifest, which is bounded",
+    "workspace/data_folder/archive.py": "names of at most 65,535 bytes in a zip file, and its bounded manifest",
     "workspace/data_folder/relocation.py": "JSON of our own, of which a bounded part is read",
     "cli/common.py": "messages of argparse",
     "cli/experiences/experience.py": "JSON of an option, by the standard library",

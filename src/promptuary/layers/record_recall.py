@@ -1,4 +1,4 @@
-"""What layers that recall records have in common: ``memory.layer`` shows notes, ``experiences.layer`` shows experiences.
+"""What layers that recall records have in common: ``memory.layer`` shows notes, ``experiences.layer`` experiences.
 
 Recalled records are not part of the history, but are treated as if they were attached to the message that they were
 recalled for. They stay in the window as long as that message is in the history, so nothing is shown twice and nothing

@@ -1,8 +1,8 @@
 """The connected client: what it can do, and how it is asked something.
 
 Up to the protocol of 2025 a server sends requests to its client. From 2026-07-28 on it may not: it answers a call with
-its questions, and the client repeats the call with the answers (``elicitation``). This module hides the difference. Only the
-event loop that serves the client runs any of this; other threads use ``ClientModel``.
+its questions, and the client repeats the call with the answers (``elicitation``). This module hides the difference.
+Only the event loop that serves the client runs any of this; other threads use ``ClientModel``.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Finds changes that people made to note files by hand, by comparing the disk with the journal, and records them.
 
-``ownership`` decides what each file is. A change by hand is recorded in the history like any other, with ``HAND`` as its
-actor; a file that nobody may see yet is recorded without history.
+``ownership`` decides what each file is. A change by hand is recorded in the history like any other, with ``HAND`` as
+its actor; a file that nobody may see yet is recorded without history.
 """
 
 from collections.abc import Callable, Collection, Container, Mapping, Sequence

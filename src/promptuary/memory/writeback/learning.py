@@ -36,7 +36,6 @@ from promptuary.memory.writeback.snapshot import (
 )
 from promptuary.memory.writeback.values import SEPARATOR, QueuedTurn
 from promptuary.models.json_answers import complete_json
-from promptuary.threads.records import ThreadChange
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -155,7 +154,7 @@ class Learning:
         if has_foreign_text(finished.receipt, own):
             marks.append(finished.turn)
         if marks != stored:
-            self._threads.apply(ThreadChange(finished.thread, states=[LayerState(_key(finished.thread), 1, marks)]))
+            self._threads.put_states(finished.thread, [LayerState(_key(finished.thread), 1, marks)])
         return foreign_text(finished.history, finished.receipt, earlier=["outside"] if marks else (), own_file=own)
 
     def learn_from_transcript(

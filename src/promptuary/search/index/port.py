@@ -99,7 +99,7 @@ class IndexWriter(Protocol):
     def put(self, folder: Folder, file: IndexedFile, text: str, chunks: Sequence[Chunk]) -> None:
         """Index a file as a whole or not at all. Chunks that it had before keep their numbers and vectors.
 
-        A chunk whose fields ``own``, ``names`` or ``date`` differ counts as new, but has the same hash and so the same vector.
+        A chunk with other names or another date counts as new, but has the same hash and so the same vector.
         ``chunks`` are lines of ``text``; without any, the file is recorded and searches do not find it.
         """
         ...

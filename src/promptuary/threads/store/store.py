@@ -62,6 +62,10 @@ class ThreadStore:
         self._histories = histories
         self._clock = clock
 
+    def put_states(self, thread: str, states: Sequence[LayerState]) -> None:
+        """Store states of layers in a thread."""
+        self.apply(ThreadChange(thread, states=states))
+
     def apply(self, change: ThreadChange) -> None:
         """Write ``change`` as a whole or not at all, and return when it is persistent. Creates the thread if needed.
 
