@@ -52,7 +52,7 @@ from promptuary.layers.tracked.scoring import RelevanceQuestion, judge
 from promptuary.layers.tracked.scoring import parse as parse_score
 from promptuary.maintenance.doctor import broken_links
 from promptuary.memory.index_page import human_text, updated_page
-from promptuary.memory.note_file import Standing, read_note, rewrite
+from promptuary.memory.note_file import Ownership, read_note, rewrite
 from promptuary.memory.notebook.defaults import title_of
 from promptuary.memory.secret_texts import has_secret
 from promptuary.memory.transfer.formats import read_memory
@@ -351,7 +351,7 @@ def note(text: str) -> object:
     """Read ``text`` as a note, as its front matter, and as what a person wants to remember; change it."""
     found = []
     for whole in (text, f"---\n{text}\n---\n", f"---\nid: abcd\n---\n{text}"):
-        read = read_note(whole.encode("utf-8", "replace"), "private/user/a.md", Standing("project"))
+        read = read_note(whole.encode("utf-8", "replace"), "private/user/a.md", Ownership("project"))
         with suppress(PromptuaryError):
             found.append((read, rewrite(read.text, {"title": text[:100]}, text)))
     page = updated_page(text, "private", [read.header for read, _ in found], 1)

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
         PruneReport,
     )
     from promptuary.layers.layer import (
-        Between,
+        BudgetRange,
         Changed,
         Failure,
         HookRun,
@@ -94,7 +94,7 @@ if TYPE_CHECKING:
         ToolSpec,
     )
     from promptuary.models.protocols import ChatModel, Embedder, FetchProgress, ModelFile, ModelInfo, Reranker
-    from promptuary.references.expansion import Expansion, Measured, Outcome, Slip, Spend
+    from promptuary.references.expansion import Expansion, Measured, Outcome, TokenUse, Typo
     from promptuary.references.scan import scan
     from promptuary.search.values import (
         ChunksEmbedded,
@@ -166,7 +166,7 @@ _HOMES = {
     "Audit": "threads.ledger_values",
     "AuditRow": "threads.ledger_values",
     "AttachmentList": "threads.values",
-    "Between": "layers.layer",
+    "BudgetRange": "layers.layer",
     "Block": "base.blocks",
     "Changed": "layers.layer",
     "ChatModel": "models.protocols",
@@ -267,11 +267,11 @@ _HOMES = {
     "SessionReport": "sessions.values",
     "Settings": "config.settings",
     "SettingsOptions": "config.settings",
-    "Slip": "references.expansion",
+    "Typo": "references.expansion",
     "Slot": "layers.layer",
     "Source": "base.blocks",
     "SourceError": "base.errors",
-    "Spend": "references.expansion",
+    "TokenUse": "references.expansion",
     "StaticContent": "layers.static",
     "StorageError": "base.errors",
     "SyncReport": "search.values",
@@ -323,8 +323,8 @@ __all__ = [
     "AttachmentList",
     "Audit",
     "AuditRow",
-    "Between",
     "Block",
+    "BudgetRange",
     "CallBegun",
     "CallEnded",
     "Changed",
@@ -436,11 +436,9 @@ __all__ = [
     "SessionReport",
     "Settings",
     "SettingsOptions",
-    "Slip",
     "Slot",
     "Source",
     "SourceError",
-    "Spend",
     "StaticContent",
     "Stopped",
     "StorageError",
@@ -450,6 +448,7 @@ __all__ = [
     "ThreadBusyError",
     "ThreadInfo",
     "ThreadSize",
+    "TokenUse",
     "Tool",
     "ToolCall",
     "ToolSpec",
@@ -461,6 +460,7 @@ __all__ = [
     "TurnExtended",
     "TurnPrepared",
     "TurnRecord",
+    "Typo",
     "UndoneTurn",
     "UnknownSessionError",
     "UpdateFailed",

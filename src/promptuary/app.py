@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from promptuary.base.errors import CLOSED, ConfigError, PromptuaryError
 from promptuary.base.principals import Principal
 from promptuary.config.settings import Settings, SettingsOptions, find_workspace, limit_settings, load, talking_to
-from promptuary.references.expansion import Spend, sent_alone
+from promptuary.references.expansion import TokenUse, sent_alone
 from promptuary.tokens.counting import Counter
 from promptuary.workspace.access import WHOLE, Access
 from promptuary.workspace.workspace import open_door
@@ -203,7 +203,7 @@ class App:
         """
         window = self.settings.effective_window
         if queue is None and not self.workspace.cut_rules():
-            spend = Spend(0, window, int(window * self.settings.warn_share), self.settings.limit_in(window))
+            spend = TokenUse(0, window, int(window * self.settings.warn_share), self.settings.limit_in(window))
             if (alone := sent_alone(text, spend)) is not None:
                 return alone
         return self.messages.expand(text, pasted=pasted, recorded=recorded, queue=queue)

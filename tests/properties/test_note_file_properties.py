@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from promptuary.base.errors import FrontMatterError
 from promptuary.base.front_matter import _Field, _Scanner, parse
 from promptuary.memory.index_page import human_text, updated_page
-from promptuary.memory.note_file import Standing, as_bytes, as_text, read_note, rewrite, write_new
+from promptuary.memory.note_file import Ownership, as_bytes, as_text, read_note, rewrite, write_new
 from promptuary.memory.values import KINDS
 
 KEYS = ["id", "title", "tags", "summary", "x", "y z", "status"]
@@ -47,7 +47,7 @@ def test_parsing_keeps_every_character(text: str) -> None:
 @given(st.binary())
 @example(b"---\nid: \xff\n---\n")
 def test_a_file_of_any_bytes_is_a_note(data: bytes) -> None:
-    note = read_note(data, "private/user/a.md", Standing("project"))
+    note = read_note(data, "private/user/a.md", Ownership("project"))
 
     assert as_bytes(note.text) == data
     assert note.header.kind in KINDS
@@ -96,9 +96,9 @@ def test_another_body_is_read_as_it_was_written(text: str, content: str) -> None
         data = rewrite(text, {"id": "abcd"}, content)
     except FrontMatterError:
         return
-    wanted = read_note(write_new(content, {"id": "abcd"}), "private/user/a.md", Standing("project")).body
+    wanted = read_note(write_new(content, {"id": "abcd"}), "private/user/a.md", Ownership("project")).body
 
-    assert read_note(data, "private/user/a.md", Standing("project")).body == wanted
+    assert read_note(data, "private/user/a.md", Ownership("project")).body == wanted
     assert rewrite(as_text(data), {"id": "abcd"}, content) == data
 
 
@@ -108,7 +108,7 @@ def test_the_list_of_notes_keeps_human_text_and_is_stable(page: str, title: str,
     note = read_note(
         write_new("a", {"id": "abcd", "title": title[:50], "summary": summary[:50]}),
         "private/user/a.md",
-        Standing("user"),
+        Ownership("user"),
     )
     once = updated_page(page, "private", [note.header], 1)
 

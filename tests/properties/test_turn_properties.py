@@ -19,8 +19,8 @@ from promptuary.base.principals import LOCAL
 from promptuary.blocking import Promptuary
 from promptuary.context.assemble import Room, ceiling, promise
 from promptuary.context.history import CompactionPolicy, PricedHistory, groups, spoken
-from promptuary.layers.layer import Band, Between, Budget, Layer, LayerContext, Recall, RecallRequest
-from promptuary.references.expansion import Expansion, Spend
+from promptuary.layers.layer import Band, Budget, BudgetRange, Layer, LayerContext, Recall, RecallRequest
+from promptuary.references.expansion import Expansion, TokenUse
 from promptuary.threads.options import ExpandRequest, ThreadOptions
 from promptuary.threads.prepared import Turn
 from promptuary.threads.turn import Thread
@@ -111,7 +111,7 @@ CONTENTS = st.lists(
 RANGES = st.tuples(st.integers(0, 500), st.one_of(st.none(), st.integers(0, 500)))
 BUDGETS: st.SearchStrategy[Budget] = st.one_of(
     st.integers(0, 500),
-    RANGES.map(lambda one: Between(one[0], None if one[1] is None else one[0] + one[1])),
+    RANGES.map(lambda one: BudgetRange(one[0], None if one[1] is None else one[0] + one[1])),
     st.just("auto"),
 )
 BANDS: st.SearchStrategy[Band] = st.sampled_from(["stable", "live"])
@@ -137,7 +137,7 @@ MESSAGES = st.one_of(st.text(max_size=60), CONTENTS)
 
 def as_it_is(asked: ExpandRequest) -> Expansion:
     """Attach nothing."""
-    spend = Spend(0, asked.limit, asked.limit, asked.limit)
+    spend = TokenUse(0, asked.limit, asked.limit, asked.limit)
     return Expansion(asked.message.text, ({"role": "user", "content": asked.message.text},), (), (), spend)
 
 

@@ -19,7 +19,7 @@ from promptuary.blocking import Promptuary
 from promptuary.search.folders import IndexedFolders
 from promptuary.search.values import IndexBusy
 from promptuary.workspace.changes.snapshot import snapshot, snapshot_of
-from promptuary.workspace.disk.protected_folders import CLOSED_NOTE, ClosedFolders, closed_error
+from promptuary.workspace.disk.protected_folders import CLOSED_NOTE, ProtectedFolders, protected_error
 from promptuary.workspace.disk.root import Root
 from promptuary.workspace.git.repository import Repository
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
@@ -273,14 +273,14 @@ def test_a_note_that_becomes_a_file_of_the_project_is_withheld_by_its_new_name(
 def test_a_refusal_says_how_to_read_a_note(workspace: Path) -> None:
     _, outcomes, _ = expanded(workspace, f"@file:.promptuary/{SHARED}")
 
-    reason = closed_error("x").reason
+    reason = protected_error("x").reason
     assert "@memory:" in reason
     assert "`promptuary memory show`" in reason
     assert outcomes == [
         (
             "refused",
             Code.CLOSED_FOLDER,
-            closed_error(f".promptuary/{SHARED}").reason,
+            protected_error(f".promptuary/{SHARED}").reason,
             f".promptuary/{SHARED}",
         )
     ]
@@ -343,8 +343,8 @@ def test_what_was_indexed_when_the_folders_were_open_is_not_found_any_more(
     # A shared note: the ignore file of the folder hides private ones from the index besides.
     write(workspace, {f".promptuary/{SHARED}": "The platypus eats numbat.", "a.md": "The platypus swims."})
     with monkeypatch.context() as before:
-        before.setattr(ClosedFolders, "of", classmethod(lambda _cls, _root: ClosedFolders()))
-        before.setattr(ClosedFolders, "holds", lambda _self, _path: False)
+        before.setattr(ProtectedFolders, "of", classmethod(lambda _cls, _root: ProtectedFolders()))
+        before.setattr(ProtectedFolders, "holds", lambda _self, _path: False)
         with opened(workspace) as promptuary:
             promptuary.search.index([notes_folder])
             promptuary.search.index([workspace / "..", tmp_path / "workspace"])
@@ -382,12 +382,12 @@ def test_the_notes_of_the_person_are_closed_where_a_workspace_contains_them(
     monkeypatch.setenv("XDG_DATA_HOME", data)
     monkeypatch.setenv("XDG_STATE_HOME", "/state")
 
-    assert ClosedFolders.of(Path(root)).others - {"state/promptuary"} == closed
+    assert ProtectedFolders.of(Path(root)).others - {"state/promptuary"} == closed
 
 
 def test_the_state_of_the_person_is_closed_where_a_workspace_contains_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", "/home/ada/.local/state")
 
-    assert ClosedFolders.of(Path("/home/ada")).holds(".local/state/promptuary/key")
-    assert ClosedFolders.of(Path("/home/ada/.local/state/promptuary/workspaces")).everything
-    assert not ClosedFolders.of(Path("/home/ada")).holds(".local/state/other/key")
+    assert ProtectedFolders.of(Path("/home/ada")).holds(".local/state/promptuary/key")
+    assert ProtectedFolders.of(Path("/home/ada/.local/state/promptuary/workspaces")).everything
+    assert not ProtectedFolders.of(Path("/home/ada")).holds(".local/state/other/key")

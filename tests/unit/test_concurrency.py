@@ -284,17 +284,17 @@ def test_a_daemon_has_its_name_and_does_not_keep_the_program_from_ending() -> No
 
 
 def test_whoever_has_time_waits_until_what_happens_again_and_again_pauses() -> None:
-    bustle, hurry = concurrency.Bustle(pause=0.2, most=30), threading.Event()
+    bustle, hurry = concurrency.Debounce(pause=0.2, most=30), threading.Event()
     waiting = concurrency.begin(lambda: bustle.wait_for_a_pause(hurry))
     for _ in range(10):
-        bustle.stir()
+        bustle.touch()
         assert not waiting.wait(0.05)
     assert waiting.wait(10)
 
 
 def test_nobody_waits_for_a_pause_for_ever_or_in_a_hurry() -> None:
     hurry = threading.Event()
-    endless, patient = concurrency.Bustle(pause=30, most=0.1), concurrency.Bustle(pause=30, most=30)
+    endless, patient = concurrency.Debounce(pause=30, most=0.1), concurrency.Debounce(pause=30, most=30)
     at_last = concurrency.begin(lambda: endless.wait_for_a_pause(threading.Event()))
     hurried = concurrency.begin(lambda: patient.wait_for_a_pause(hurry))
 

@@ -4,7 +4,7 @@ import pytest
 
 from promptuary.base.principals import Principal
 from promptuary.config.gateways import ChatRules, NamedGateway
-from promptuary.gateways.people import SaidLately, access_of, principal_of
+from promptuary.gateways.people import RecentMessages, access_of, principal_of
 from promptuary.gateways.port import Inbound
 from promptuary.workspace.access import OPEN_KINDS, REMOTE_KINDS
 
@@ -38,7 +38,7 @@ def test_a_chat_with_a_workspace_refers_to_what_its_rules_name_or_to_all_that_ch
 
 def test_something_is_said_once_in_a_while_to_each_person() -> None:
     now = [0.0]
-    said = SaidLately(60.0, lambda: now[0])
+    said = RecentMessages(60.0, lambda: now[0])
 
     assert [said.may_say("ada"), said.may_say("ada"), said.may_say("bob")] == [True, False, True]
     now[0] = 61.0
@@ -46,7 +46,7 @@ def test_something_is_said_once_in_a_while_to_each_person() -> None:
 
 
 def test_a_flood_of_people_is_not_remembered_without_bound() -> None:
-    said = SaidLately(60.0, lambda: 0.0, most=100)
+    said = RecentMessages(60.0, lambda: 0.0, most=100)
 
     assert all(said.may_say(f"user {number}") for number in range(1000))
     assert len(said._said) == 100
@@ -55,7 +55,7 @@ def test_a_flood_of_people_is_not_remembered_without_bound() -> None:
 
 def test_something_is_said_to_few_people_a_minute_and_the_others_are_told_later() -> None:
     now = [0.0]
-    said = SaidLately(3600.0, lambda: now[0], a_minute=2)
+    said = RecentMessages(3600.0, lambda: now[0], a_minute=2)
 
     assert [said.may_say(user) for user in ("ada", "bob", "cleo", "ada")] == [True, True, False, False]
     now[0] = 61.0

@@ -212,7 +212,7 @@ def load_native(name: str) -> ModuleType:
 _native: Final = threading.Lock()
 
 
-class Bustle:
+class Debounce:
     """Recurring activity in any thread; work that can wait waits until it pauses.
 
     It has paused when nothing happened for ``pause`` seconds. A wait takes at most ``most`` seconds.
@@ -222,7 +222,7 @@ class Bustle:
         self._pause, self._most = pause, most
         self._last = time.monotonic()
 
-    def stir(self) -> None:
+    def touch(self) -> None:
         """Record that it happens now."""
         self._last = time.monotonic()
 

@@ -15,7 +15,7 @@ from promptuary.base.text import one_line
 from promptuary.chat.answer import ContextLines, StreamedAnswer, waiting_line
 from promptuary.chat.options import ChatOptions
 from promptuary.chat.prompt.any_prompt import AnyPrompt, PromptInterruptedError
-from promptuary.chat.prompt.pastes import Unfolded
+from promptuary.chat.prompt.pastes import ExpandedPaste
 from promptuary.chat.resume import last_exchange
 from promptuary.chat.terminal import Terminal
 from promptuary.commands.parsing import Invocation, is_command, parse, unescaped
@@ -102,7 +102,7 @@ class Talk:
         self._draft = text
         self._prompt.hold_typed_ahead()
 
-    async def _send(self, whole: Unfolded, typed: str) -> None:
+    async def _send(self, whole: ExpandedPaste, typed: str) -> None:
         thread, p = self._prompt.thread, self._p
         if not self._prompt.model:
             await self._show_unsent(whole, typed, thread)
@@ -150,7 +150,7 @@ class Talk:
         finally:
             self._running = None
 
-    async def _show_unsent(self, whole: Unfolded, typed: str, thread: str) -> None:
+    async def _show_unsent(self, whole: ExpandedPaste, typed: str, thread: str) -> None:
         """Show exactly what would be sent, and how to configure a model that answers it."""
         tools = await self._p.threads.tools(thread=thread) if self._options.tools else ()
         preview = self._p.threads.preview(whole.text, tools, thread=thread, pasted=whole.pasted)

@@ -60,7 +60,7 @@ NO_KEY: Final = KeyPlace()
 
 
 @contextmanager
-def never_told(key: str) -> Iterator[None]:
+def redacted(key: str) -> Iterator[None]:
     """Remove ``key`` from errors: a service may repeat it in its message."""
     try:
         yield

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from promptuary.base.budget import Claim, TokenCounter, allocate
 from promptuary.base.messages import MESSAGE_OVERHEAD, Item, Message, Prompt, as_message
 from promptuary.context.history import PricedHistory
-from promptuary.layers.layer import Band, Between, Budget, Omitted, Recall
+from promptuary.layers.layer import Band, Budget, BudgetRange, Omitted, Recall
 
 _LOOP_SHARE = 8
 """One part in so many, beyond the layers' reservations, is left free for calls of tools and their results."""
@@ -48,9 +48,9 @@ class Contribution(Struct, frozen=True):
 def ceiling(budget: Budget, available: int) -> int:
     """Return the most tokens that a layer with this budget may use."""
     match budget:
-        case Between(max=None) | "auto" | 0:
+        case BudgetRange(max=None) | "auto" | 0:
             return max(available, 0)
-        case Between(max=most):
+        case BudgetRange(max=most):
             return max(min(most or 0, available), 0)
         case _:
             return max(min(budget, available), 0)
@@ -59,7 +59,7 @@ def ceiling(budget: Budget, available: int) -> int:
 def promise(budget: Budget, wants: int) -> int:
     """Return how many of the tokens that a layer ``wants`` are reserved for it."""
     match budget:
-        case Between(min=least):
+        case BudgetRange(min=least):
             return min(least, wants)
         case "auto":
             return 0

@@ -13,7 +13,7 @@ from promptuary.base.budget import TokenCounter
 from promptuary.experiences.experience_blocks import experience_block, experience_label
 from promptuary.experiences.selection import MOST_FOUND, selected, unfit
 from promptuary.experiences.values import LAYER, Experience, ExperienceHit, ExperienceResult, strength
-from promptuary.layers.layer import Between, LayerContext, Omitted, RecallRequest, Slot
+from promptuary.layers.layer import BudgetRange, LayerContext, Omitted, RecallRequest, Slot
 from promptuary.layers.record_recall import RecordRecall, Selection, Shown, Wanted
 from promptuary.search.values import note_text
 from promptuary.workspace.access import Access
@@ -49,7 +49,7 @@ class ExperienceRecall(RecordRecall[Experience]):
         most: int = 400,
     ) -> None:
         self._find, self._read, self._clock = find, read, clock
-        self.budget = Between(0, most)
+        self.budget = BudgetRange(0, most)
 
     async def select(
         self, words: str, standing: Sequence[Shown], request: RecallRequest, context: LayerContext

@@ -21,7 +21,7 @@ from promptuary.gateways.answering import AnsweredChat, answer
 from promptuary.gateways.delivery import Delivery, insist
 from promptuary.gateways.inbox import AsyncInbox
 from promptuary.gateways.inbox_values import Received
-from promptuary.gateways.people import HOUR, MINUTE, RateLimit, SaidLately, principal_of
+from promptuary.gateways.people import HOUR, MINUTE, RateLimit, RecentMessages, principal_of
 from promptuary.gateways.port import Backoff, Inbound, Platform
 from promptuary.gateways.texts.wording import FAILED, unanswered
 from promptuary.gateways.workspaces import OpenWorkspaces
@@ -68,8 +68,8 @@ class Gateway:
         self._accepting = asyncio.Lock()
         self._queues: dict[str, _Queue] = {}
         self._rate = RateLimit(config.rate, time.monotonic)
-        self._told_unknown = SaidLately(HOUR, time.monotonic, a_minute=_MAX_STRANGERS)
-        self._told_lately = SaidLately(MINUTE, time.monotonic)
+        self._told_unknown = RecentMessages(HOUR, time.monotonic, a_minute=_MAX_STRANGERS)
+        self._told_lately = RecentMessages(MINUTE, time.monotonic)
         self._sentences: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:

@@ -62,7 +62,7 @@ class RateLimit(Struct):
         return 0.0
 
 
-class SaidLately(Struct):
+class RecentMessages(Struct):
     """Who was sent a sentence in the last ``seconds``, so that it is not repeated.
 
     It remembers some thousand people, however many write; beyond that, it forgets the oldest entries first. It is said

@@ -96,15 +96,15 @@ TIMEOUTS: Mapping[Hook, float] = {
 """Default timeouts of hooks in seconds; a layer may override them. Zero or less means no timeout."""
 
 
-class Between(Struct, frozen=True):
+class BudgetRange(Struct, frozen=True):
     """A budget with a reservation and a ceiling."""
 
     min: int = 0
     max: int | None = None
 
 
-Budget = int | Between | Literal["auto"]
-"""A number is both the reservation and the ceiling; ``Between`` sets them apart; ``auto`` has neither.
+Budget = int | BudgetRange | Literal["auto"]
+"""A number is both the reservation and the ceiling; ``BudgetRange`` sets them apart; ``auto`` has neither.
 
 The number 0 reserves everything that the layer wants: instructions are rather too long than missing.
 """
@@ -326,12 +326,12 @@ def _check_budget(layer: Layer) -> None:
     if budget == "auto":
         return
     numbers: list[object] = [budget]
-    if isinstance(budget, Between):
+    if isinstance(budget, BudgetRange):
         numbers = [budget.min] if budget.max is None else [budget.min, budget.max]
     for number in numbers:
         if not _is_whole(number):
             raise ConfigError(f"layer {layer.id!r}: budget must be whole tokens from 0 on, or auto, not {budget!r}")
-    if isinstance(budget, Between) and budget.max is not None and budget.min > budget.max:
+    if isinstance(budget, BudgetRange) and budget.max is not None and budget.min > budget.max:
         raise ConfigError(f"layer {layer.id!r}: budget has min {budget.min} above max {budget.max}")
 
 

@@ -15,7 +15,7 @@ from promptuary.base.blocks import Block, Passage
 from promptuary.base.budget import TokenCounter
 from promptuary.base.errors import ConfigError, PromptuaryError
 from promptuary.base.text import visible, with_unix_lines
-from promptuary.layers.layer import Between, Layer, LayerContext, Omitted, Recall, RecallRequest, Slot
+from promptuary.layers.layer import BudgetRange, Layer, LayerContext, Omitted, Recall, RecallRequest, Slot
 from promptuary.references.detail import whole
 from promptuary.references.kinds.search_hits import (
     apart,
@@ -64,7 +64,7 @@ class SemanticRecall(Layer):
         self._search, self._within = search, within
         self._ready = ready
         self._home = home
-        self.budget = Between(0, most)
+        self.budget = BudgetRange(0, most)
 
     async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | None:
         """Return the best hits that are not in view yet, as many as fit."""

@@ -6,7 +6,7 @@ from typing import ClassVar
 from msgspec.structs import replace
 
 from promptuary.base import concurrency
-from promptuary.layers.layer import Between, Layer, LayerContext, Recall, RecallRequest, Slot
+from promptuary.layers.layer import BudgetRange, Layer, LayerContext, Recall, RecallRequest, Slot
 from promptuary.memory.recall.digest import Remembered, digest
 from promptuary.memory.values import they_wait
 
@@ -25,7 +25,7 @@ class MemoryDigest(Layer):
         self, remembered: Callable[[], Remembered], *, waiting: Callable[[], int] = lambda: 0, most: int = most
     ) -> None:
         self._remembered, self._waiting = remembered, waiting
-        self.budget = Between(0, most)
+        self.budget = BudgetRange(0, most)
 
     async def recall(self, request: RecallRequest, context: LayerContext) -> Recall | None:
         """Return the digest, whatever the message is about.

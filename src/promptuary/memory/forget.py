@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from promptuary.base.errors import LockTimeoutError, PromptuaryError, StorageError, UnknownNoteError
 from promptuary.memory.memory import ADDRESS, Memory
-from promptuary.memory.note_file import Standing, as_bytes, read_note
+from promptuary.memory.note_file import Ownership, as_bytes, read_note
 from promptuary.memory.notebook.notebook import Notebook
 from promptuary.memory.recall.visible import NoteKey
 from promptuary.memory.values import ForgetReport, Note, NoteChange
@@ -145,7 +145,7 @@ def _forget_rest(memory: Memory, key: str, eraser: "CopyEraser", patience: float
 
 def _revisions(notebook: Notebook, changes: Sequence[NoteChange], current: Note | None) -> list[Note]:
     past = [
-        read_note(as_bytes(change.text), change.path, Standing(notebook.scope, id=change.note))
+        read_note(as_bytes(change.text), change.path, Ownership(notebook.scope, id=change.note))
         for change in changes
         if change.text is not None
     ]

@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 from promptuary.base import concurrency
 from promptuary.base.blocks import Block
 from promptuary.base.budget import TokenCounter
-from promptuary.layers.layer import TIMEOUTS, Between, Changed, Hook, Incoming, LayerContext, RecallRequest, Slot
+from promptuary.layers.layer import TIMEOUTS, BudgetRange, Changed, Hook, Incoming, LayerContext, RecallRequest, Slot
 from promptuary.layers.record_recall import RecordRecall, Selection, Shown, Wanted, searched_words
 from promptuary.memory.recall.digest import OWN_NOTES
 from promptuary.memory.recall.freshness import changed_at
@@ -40,7 +40,7 @@ class MemoryRecall(RecordRecall[Note]):
     def __init__(self, selector: Selector, notes: VisibleNotes) -> None:
         self._notes, self._policy = notes, selector.policy
         self._prefetch = Prefetch(selector)
-        self.budget = Between(0, self._policy.thread_tokens)
+        self.budget = BudgetRange(0, self._policy.thread_tokens)
 
     async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
         """Start selecting: by the time the prompt is built, that is mostly done."""

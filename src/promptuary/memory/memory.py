@@ -98,7 +98,7 @@ class Memory:
         self._synced: dict[NoteScope, tuple[float, float]] = {}
         self._syncing: dict[NoteScope, concurrency.Task[None]] = {}
         self._closing = threading.Event()
-        self._writes = concurrency.Bustle(_PAGES_AFTER, _PAGES_AT_LAST)
+        self._writes = concurrency.Debounce(_PAGES_AFTER, _PAGES_AT_LAST)
 
     def pages(self, notebook: Notebook) -> MemoryPages:
         """Return the lists of the notes of a notebook."""
@@ -443,7 +443,7 @@ class Memory:
         self._roots.close()
 
     def _list_later(self, scope: NoteScope) -> None:
-        self._writes.stir()
+        self._writes.touch()
         with self._lock:
             self._stale.add(scope)
             if self._upkeep is None:

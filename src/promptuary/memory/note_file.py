@@ -61,7 +61,7 @@ _END_OF_A_SENTENCE: Final = ".!?…。！？;:, "
 Choice = TypeVar("Choice", bound=str)
 
 
-class Standing(Struct, frozen=True):
+class Ownership(Struct, frozen=True):
     """What is decided outside a file: its id, its owner, whether it came from elsewhere, and whose words it holds.
 
     Without an ``id``, the file's own is used. Without ``trust``, too: only for a file that this program wrote, or that
@@ -104,7 +104,7 @@ def id_of_path(path: str) -> str:
     return f"f-{hashlib.sha256(path.encode('utf-8', 'surrogateescape')).hexdigest()[:12]}"
 
 
-def read_note(data: bytes, path: str, standing: Standing) -> Note:
+def read_note(data: bytes, path: str, standing: Ownership) -> Note:
     """Parse a file as a note. Never fails: what is wrong with the file is in the header's ``problem``."""
     text = as_text(data)
     document = parse(text)

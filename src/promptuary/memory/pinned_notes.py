@@ -10,7 +10,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from promptuary.base.principals import NoteScope
-from promptuary.memory.note_file import Standing, as_bytes, read_note
+from promptuary.memory.note_file import Ownership, as_bytes, read_note
 from promptuary.memory.values import Note, NoteChange, NoteFilter, NoteHeader, NoteTrust, NoteView
 from promptuary.workspace.access import NotePin
 
@@ -105,7 +105,7 @@ class PinnedNotes(NoteView):
         if not found or found[-1].text is None:
             return None
         external = now is not None and now.external
-        standing = Standing(self._scope, None if now is None else now.owner, external, note, found[-1].trust)
+        standing = Ownership(self._scope, None if now is None else now.owner, external, note, found[-1].trust)
         past = read_note(as_bytes(found[-1].text), found[-1].path, standing)
         if past.header.rev != rev:
             return None

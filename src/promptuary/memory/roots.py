@@ -18,7 +18,7 @@ from promptuary.memory.store.journal import NoteJournal
 from promptuary.memory.values import NoteView
 from promptuary.workspace.data_folder.data_path import own_place
 from promptuary.workspace.data_folder.notes_folders import notes_beside, person_notes, workspace_notes
-from promptuary.workspace.data_folder.private_folder import let_git_see
+from promptuary.workspace.data_folder.private_folder import unignore
 from promptuary.workspace.disk.protected_folders import FOLDER
 from promptuary.workspace.user_folders import notes_folder
 
@@ -83,7 +83,7 @@ class Roots:
         owner, tracked, root = self._place.principal.owner, self._tracked(notebook.scope), self._app.path
         if notebook.scope == "user":
             return MemoryPages(notebook, owner, tracked=tracked)
-        return MemoryPages(notebook, owner, tracked=tracked, on_shared=lambda: let_git_see(root))
+        return MemoryPages(notebook, owner, tracked=tracked, on_shared=lambda: unignore(root))
 
     def close(self) -> None:
         """Close the database of the person's own notes, if it was opened."""

@@ -25,7 +25,7 @@ from promptuary.workspace.web.fetch import Resolver, resolve_host, system_resolv
 from promptuary.workspace.web.refusals import refusal, seconds_to_wait, words_of
 
 if TYPE_CHECKING:
-    from promptuary.workspace.web.http import Hangup
+    from promptuary.workspace.web.http import CancelToken
 
 _RETRY_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 """Statuses that may be temporary; 529 is Anthropic's for an overloaded service."""
@@ -78,7 +78,7 @@ class Line(Struct, frozen=True):
     """The options of a streamed request: its key, what can end it, and what closes its connection."""
 
     credential: Credential
-    hangup: "Hangup"
+    cancel_token: "CancelToken"
     connection: ExitStack
 
 
@@ -131,7 +131,7 @@ def post_for_stream(
     """Yield each wait before a retry, and return the service's answer to ``content`` as it arrives.
 
     Only failures before the answer begins are retried. ``timeout`` of the policy is how long the service may be silent.
-    The ``hangup`` of the line ends it from another thread, also while it waits; leaving its ``connection`` closes it.
+    The ``cancel_token`` of the line ends it from another thread, also while it waits; leaving its ``connection`` closes it.
     Raises ``PromptuaryError`` if there is no answer, and in ``connection`` if it breaks off.
     """
     headers = line.credential.headers()
@@ -141,7 +141,7 @@ def post_for_stream(
         deadline = StallLimit(target.host, policy.timeout, time.monotonic() + _LONGEST_ANSWER)
         addresses = _addresses(target, policy, system_resolver, deadline)
         call = _Call(target, addresses, json.dumps(content).encode(), line.credential, deadline, tuple(headers))
-        chunks = yield from _begun(call, policy, line.hangup, begun)
+        chunks = yield from _begun(call, policy, line.cancel_token, begun)
         line.connection.enter_context(begun.pop_all())
         return chunks
 
@@ -159,32 +159,32 @@ def _told(target: Target, line: Line) -> Iterator[None]:
     try:
         yield
     except SourceError as error:
-        reason = _HUNG_UP if line.hangup.ended else _unreached(error, target)
+        reason = _HUNG_UP if line.cancel_token.ended else _unreached(error, target)
         raise PromptuaryError(reason) from (None if line.credential.key else error)
 
 
 def _begun(
-    call: _Call, policy: PostPolicy, hangup: "Hangup", connection: ExitStack
+    call: _Call, policy: PostPolicy, cancel_token: "CancelToken", connection: ExitStack
 ) -> Generator[Retrying, None, Iterator[bytes]]:
     """Return the chunks of a successful answer, retrying as often as needed."""
     pauses = _Pauses(policy)
     while True:
         try:
-            return connection.enter_context(_answered(call, policy, hangup))
+            return connection.enter_context(_answered(call, policy, cancel_token))
         except _RetryError as error:
             retry = error
         except SourceError as error:
-            if hangup.ended or error.code is not Code.FETCH_FAILED:
+            if cancel_token.ended or error.code is not Code.FETCH_FAILED:
                 raise
             retry = _RetryError(_unreached(error, call.target))
         wait = pauses.after(retry, call.deadline)
         yield Retrying(str(retry), wait)
-        if hangup.wait(wait):
+        if cancel_token.wait(wait):
             raise PromptuaryError(_HUNG_UP)
 
 
 @contextmanager
-def _answered(call: _Call, policy: PostPolicy, hangup: "Hangup") -> Iterator[Iterator[bytes]]:
+def _answered(call: _Call, policy: PostPolicy, cancel_token: "CancelToken") -> Iterator[Iterator[bytes]]:
     """Yield the chunks of an answer; raise an error if the service refuses."""
     from promptuary.workspace.web.http import stream  # noqa: PLC0415  (90 ms, not for what is refused)
 
@@ -196,7 +196,7 @@ def _answered(call: _Call, policy: PostPolicy, hangup: "Hangup") -> Iterator[Ite
         max_bytes=policy.max_bytes,
         deadline=call.deadline,
         body=call.body,
-        hangup=hangup,
+        cancel_token=cancel_token,
     ) as response:
         if not 200 <= response.status < 300:
             body = b"".join(_at_most(response.chunks, _LARGEST_ERROR))

@@ -13,7 +13,7 @@ from promptuary.base.errors import Code, SourceError
 from promptuary.base.excerpt import largest
 from promptuary.base.references import PATH_KINDS, WRITING_KINDS, Reference
 from promptuary.base.text import human_size, one_line, unique_slug
-from promptuary.references.expansion import Expansion, Outcome, Slip, Spend
+from promptuary.references.expansion import Expansion, Outcome, TokenUse, Typo
 from promptuary.references.fit import RankedSource, fit
 from promptuary.references.kinds.image import wire_image
 from promptuary.references.message import ParsedMessage
@@ -67,7 +67,7 @@ def expand(
     elsewhere = [] if tracked else [one for one in scanned.references if one.sigil == "#"]
     resolutions = _resolved(references, context, kinds, limits)
     resolutions = _few_images(resolutions)
-    slips: list[Slip] = []
+    slips: list[Typo] = []
     if context.advice:
         resolutions, slips = _examined(scanned, resolutions, [*unread, *elsewhere], context.workspace)
     resolutions += [Resolution(_sent_along(one), (one,)) for one in brought]
@@ -82,7 +82,7 @@ def expand(
     frame = context.counter.count(preamble([""], absent)) if rendered.words_start else 0
     # Blocks begin and end where tokenizers split, so their costs add up to the cost of the whole.
     injected = frame + sum(block.tokens for block in attached)
-    spend = Spend(injected, limits.window, limits.warn_at, limits.limit)
+    spend = TokenUse(injected, limits.window, limits.warn_at, limits.limit)
     too_many = sum(not one.bare for one in found) >= MAX_REFERENCES
     return Expansion(
         text=sent,
@@ -116,7 +116,7 @@ def _resolved(
 
 def _examined(
     scanned: Scanned, resolutions: list[Resolution], unread: Sequence[Reference], workspace: Workspace
-) -> tuple[list[Resolution], list[Slip]]:
+) -> tuple[list[Resolution], list[Typo]]:
     """Return the resolutions, with suggestions for those that failed, and the slips of the message."""
     missing = {n for n, one in enumerate(resolutions) if one.error and one.error.code in _NOT_THERE}
     if not (missing or unread or scanned.valueless or any(mark in scanned.text for mark in _UNREAD_MARKS)):
@@ -355,7 +355,7 @@ def _linked(text: str, resolutions: Sequence[Resolution], links: Mapping[str, st
     return "".join([*parts, text[position:]])
 
 
-def _warnings(spend: Spend, blocks: Sequence[Block | None], room: int, *, too_many: bool) -> list[str]:
+def _warnings(spend: TokenUse, blocks: Sequence[Block | None], room: int, *, too_many: bool) -> list[str]:
     warnings = []
     if room < 0:
         warnings.append(f"the message alone is {spend.window - room:,} tokens, and the window is {spend.window:,}")

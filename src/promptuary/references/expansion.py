@@ -38,7 +38,7 @@ class Outcome(Struct, frozen=True):
     reason: str | None = None
 
 
-class Slip(Struct, frozen=True):
+class Typo(Struct, frozen=True):
     """Text that is not a reference but was probably meant as one; ``meant`` is the correct spelling, if it is known.
 
     It is sent unchanged and without a remark to the model: only the person knows what was meant.
@@ -55,7 +55,7 @@ class Slip(Struct, frozen=True):
         return f"{self.raw} is sent as text: {self.reason}.{advice}"
 
 
-class Spend(Struct, frozen=True):
+class TokenUse(Struct, frozen=True):
     """The tokens of the attached context, and the limits that applied."""
 
     injected: int
@@ -72,7 +72,7 @@ class Measured(Struct, frozen=True):
     """
 
     words: int
-    spend: Spend
+    spend: TokenUse
     uncounted: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     waiting: tuple[tuple[str, int], ...] = ()
@@ -89,7 +89,7 @@ class Expansion(Struct, frozen=True):
     messages: tuple[Message, ...]
     outcomes: tuple[Outcome, ...]
     blocks: tuple[Block, ...]
-    spend: Spend
+    spend: TokenUse
     general_warnings: tuple[str, ...] = ()
     """Warnings about the message as a whole; why a single reference failed is in its outcome."""
     blocked: bool = False
@@ -97,7 +97,7 @@ class Expansion(Struct, frozen=True):
     """The files that were named outright: completion prefers them later."""
     attachments: tuple[Attachment, ...] = ()
     words_start: int = 0
-    slips: tuple[Slip, ...] = ()
+    slips: tuple[Typo, ...] = ()
 
     @property
     def incomplete(self) -> bool:
@@ -112,7 +112,7 @@ class Expansion(Struct, frozen=True):
         return tuple(dict.fromkeys((*self.general_warnings, *map(str, self.slips), *failed)))
 
 
-def sent_alone(text: str, spend: Spend) -> Expansion | None:
+def sent_alone(text: str, spend: TokenUse) -> Expansion | None:
     """Return ``text`` as it is sent; ``None`` if it may refer to something, or may be too long for the window."""
     if any(mark in text for mark in _MARKS) or most_tokens(text) > spend.window - spend.limit:
         return None

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from promptuary.base.errors import SourceError
 from promptuary.base.languages import language_of
 from promptuary.base.references import ENDS_VALUE, KEYWORDS, KINDS, PATH_KINDS, Reference, quote
-from promptuary.references.expansion import Slip
+from promptuary.references.expansion import Typo
 from promptuary.references.selection import interpretations
 from promptuary.workspace.listing.glob import match_glob
 from promptuary.workspace.workspace import Workspace
@@ -164,7 +164,7 @@ class KnownPaths(Struct, dict=True):
         return found
 
 
-def slips(text: str, valueless: Iterable[Reference], unread: Iterable[Reference], paths: KnownPaths) -> list[Slip]:
+def slips(text: str, valueless: Iterable[Reference], unread: Iterable[Reference], paths: KnownPaths) -> list[Typo]:
     """Return the slips of ``text`` in order, the first ones if there are many.
 
     ``valueless`` are kinds and marks without a value, ``unread`` bare references that match nothing.
@@ -176,7 +176,7 @@ def slips(text: str, valueless: Iterable[Reference], unread: Iterable[Reference]
     return [told[start] for start in sorted(told)][:MAX_SLIPS]
 
 
-def _unread(text: str, start: int, paths: KnownPaths) -> Slip | None:
+def _unread(text: str, start: int, paths: KnownPaths) -> Typo | None:
     """Return the slip at a mark that no reference begins with: few people write these for any other reason."""
     sigil, root = text[start], f"{paths.workspace.root.path}/"
     value = _value_at(text[start + 1 : start + 1 + _AHEAD])
@@ -203,7 +203,7 @@ def _unread(text: str, start: int, paths: KnownPaths) -> Slip | None:
     return _slip(text, start, end, "", home) if value.startswith("~") else None
 
 
-def _pattern_slip(text: str, start: int, end: int, pattern: str, paths: KnownPaths) -> Slip | None:
+def _pattern_slip(text: str, start: int, end: int, pattern: str, paths: KnownPaths) -> Typo | None:
     """Return the slip of a pattern without its kind, if some file matches it."""
     if text[start] != "@" or not paths.matches(pattern):
         return None
@@ -249,7 +249,7 @@ def _existing_start(rest: str, paths: KnownPaths, kind: str = "path") -> str:
     return ""
 
 
-def _without_value(text: str, mark: Reference, paths: KnownPaths) -> Slip | None:
+def _without_value(text: str, mark: Reference, paths: KnownPaths) -> Typo | None:
     """Return the slip after a kind, or a bare ``@``, without a value."""
     after = text[mark.end : mark.end + _AHEAD].partition("\n")[0]
     first = after[:1]
@@ -275,7 +275,7 @@ def _without_value(text: str, mark: Reference, paths: KnownPaths) -> Slip | None
     return _slip(text, mark.start, end, f"{mark.raw}{shown}", "no blank may follow the colon")
 
 
-def _unclosed(text: str, mark: Reference, after: str, paths: KnownPaths) -> Slip | None:
+def _unclosed(text: str, mark: Reference, after: str, paths: KnownPaths) -> Typo | None:
     value = after[1:].strip()
     if not value or after[1:2] == after[0]:  # empty quotes are text
         return None
@@ -299,7 +299,7 @@ def _fits(kind: str, value: str, paths: KnownPaths) -> bool:
     return bool(shape.match(word)) if shape else word[:1].isalnum() or word[:1] in "\"'"
 
 
-def _of_bare(text: str, reference: Reference, paths: KnownPaths) -> Slip | None:
+def _of_bare(text: str, reference: Reference, paths: KnownPaths) -> Typo | None:
     """Return the slip in a bare reference that matches nothing."""
     if reference.raw.startswith("[["):
         return _of_note(text, reference, paths)
@@ -323,7 +323,7 @@ def _of_bare(text: str, reference: Reference, paths: KnownPaths) -> Slip | None:
     return None if almost is None else _at(text, reference, almost, "there is no such file or folder")
 
 
-def _of_note(text: str, reference: Reference, paths: KnownPaths) -> Slip | None:
+def _of_note(text: str, reference: Reference, paths: KnownPaths) -> Typo | None:
     """Return the slip in ``[[name]]`` if it can hardly be anything but the name of a note: no table, array or test."""
     name, line = reference.value, text[: reference.start].rpartition("\n")[2]
     alone = not line.strip() and not text[reference.end :].partition("\n")[0].strip()
@@ -338,7 +338,7 @@ def _of_note(text: str, reference: Reference, paths: KnownPaths) -> Slip | None:
     return _at(text, reference, f"[[{near[0]}]]" if near else "", "there is no note of this name")
 
 
-def _of_kind(text: str, reference: Reference, paths: KnownPaths) -> Slip | None:
+def _of_kind(text: str, reference: Reference, paths: KnownPaths) -> Typo | None:
     """Return the slip in the kind, or in the colon after it."""
     word, colon, written = reference.value.partition(":")
     end = reference.end
@@ -451,9 +451,9 @@ def _value_at(text: str) -> str:
     return found[0] if found[0][0] in "\"'" else found[0].rstrip(_ENDING)
 
 
-def _at(text: str, reference: Reference, meant: str, reason: str) -> Slip:
+def _at(text: str, reference: Reference, meant: str, reason: str) -> Typo:
     return _slip(text, reference.start, reference.end, meant, reason)
 
 
-def _slip(text: str, start: int, end: int, meant: str, reason: str) -> Slip:
-    return Slip(text[start:end], start, end, meant, reason)
+def _slip(text: str, start: int, end: int, meant: str, reason: str) -> Typo:
+    return Typo(text[start:end], start, end, meant, reason)

@@ -17,7 +17,7 @@ from promptuary.base.text import count_masked
 from promptuary.search.chunks.generated import is_left_out_by_name
 from promptuary.search.values import Chunk, HeldReason, Hit
 from promptuary.workspace.changes.snapshot import Snapshot, snapshot, snapshot_of
-from promptuary.workspace.disk.protected_folders import ClosedFolders
+from promptuary.workspace.disk.protected_folders import ProtectedFolders
 from promptuary.workspace.disk.secret_values import mask_secrets
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.workspace import Workspace
@@ -52,7 +52,7 @@ class IndexedFolders:
 
     def all(self) -> Sequence[Folder]:
         """Return every folder to index, without listed folders that are closed now."""
-        return [one for one in self._file.all() if not ClosedFolders.of(Path(one.path)).everything]
+        return [one for one in self._file.all() if not ProtectedFolders.of(Path(one.path)).everything]
 
     def add(self, path: Path, label: str) -> tuple[Folder, Sequence[Folder]]:
         """Add the folder ``path``; return the listed folder that contains it, and the folders that it replaces.
@@ -66,7 +66,7 @@ class IndexedFolders:
             raise ConfigError(f"{path} does not exist; name a folder by its whole path.") from None
         if not real.is_dir():
             raise ConfigError(f"{path} is a file; name the folder that contains it.")
-        if ClosedFolders.of(real).everything:
+        if ProtectedFolders.of(real).everything:
             raise ConfigError(
                 f"{path} is a folder of Promptuary's own and is not indexed; `promptuary memory search` finds notes."
             )
@@ -119,7 +119,7 @@ class IndexedFolders:
         Return ``None`` for a hit in a closed folder. A secret can be shown only while its file is unchanged: the index
         stores only the mask.
         """
-        if ClosedFolders.of(Path(hit.folder)).holds(hit.path):
+        if ProtectedFolders.of(Path(hit.folder)).holds(hit.path):
             return None
         try:
             opened = self._opened(Folder(hit.folder, ""))

@@ -86,7 +86,7 @@ class RecordIndex(KindIndex, Generic[Key]):
         self._failure = ""
         self._closing = False
         self._hurry = threading.Event()
-        self._writes = concurrency.Bustle(_LINGER, _AT_LAST)
+        self._writes = concurrency.Debounce(_LINGER, _AT_LAST)
 
     # What belongs in it
 
@@ -144,7 +144,7 @@ class RecordIndex(KindIndex, Generic[Key]):
 
     def changed(self, keys: Iterable[Key]) -> None:
         """Index these records soon: they were added, changed or removed. Returns at once."""
-        self._writes.stir()
+        self._writes.touch()
         with self._lock:
             self._changed.update(keys)
             # Without a thread now, the next search indexes them: what was written is written.

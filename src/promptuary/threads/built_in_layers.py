@@ -16,7 +16,7 @@ from promptuary.config.static_layers import StaticLayer
 from promptuary.experiences.layer import ExperienceRecall
 from promptuary.experiences.search import ExperienceQuery
 from promptuary.layers.instructions.layer import Instructions
-from promptuary.layers.layer import Between, Budget, Layer, Scope, check
+from promptuary.layers.layer import Budget, BudgetRange, Layer, Scope, check
 from promptuary.layers.per_thread import PerThread
 from promptuary.layers.plugins import installed_layers
 from promptuary.layers.recall import SemanticRecall
@@ -169,7 +169,7 @@ def instructions(workspace: Workspace, settings: Settings) -> Instructions:
         max_file_bytes=settings.instructions_max_file_bytes,
         slot=settings.instructions_slot,
         tag=settings.instructions_tag,
-        budget=Between(0, budget) if budget else "auto",
+        budget=BudgetRange(0, budget) if budget else "auto",
     )
 
 
@@ -203,7 +203,7 @@ def _standing(workspace: Workspace, settings: Settings, given: StaticLayer) -> L
     budget: Budget = "auto"
     if given.budget is not None:
         least, most = given.budget
-        budget = least if least == most else Between(least, most)
+        budget = least if least == most else BudgetRange(least, most)
     return StaticContent(
         load,
         revision=revision if given.of_workspace or not own.is_absolute() else None,

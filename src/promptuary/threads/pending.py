@@ -13,7 +13,7 @@ from promptuary.base.blocks import Attachment, Detail
 from promptuary.base.messages import Item, Message, Prompt, ToolCall
 from promptuary.base.values import Json
 from promptuary.layers.layer import LayerState, StateKey
-from promptuary.references.expansion import Expansion, Spend
+from promptuary.references.expansion import Expansion, TokenUse
 from promptuary.threads.prepared import Turn
 from promptuary.threads.records import TurnRecord
 from promptuary.threads.store.store import ThreadStore
@@ -110,7 +110,7 @@ def _expansion(value: dict[str, Any], record: TurnRecord, message: Message) -> E
         messages=(message,),
         outcomes=(),
         blocks=(),
-        spend=Spend(0, receipt.window, receipt.window, receipt.window),
+        spend=TokenUse(0, receipt.window, receipt.window, receipt.window),
         general_warnings=tuple(receipt.warnings),
         blocked=receipt.blocked,
         attachments=tuple(attached),

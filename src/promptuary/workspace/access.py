@@ -17,7 +17,7 @@ from promptuary.base.references import KEYWORDS, KINDS
 from promptuary.base.text import list_names, one_line, without_forged_masks
 from promptuary.base.values import fields_without, shown_without
 from promptuary.workspace.disk.comparable import comparable
-from promptuary.workspace.disk.protected_folders import ClosedFolders, closed_error
+from promptuary.workspace.disk.protected_folders import ProtectedFolders, protected_error
 from promptuary.workspace.disk.root import display_path
 from promptuary.workspace.disk.secret_values import mask_secrets
 from promptuary.workspace.disk.sensitive_names import ALLOWED, IMAGES, PICTURES, STEMS, is_sensitive, is_too_long
@@ -116,7 +116,7 @@ class Access(Struct, frozen=True):
     allowed: frozenset[str] = ALLOWED
     also: frozenset[str] = frozenset()
     allow_sensitive: frozenset[str] = frozenset()
-    closed: ClosedFolders | None = field(default_factory=ClosedFolders)
+    closed: ProtectedFolders | None = field(default_factory=ProtectedFolders)
     fetch_timeout: float = 15.0
     """Seconds for a whole fetch."""
     max_page_bytes: int = 2 * _MIB
@@ -290,7 +290,7 @@ class Access(Struct, frozen=True):
             start = one_line(path[:_MAX_SHOWN])
             return SourceError(Code.BAD_NAME, f'"{start}…" is longer than the name of a file can be; rename it.')
         if self.closes(path):
-            return closed_error(path)
+            return protected_error(path)
         if not self.covers(path):
             return self._outside(path, shown)
         names = comparable(path)
@@ -306,7 +306,7 @@ class Access(Struct, frozen=True):
 
     def _refusal_to_list(self, folder: str) -> SourceError | None:
         if self.closes(folder):
-            return closed_error(folder)
+            return protected_error(folder)
         if not self.leads_to(folder):
             return self._outside(folder, display_path(folder))
         if folder and self.is_sensitive(folder):

@@ -19,7 +19,7 @@ from promptuary.base.errors import PromptuaryError, SourceError
 from promptuary.base.text import one_line
 from promptuary.workspace.access import Access
 from promptuary.workspace.disk.folders import Folders
-from promptuary.workspace.disk.protected_folders import ClosedFolders
+from promptuary.workspace.disk.protected_folders import ProtectedFolders
 from promptuary.workspace.disk.read import IsNote, read_text
 from promptuary.workspace.disk.root import Root
 from promptuary.workspace.listing.noise import TOOL_FOLDERS, VENDORED_FOLDERS
@@ -51,7 +51,7 @@ def read_markdown(path: Path, *, is_note: IsNote) -> MarkdownFiles:
     """
     place = _existing(path)
     top, only = (place, "") if place.is_dir() else (place.parent, place.name)
-    closed = ClosedFolders.of(top)
+    closed = ProtectedFolders.of(top)
     if closed.everything:
         raise PromptuaryError(
             f"{path} is among Promptuary's own files; export the notes first (promptuary memory export), or adopt them"
@@ -113,7 +113,7 @@ def _markdown_below(top: Path, access: Access) -> Iterator[tuple[str, str]]:
 def write_new_folder(path: Path, files: Mapping[str, bytes]) -> None:
     """Write files, by paths with ``/`` between names, to a new or empty folder; nothing is overwritten."""
     place = Path(os.path.realpath(path.expanduser()))
-    if ClosedFolders.of(place).everything:
+    if ProtectedFolders.of(place).everything:
         raise PromptuaryError(f"{path} is among Promptuary's own files; export to another folder")
     try:
         place.mkdir(mode=0o700, exist_ok=True)

@@ -23,7 +23,7 @@ from promptuary.workspace.access import WORKSPACE, Access
 from promptuary.workspace.data_folder.hard_links import LinkedNotes
 from promptuary.workspace.disk.current_folder import CurrentFolder
 from promptuary.workspace.disk.ownership import is_own
-from promptuary.workspace.disk.protected_folders import ClosedFolders, closed_error
+from promptuary.workspace.disk.protected_folders import ProtectedFolders, protected_error
 from promptuary.workspace.disk.read import TextFile, read_bytes, read_text
 from promptuary.workspace.disk.root import PathKind, Root, display_path, normalise
 from promptuary.workspace.documents.image_header import image_header
@@ -72,7 +72,7 @@ class Workspace:
         here: CurrentFolder | None = None,
     ) -> None:
         self.root, self.git_timeout, self.here = root, git_timeout, here
-        self.access = replace(access or Access(), closed=ClosedFolders.of(root.path))
+        self.access = replace(access or Access(), closed=ProtectedFolders.of(root.path))
         """What may be read, listed and fetched through this."""
         self._linked_notes = LinkedNotes(root.path)
         self._parts = _Parts(root.path, (self._tracked, self._untracked))
@@ -179,7 +179,7 @@ class Workspace:
             status = self.root.status_of(path)
         except SourceError:
             return None
-        return closed_error(path) if self._linked_notes.hold(status) else None
+        return protected_error(path) if self._linked_notes.hold(status) else None
 
     def _transcript(self, file: TextFile) -> str | None:
         from promptuary.workspace.documents.chat_exports import as_transcript, slack_names  # noqa: PLC0415  (most files are none)

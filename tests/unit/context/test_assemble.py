@@ -16,7 +16,7 @@ from promptuary.context.assemble import (
     shares,
 )
 from promptuary.context.history import PricedHistory
-from promptuary.layers.layer import Band, Between, Budget, Recall
+from promptuary.layers.layer import Band, Budget, BudgetRange, Recall
 from promptuary.tokens.counting import Counter
 
 COUNTER = Counter()
@@ -45,10 +45,10 @@ def past(items: Sequence[Item]) -> PricedHistory:
         (0, -5, 0, 900),
         ("auto", 200, 200, 0),
         ("auto", -5, 0, 0),
-        (Between(50, 100), 1_000, 100, 50),
-        (Between(50), 1_000, 1_000, 50),
-        (Between(50, 0), 1_000, 0, 50),
-        (Between(max=70), 60, 60, 0),
+        (BudgetRange(50, 100), 1_000, 100, 50),
+        (BudgetRange(50), 1_000, 1_000, 50),
+        (BudgetRange(50, 0), 1_000, 0, 50),
+        (BudgetRange(max=70), 60, 60, 0),
         (1_000, 2_000, 1_000, 900),
     ],
 )
@@ -105,7 +105,7 @@ def test_the_history_may_count_on_its_part_and_leaves_what_it_does_not_need() ->
 
 
 def test_a_layer_that_says_more_than_its_ceiling_gets_no_more_than_that() -> None:
-    given = given_to(contribution("liar", 900, 50), contribution("other", 2_000, Between(0, 80)))
+    given = given_to(contribution("liar", 900, 50), contribution("other", 2_000, BudgetRange(0, 80)))
 
     assert given == {"liar": 50, "other": 80}
 

@@ -27,8 +27,8 @@ from promptuary.base.ids import new_id
 from promptuary.layers.layer import (
     TIMEOUTS,
     Band,
-    Between,
     Budget,
+    BudgetRange,
     Changed,
     Ending,
     Hook,
@@ -131,7 +131,7 @@ def test_shares_are_whole_tokens_and_nothing_is_left_over_but_room_for_results(w
 
 
 def test_a_number_is_kept_for_its_layer_beside_a_huge_ceiling_and_no_budget_at_all(workspace: Path) -> None:
-    layers = Says("a", budget=500), Says("b", budget=Between(0, EVERYTHING)), Says("c")
+    layers = Says("a", budget=500), Says("b", budget=BudgetRange(0, EVERYTHING)), Says("c")
 
     assert shares(workspace, 10_000, *layers) == [500, 4_157, 4_156]
     assert shares(workspace, 600, *layers) == [500, 44, 44]
@@ -142,7 +142,7 @@ def test_a_number_is_a_ceiling_too(workspace: Path) -> None:
 
 
 def test_what_a_ceiling_leaves_goes_to_the_other_layers(workspace: Path) -> None:
-    large, small = Says("a", budget=Between(0, 3_000)), Says("b", budget=Between(0, 1_000))
+    large, small = Says("a", budget=BudgetRange(0, 3_000)), Says("b", budget=BudgetRange(0, 1_000))
 
     assert shares(workspace, 10_000, large, small) == [3_000, 1_000]
     assert shares(workspace, 10_000, large, small, Says("c")) == [3_000, 1_000, 4_750]
@@ -154,18 +154,18 @@ def test_what_a_ceiling_leaves_goes_to_the_other_layers(workspace: Path) -> None
 def test_a_ceiling_around_the_fair_share_moves_no_more_than_its_own_tokens(
     workspace: Path, ceiling: int, expected: list[int]
 ) -> None:
-    assert shares(workspace, 6_857, Says("a", budget=Between(0, ceiling)), Says("b")) == expected
+    assert shares(workspace, 6_857, Says("a", budget=BudgetRange(0, ceiling)), Says("b")) == expected
 
 
 def test_reservations_that_are_too_much_together_share_and_nobody_else_gets_anything(workspace: Path) -> None:
-    layers = Says("a", budget=Between(3_000)), Says("b", budget=Between(9_000)), Says("c")
+    layers = Says("a", budget=BudgetRange(3_000)), Says("b", budget=BudgetRange(9_000)), Says("c")
 
     assert shares(workspace, 6_000, *layers) == [3_000, 3_000, 0]
     assert shares(workspace, 4_000, *layers) == [2_000, 2_000, 0]
 
 
 def test_a_layer_for_which_nothing_is_left_is_named_in_the_receipt(workspace: Path) -> None:
-    layers = Says("a", budget=Between(9_000)), Says("b", 40)
+    layers = Says("a", budget=BudgetRange(9_000)), Says("b", 40)
     [turn] = turns(workspace, *layers, window=1_000 + HI)
 
     assert [entry.layer for entry in turn.receipt.entries if entry.status == "out"] == ["b"]
@@ -174,14 +174,14 @@ def test_a_layer_for_which_nothing_is_left_is_named_in_the_receipt(workspace: Pa
 
 
 def test_a_reservation_comes_before_what_is_shared_and_takes_part_in_that(workspace: Path) -> None:
-    assert shares(workspace, 10_000, Says("a", budget=Between(6_000)), Says("b")) == [7_750, 1_750]
+    assert shares(workspace, 10_000, Says("a", budget=BudgetRange(6_000)), Says("b")) == [7_750, 1_750]
 
 
 def test_a_layer_with_nothing_to_say_takes_nothing_whatever_is_reserved_for_it(workspace: Path) -> None:
     class Hooks(Layer):
         id = "hooks"
 
-    silent = Says("silent", 0, Between(5_000))
+    silent = Says("silent", 0, BudgetRange(5_000))
     [turn] = turns(workspace, silent, Hooks(), loud := Says("a"), window=10_000 + HI)
 
     assert loud.asked == [9_996, 8_746]
@@ -198,9 +198,9 @@ def test_no_room_is_no_share_and_no_debt() -> None:
 @pytest.mark.parametrize(
     ("budget", "told"),
     [
-        (Between(3_000, 100), "min 3000 above max 100"),
-        (Between(-1), "budget must be"),
-        (Between(0, -1), "budget must be"),
+        (BudgetRange(3_000, 100), "min 3000 above max 100"),
+        (BudgetRange(-1), "budget must be"),
+        (BudgetRange(0, -1), "budget must be"),
         (float("nan"), "budget must be"),
         (float("inf"), "budget must be"),
         (0.5, "budget must be"),
@@ -222,7 +222,7 @@ def test_a_window_that_is_no_number_of_tokens_is_refused(workspace: Path, settin
 
 def test_a_layer_whose_budget_makes_no_sense_stops_the_first_turn_and_names_itself(workspace: Path) -> None:
     with pytest.raises(ConfigError, match="layer 'a': budget has min 2 above max 1"):
-        turns(workspace, Says("a", budget=Between(2, 1)))
+        turns(workspace, Says("a", budget=BudgetRange(2, 1)))
 
 
 # What a prompt is made of
@@ -252,7 +252,7 @@ def test_stable_layers_the_history_live_layers_and_the_message_stand_in_this_ord
 
 def test_the_message_is_sent_whole_however_much_layers_and_history_want(workspace: Path) -> None:
     message = "why " * 80
-    turn = turns(workspace, Says("a", budget=Between(EVERYTHING)), texts=["x " * 90, message], window=110)[-1]
+    turn = turns(workspace, Says("a", budget=BudgetRange(EVERYTHING)), texts=["x " * 90, message], window=110)[-1]
 
     assert turn.messages[-1] == {"role": "user", "content": message}
     assert turn.receipt.tokens == cost(turn) <= 110
@@ -308,7 +308,7 @@ def test_the_history_can_count_on_two_fifths_beside_a_layer_that_wants_everythin
 
 def test_what_layers_leave_goes_to_the_history(workspace: Path) -> None:
     past = ["word " * 195] * 4
-    turn = turns(workspace, Says("a", 5, Between(600)), texts=[*past, "hi"], window=1_100, compact_share=1.0)[-1]
+    turn = turns(workspace, Says("a", 5, BudgetRange(600)), texts=[*past, "hi"], window=1_100, compact_share=1.0)[-1]
 
     assert len(turn.prompt.history) == 2 * len(past)
 

@@ -11,7 +11,7 @@ from promptuary.base.errors import ConfigError, LayerInitError
 from promptuary.base.messages import Item
 from promptuary.base.principals import Principal
 from promptuary.layers.layer import (
-    Between,
+    BudgetRange,
     Changed,
     Ending,
     Incoming,
@@ -381,7 +381,7 @@ def layer_with(**attributes: object) -> Layer:
         ([layer_with(budget=-1)], "budget must be"),
         ([layer_with(budget=float("nan"))], "budget must be"),
         ([layer_with(budget=1.5)], "budget must be"),
-        ([layer_with(budget=Between(3_000, 100))], "min 3000 above max 100"),
+        ([layer_with(budget=BudgetRange(3_000, 100))], "min 3000 above max 100"),
         ([layer_with(band="middle")], "band must be"),
         ([layer_with(scope="galaxy")], "scope must be"),
         ([layer_with(timeouts={"recal": 1.0})], "timeouts must name hooks"),

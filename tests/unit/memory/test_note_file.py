@@ -6,7 +6,7 @@ from promptuary.base.errors import PromptuaryError
 from promptuary.base.principals import Principal
 from promptuary.memory.note_file import (
     MAX_NOTE,
-    Standing,
+    Ownership,
     as_bytes,
     as_text,
     claimed_id,
@@ -25,7 +25,7 @@ PATH = "private/user/likes-tabs-abcd.md"
 
 def read(text: str | bytes, path: str = PATH, **given: object) -> Note:
     data = text if isinstance(text, bytes) else text.encode()
-    return read_note(data, path, Standing("project", **given))  # type: ignore[arg-type]
+    return read_note(data, path, Ownership("project", **given))  # type: ignore[arg-type]
 
 
 def test_a_new_note_is_read_as_it_was_written() -> None:

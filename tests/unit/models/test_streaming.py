@@ -21,7 +21,7 @@ from promptuary.models.chat_model import ChatEvent, ModelUsage, Retrying, Stoppe
 from promptuary.models.http import PostPolicy
 from promptuary.testing.chat_server import BreaksOff, ChatServer, Fails, Garbles, Refuses, Reply, Says, Silent
 from promptuary.testing.suites.streaming_model import asked, collected
-from promptuary.workspace.web.http import Hangup
+from promptuary.workspace.web.http import CancelToken
 
 POLICY = PostPolicy(timeout=5.0, attempts=3, pause=0.01)
 KEY = "sk-nobody-may-see-this-one"
@@ -121,10 +121,10 @@ def test_whoever_leaves_while_a_busy_service_is_waited_for_leaves_at_once(wire: 
         assert len(server.heads) == 1
 
 
-def test_a_hangup_ends_a_wait_in_another_thread() -> None:
-    hangup = Hangup()
-    waiting = concurrency.begin(lambda: hangup.wait(60.0))
-    hangup.now()
+def test_a_cancelled_connection_ends_a_wait_in_another_thread() -> None:
+    cancel_token = CancelToken()
+    waiting = concurrency.begin(lambda: cancel_token.wait(60.0))
+    cancel_token.cancel()
 
     assert waiting.wait(5.0)
     assert waiting.result()

@@ -11,7 +11,7 @@ from promptuary.cli.config import settings_json
 from promptuary.context.receipt import Receipt, ReceiptEntry, receipt_from_json, receipt_json
 from promptuary.layers.layer import Failure, HookRun
 from promptuary.present.expansions import expansion_json
-from promptuary.references.expansion import Expansion, Outcome, Spend
+from promptuary.references.expansion import Expansion, Outcome, TokenUse
 
 RECEIPT = Receipt(
     turn="turn-1",
@@ -41,7 +41,7 @@ def test_an_expansion_has_the_promised_shape() -> None:
         Outcome(asked, "included", "a.py", 9, (1, 2), Detail.FULL, "ab"),
         Outcome(gone, "missing", "b.py", code=Code.NOT_FOUND, reason="there is no b.py"),
     )
-    spend = Spend(9, 8_000, 2_000, 4_000)
+    spend = TokenUse(9, 8_000, 2_000, 4_000)
     expansion = Expansion("See it", ({"role": "user", "content": "See it"},), outcomes, (), spend, ("large",))
 
     assert json.loads(json.dumps(expansion_json(expansion))) == {

@@ -21,7 +21,7 @@ from promptuary.context.assemble import Room
 from promptuary.context.history import CompactionPolicy
 from promptuary.context.receipt import receipt_from_json, receipt_json
 from promptuary.layers.layer import (
-    Between,
+    BudgetRange,
     Changed,
     Ending,
     Incoming,
@@ -32,7 +32,7 @@ from promptuary.layers.layer import (
     Reply,
 )
 from promptuary.layers.static import StaticContent
-from promptuary.references.expansion import Expansion, Spend
+from promptuary.references.expansion import Expansion, TokenUse
 from promptuary.testing.scripted import ScriptedStream
 from promptuary.threads.options import ExpandRequest, ThreadOptions
 from promptuary.threads.prepared import Turn
@@ -60,7 +60,7 @@ def contents(turn: Turn) -> list[str]:
 
 
 def attach_nothing(asked: ExpandRequest) -> Expansion:
-    spend = Spend(0, asked.limit, asked.limit, asked.limit)
+    spend = TokenUse(0, asked.limit, asked.limit, asked.limit)
     return Expansion(asked.message.text, ({"role": "user", "content": asked.message.text},), (), (), spend)
 
 
@@ -712,7 +712,7 @@ def about(turn: Turn, label: str) -> list[str]:
     return [warning for warning in turn.receipt.warnings if warning.startswith(label)]
 
 
-@pytest.mark.parametrize("budget", [1, 4, 5, 10, Between(0, 3)])
+@pytest.mark.parametrize("budget", [1, 4, 5, 10, BudgetRange(0, 3)])
 def test_standing_content_without_room_is_in_the_receipt_and_a_warning(project: Path, budget: Any) -> None:
     layer = StaticContent(lambda: "Never delete anything. " * 20, id="rules", budget=budget)
     with opened(project, layer) as promptuary:

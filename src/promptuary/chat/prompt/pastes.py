@@ -22,7 +22,7 @@ _MARK: Final = re.compile(f"[{chr(_FIRST)}-{chr(_FIRST + _MOST_PASTES - 1)}]")
 _PLACEHOLDER: Final = re.compile(r"\[Pasted text #\d{1,9}, [\d,]{1,15} lines?\]")
 
 
-class Unfolded(Struct, frozen=True):
+class ExpandedPaste(Struct, frozen=True):
     """A message as it is sent: ``pasted`` is where the pasted texts are in it.
 
     ``literal`` are words that look like a placeholder but are not: typed, or recalled from an earlier chat.
@@ -61,7 +61,7 @@ class Pastes:
         lines = _lines(whole)
         return f"[Pasted text #{ord(char) - _FIRST + 1}, {counted(lines, 'line')}]"
 
-    def unfolded(self, text: str) -> Unfolded:
+    def unfolded(self, text: str) -> ExpandedPaste:
         """Return a message with the pasted texts in their places."""
         parts: list[str] = []
         spans: list[Span] = []
@@ -77,7 +77,7 @@ class Pastes:
             parts += [before, whole]
             position = found.end()
         literal = dict.fromkeys(found[0] for found in _PLACEHOLDER.finditer(text))
-        return Unfolded("".join([*parts, text[position:]]), tuple(spans), tuple(literal))
+        return ExpandedPaste("".join([*parts, text[position:]]), tuple(spans), tuple(literal))
 
 
 def _lines(text: str) -> int:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from promptuary.base.errors import NoteFileError
 from promptuary.base.principals import LOCAL_USER, NoteScope, Principal
 from promptuary.memory.note_file import as_bytes, as_text, rev_of
-from promptuary.memory.notebook.ownership import FileFacts, Judged, SeenFile, Verdict, judged
+from promptuary.memory.notebook.ownership import FileFacts, Ruling, SeenFile, Verdict, judged
 from promptuary.memory.store.files import NoteFiles
 from promptuary.memory.store.journal import NoteJournal
 from promptuary.memory.values import HAND, ChangeKind, KnownFile, NoteChange, NoteHeader, NoteStamp, NoteTrust
@@ -27,7 +27,7 @@ _Entry = tuple[NoteChange, NoteHeader | None, NoteStamp | None]
 _KINDS: Final[Mapping[Verdict, ChangeKind]] = {"edited": "edit", "moved": "edit", "taken_over": "adopt"}
 
 
-class Differing(Struct, frozen=True):
+class ChangedFile(Struct, frozen=True):
     """Files that are new or have another stamp, known files that are missing, and the records of those compared."""
 
     changed: Mapping[str, NoteStamp]
@@ -56,7 +56,7 @@ class HandChanges:
         self._owner, self._actor = principal.owner, f"{principal.user}/{principal.agent}"
         self._tracked, self._clock = tracked, clock
 
-    def differing(self, paths: Collection[str] | None = None) -> Differing:
+    def differing(self, paths: Collection[str] | None = None) -> ChangedFile:
         """Return how the disk differs from the journal, for all files or for those at ``paths``.
 
         A caller that names paths has seen that they differ, even if the clock of the file system is too coarse to show
@@ -72,9 +72,9 @@ class HandChanges:
             for path, stamp in on_disk.items()
             if (paths is not None or path not in known or known[path].stamp != stamp) and not is_page(path)
         }
-        return Differing(changed, {path: one for path, one in known.items() if path not in on_disk}, known)
+        return ChangedFile(changed, {path: one for path, one in known.items() if path not in on_disk}, known)
 
-    def record(self, differing: Differing) -> set[str]:
+    def record(self, differing: ChangedFile) -> set[str]:
         """Record the differences, and return the ids of the notes concerned."""
         found = self._judged(differing)
         here = {one.note.header.id for one, _ in found}
@@ -92,9 +92,9 @@ class HandChanges:
             self._journal.observe(observed, dropped)
         return here | {known.note for known in gone}
 
-    def _judged(self, differing: Differing) -> list[tuple[Judged, NoteStamp]]:
+    def _judged(self, differing: ChangedFile) -> list[tuple[Ruling, NoteStamp]]:
         facts = self._facts(differing)
-        found: dict[str, tuple[Judged, NoteStamp]] = {}
+        found: dict[str, tuple[Ruling, NoteStamp]] = {}
         for path, stamp in sorted(differing.changed.items()):
             with suppress(NoteFileError):  # it became too large, or a link: ``skipped`` says so
                 data = self._files.read(path)
@@ -104,7 +104,7 @@ class HandChanges:
                     found[one.note.header.id] = one, stamp
         return list(found.values())
 
-    def _entry(self, one: Judged, stamp: NoteStamp) -> _Entry:
+    def _entry(self, one: Ruling, stamp: NoteStamp) -> _Entry:
         header, data = one.note.header, as_bytes(one.note.text)
         actor = self._actor if one.verdict == "taken_over" else HAND
         kind, at, before = _KINDS[one.verdict], self._clock(), one.before or self._last(header)
@@ -126,7 +126,7 @@ class HandChanges:
     def _lost(self, known: KnownFile) -> _Entry:
         return NoteChange(known.note, "delete", self._clock(), HAND, "", known.path, before=known.rev), None, None
 
-    def _facts(self, differing: Differing) -> FileFacts:
+    def _facts(self, differing: ChangedFile) -> FileFacts:
         asked: list[Container[str] | None] = []
 
         def tracked(path: str) -> bool:

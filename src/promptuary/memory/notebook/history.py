@@ -7,7 +7,7 @@ from functools import partial
 
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.principals import NoteScope
-from promptuary.memory.note_file import Standing, as_bytes, normal_time, read_note
+from promptuary.memory.note_file import Ownership, as_bytes, normal_time, read_note
 from promptuary.memory.secret_texts import without_secrets
 from promptuary.memory.values import MemoryResult, Note, NoteChange, NoteHit, NoteView, valid_at
 from promptuary.search.query import matched, parse
@@ -42,7 +42,7 @@ def text_before(changes: Sequence[NoteChange]) -> str | None:
 def notes_at(view: NoteView, scope: NoteScope, at: str) -> list[Note]:
     """Return the notes that were active and valid at a time, as they were then, the most recently changed first."""
     found = [
-        read_note(as_bytes(change.text), change.path, Standing(scope, id=change.note, trust=change.trust))
+        read_note(as_bytes(change.text), change.path, Ownership(scope, id=change.note, trust=change.trust))
         for change in sorted(view.changed_until(at), key=lambda one: one.at, reverse=True)
         if change.text is not None
     ]

@@ -18,7 +18,7 @@ from promptuary.base.front_matter import parse
 from promptuary.base.principals import LOCAL_USER, NoteScope, Owner, Principal
 from promptuary.memory.index_page import page_path, persons_text
 from promptuary.memory.note_file import (
-    Standing,
+    Ownership,
     as_bytes,
     as_text,
     claimed_owner,
@@ -179,7 +179,7 @@ class Notebook:
             path = next(one.path for one in reversed(last) if one.path)
             if not self.files.create(path, as_bytes(text)):
                 raise PromptuaryError(f"{path} exists and is not the note {note}; move it elsewhere first")
-            standing = Standing(self.scope, self._holder(note), id=note, trust=trust)
+            standing = Ownership(self.scope, self._holder(note), id=note, trust=trust)
             return Written(self._recorded(read_note(as_bytes(text), path, standing), "undo", reason=reason))
 
     def replace_text(self, note: str, text: str, *, if_rev: str, reason: str) -> Written:
@@ -192,7 +192,7 @@ class Notebook:
         def changed(found: Note, writer: Writer) -> _Changed:
             if parse(text).problem:  # there is nothing to put a date into
                 return found.header.path, as_bytes(text), "person"
-            after = read_note(as_bytes(text), found.header.path, Standing(self.scope, id=note))
+            after = read_note(as_bytes(text), found.header.path, Ownership(self.scope, id=note))
             title = title_after(found, after.body) if after.header.title == found.header.title else None
             values = {"updated_at": writer.at, "updated_by": writer.actor, "trust": "person"}
             return found.header.path, rewrite(text, values | ({"title": title} if title else {})), "person"
@@ -220,7 +220,7 @@ class Notebook:
             with self._telling(data, path, is_new=True):
                 if not self.files.create(path, data):
                     return None
-                written = read_note(data, path, Standing(self.scope, self.owner, id=header.id))
+                written = read_note(data, path, Ownership(self.scope, self.owner, id=header.id))
                 return Written(self._recorded(written, "create", reason=reason), is_new=True)
 
     def remove(self, note: str) -> str | None:
@@ -305,7 +305,7 @@ class Notebook:
             path = page_path(audience, self.owner)
             data = self.files.read(path) if self.journal.is_brought(path) else None
             if data is not None and persons_text(as_text(data)):
-                standing = Standing(self.scope, external=True, id=id_of_path(path))
+                standing = Ownership(self.scope, external=True, id=id_of_path(path))
                 yield replace(read_note(data, path, standing).header, title=f"the text beside the list in {path}")
 
     def _may_own(self, header: NoteHeader) -> bool:
@@ -325,7 +325,7 @@ class Notebook:
         holder = self._holder(header.id)
         if holder != self.owner and header.audience == "private":
             return None
-        taken = read_note(data, header.path, Standing(self.scope, holder, id=header.id, trust="person"))
+        taken = read_note(data, header.path, Ownership(self.scope, holder, id=header.id, trust="person"))
         self._record([(self._change(taken.header, "adopt", data, before=header.rev), taken.header, stamp)])
         return taken.header
 
@@ -340,7 +340,7 @@ class Notebook:
                 return Written(alike, changed=False)
             with self._telling(made.data, made.path, is_new=True):
                 if self.files.create(made.path, made.data):
-                    written = read_note(made.data, made.path, Standing(self.scope, self.owner, id=note_id))
+                    written = read_note(made.data, made.path, Ownership(self.scope, self.owner, id=note_id))
                     return Written(self._recorded(written, "create", reason=reason), is_new=True)
         raise PromptuaryError("the note could not be created: files with its name appear again and again; try again")
 
@@ -374,7 +374,7 @@ class Notebook:
                     if not self.journal.is_recorded(note.header.id, note.header.rev):
                         self._keep(note)
                     holder = note.header.owner or self.owner
-                    written = read_note(data, path, Standing(self.scope, holder, id=note.header.id, trust=trust))
+                    written = read_note(data, path, Ownership(self.scope, holder, id=note.header.id, trust=trust))
                     named = kind or _kind_of(note.header, written.header)
                     return Written(self._recorded(written, named, reason=reason, before=note.header.rev))
             self._recorded_by_hand([note.header.path])

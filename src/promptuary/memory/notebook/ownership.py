@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from promptuary.base.principals import NoteScope, Owner
 from promptuary.memory.note_file import (
-    Standing,
+    Ownership,
     as_text,
     claimed_id,
     claimed_owner,
@@ -61,7 +61,7 @@ class FileFacts(Struct, frozen=True):
     alone: Callable[[], bool]
 
 
-class Judged(Struct, frozen=True):
+class Ruling(Struct, frozen=True):
     """The decision about a file: the note, and what happened to it. ``before`` is the last known revision."""
 
     verdict: Verdict
@@ -69,7 +69,7 @@ class Judged(Struct, frozen=True):
     before: str = ""
 
 
-def judged(seen: SeenFile, scope: NoteScope, owner: Owner, facts: FileFacts, *, taken: Collection[str] = ()) -> Judged:
+def judged(seen: SeenFile, scope: NoteScope, owner: Owner, facts: FileFacts, *, taken: Collection[str] = ()) -> Ruling:
     """Decide what a file is for the principal ``owner``; ``taken`` are the ids of other files in the same scan."""
     if seen.known is not None and facts.owner_of(seen.known.note) is not None:
         return _changed(seen, scope, seen.known, facts)
@@ -77,41 +77,41 @@ def judged(seen: SeenFile, scope: NoteScope, owner: Owner, facts: FileFacts, *, 
     home, holder = facts.elsewhere(claimed), facts.owner_of(claimed)
     is_free = (home is None or not home[1]) and claimed not in taken
     if holder is not None and is_free and not facts.forgotten(claimed) and not facts.brought(seen.path):
-        standing = Standing(scope, holder, id=claimed, trust=facts.trust_of(claimed, rev_of(seen.data)))
+        standing = Ownership(scope, holder, id=claimed, trust=facts.trust_of(claimed, rev_of(seen.data)))
         return _moved(seen, standing, home[0].rev if home else "", facts)
     is_double = holder is not None or claimed in taken or (home is not None and home[0].path != seen.path)
-    note = read_note(seen.data, seen.path, Standing(scope, id=id_of_path(seen.path) if is_double else None))
+    note = read_note(seen.data, seen.path, Ownership(scope, id=id_of_path(seen.path) if is_double else None))
     if is_double:
         note = replace(note, header=replace(note.header, problem=note.header.problem or SAME_ID))
     elif _is_own(seen, owner, facts):
-        return Judged("taken_over", _owned(note, owner))
+        return Ruling("taken_over", _owned(note, owner))
     if note.header.audience == "private":
-        return Judged("unadopted", note)
-    return Judged("external", replace(note, header=replace(note.header, external=True, trust="external")))
+        return Ruling("unadopted", note)
+    return Ruling("external", replace(note, header=replace(note.header, external=True, trust="external")))
 
 
-def _changed(seen: SeenFile, scope: NoteScope, known: KnownFile, facts: FileFacts) -> Judged:
+def _changed(seen: SeenFile, scope: NoteScope, known: KnownFile, facts: FileFacts) -> Ruling:
     """Decide what happened to a known note: nothing, an edit by hand, or a pull."""
     # Who edited the file is unknown, perhaps an agent: its words stay whose they were.
     rev = rev_of(seen.data)
     trust = facts.trust_of(known.note, rev) if facts.is_recorded(known.note, rev) else known.trust
-    standing = Standing(scope, facts.owner_of(known.note), id=known.note, trust=trust)
+    standing = Ownership(scope, facts.owner_of(known.note), id=known.note, trust=trust)
     note = read_note(seen.data, seen.path, standing)
     if note.header.rev == (known.rev if known.recorded else facts.last_rev(known.note)):
-        return Judged("same", note, known.rev)
+        return Ruling("same", note, known.rev)
     # Returning to an earlier text is a change, too, whether a person restored it or an undo was killed before it was
     # recorded: the history must end with the current file.
     if not facts.is_recorded(known.note, note.header.rev) and facts.tracked(seen.path):
-        return Judged("external", read_note(seen.data, seen.path, replace(standing, external=True)), known.rev)
-    return Judged("edited", note, known.rev)
+        return Ruling("external", read_note(seen.data, seen.path, replace(standing, external=True)), known.rev)
+    return Ruling("edited", note, known.rev)
 
 
-def _moved(seen: SeenFile, standing: Standing, before: str, facts: FileFacts) -> Judged:
+def _moved(seen: SeenFile, standing: Ownership, before: str, facts: FileFacts) -> Ruling:
     """Decide what a file is whose note was at another path before, or was deleted."""
     note = read_note(seen.data, seen.path, standing)
     if not facts.is_recorded(note.header.id, note.header.rev) and facts.tracked(seen.path):
-        return Judged("external", read_note(seen.data, seen.path, replace(standing, external=True)), before)
-    return Judged("moved", note, before)
+        return Ruling("external", read_note(seen.data, seen.path, replace(standing, external=True)), before)
+    return Ruling("moved", note, before)
 
 
 def _is_own(seen: SeenFile, owner: Owner, facts: FileFacts) -> bool:

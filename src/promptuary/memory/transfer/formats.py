@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.front_matter import NoteText, parse
-from promptuary.memory.note_file import Standing, as_bytes, claimed_owner, normal_time, read_note
+from promptuary.memory.note_file import Ownership, as_bytes, claimed_owner, normal_time, read_note
 from promptuary.memory.values import (
     KINDS,
     LEGACY_KINDS,
@@ -107,7 +107,7 @@ def _in_folder(note: ForeignNote, folder: str) -> ForeignNote:
 
 def _xpert(path: str, text: str) -> Iterator[ForeignNote]:
     if found := _XPERT.search(path):
-        note = read_note(as_bytes(text), found[2], Standing("project"))
+        note = read_note(as_bytes(text), found[2], Ownership("project"))
         content = _without_section(_without_title(note.body, note.header.title))
         trust: NoteTrust = "person" if note.header.source == "manual" else "agent"
         owner = parse(text).value("ownerUserId")
@@ -118,7 +118,7 @@ def _xpert(path: str, text: str) -> Iterator[ForeignNote]:
 def _promptuary(path: str, text: str) -> Iterator[ForeignNote]:
     if found := _OWN.search(path):
         scope = next((one for one in SCOPES if one == found[1]), None)
-        note = read_note(as_bytes(text), found[2], Standing(scope or "project"))
+        note = read_note(as_bytes(text), found[2], Ownership(scope or "project"))
         source = note.header.source_ref or f"promptuary:{note.header.id}"
         draft = replace(_draft(note.header, note.body, source, note.header.trust), scope=scope)
         yield ForeignNote(path, draft, claimed_owner(text) if note.header.audience == "private" else "", note)
@@ -164,7 +164,7 @@ def _codex(path: str, text: str) -> Iterator[ForeignNote]:
 
 def _basic_memory(path: str, text: str) -> Iterator[ForeignNote]:
     document = parse(text)
-    header = read_note(as_bytes(text), f"private/reference/{path.replace('/', '-')}", Standing("project")).header
+    header = read_note(as_bytes(text), f"private/reference/{path.replace('/', '-')}", Ownership("project")).header
     link = _text(document.value("permalink")) or path
     created = normal_time(_text(document.value("created", "created_at")))
     draft = _draft(header, document.body.strip(), f"basic-memory:{link}", "person")
@@ -172,7 +172,7 @@ def _basic_memory(path: str, text: str) -> Iterator[ForeignNote]:
 
 
 def _markdown(path: str, text: str) -> Iterator[ForeignNote]:
-    note = read_note(as_bytes(text), f"private/reference/{path.replace('/', '-')}", Standing("project"))
+    note = read_note(as_bytes(text), f"private/reference/{path.replace('/', '-')}", Ownership("project"))
     yield ForeignNote(path, _draft(note.header, note.body, _source("markdown", path), "person"))
 
 

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from promptuary.base.errors import PromptuaryError
-from promptuary.memory.note_file import Standing, as_bytes, as_text, read_note, rewrite
+from promptuary.memory.note_file import Ownership, as_bytes, as_text, read_note, rewrite
 from promptuary.memory.notebook.defaults import audience_of, check_choices, scope_of
 from promptuary.memory.notebook.drafting import Writer, new_file
 from promptuary.memory.secret_texts import refuse_secrets
@@ -85,7 +85,7 @@ def preview(note: ForeignNote, draft: NoteDraft, writer: Writer, existing: Seque
     for one in existing:
         if (one.fingerprint, one.scope, one.audience) == (made.fingerprint, scope, audience_of(draft)):
             return one
-    header = read_note(made.data, made.path, Standing(scope, writer.owner, id=_NO_ID)).header
+    header = read_note(made.data, made.path, Ownership(scope, writer.owner, id=_NO_ID)).header
     return replace(header, id=_NO_ID, path=note.path, rev="")
 
 

@@ -11,7 +11,7 @@ from promptuary.base import concurrency
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.messages import Message, Prompt
 from promptuary.base.text import valid_unicode
-from promptuary.config.keys import NO_KEY, KeyPlace, never_told
+from promptuary.config.keys import NO_KEY, KeyPlace, redacted
 from promptuary.models.chat.anthropic_stream import message_events
 from promptuary.models.chat.event_stream import json_events
 from promptuary.models.chat_model import ChatEvent, ChatRequest, TextPiece
@@ -20,7 +20,7 @@ from promptuary.models.json_answers import instruction
 from promptuary.models.render import anthropic
 
 if TYPE_CHECKING:
-    from promptuary.workspace.web.http import Hangup
+    from promptuary.workspace.web.http import CancelToken
 
 _VERSION: Final = ("anthropic-version", "2023-06-01")
 
@@ -63,12 +63,12 @@ class AnthropicChatModel:
 
     def stream(self, request: ChatRequest) -> AsyncIterator[ChatEvent]:
         """Return the answer to ``request`` as it arrives."""
-        from promptuary.workspace.web.http import Hangup  # noqa: PLC0415  (90 ms)
+        from promptuary.workspace.web.http import CancelToken  # noqa: PLC0415  (90 ms)
 
-        hangup = Hangup()
-        return concurrency.iterate(self._events(request, hangup), hangup.now)
+        cancel_token = CancelToken()
+        return concurrency.iterate(self._events(request, cancel_token), cancel_token.cancel)
 
-    def _events(self, request: ChatRequest, hangup: "Hangup") -> Generator[ChatEvent, None, None]:
+    def _events(self, request: ChatRequest, cancel_token: "CancelToken") -> Generator[ChatEvent, None, None]:
         key = self._key.read("chat")
         credential = Credential(key, "x-api-key", (_VERSION,), self._key.advice)
         body = {
@@ -78,8 +78,8 @@ class AnthropicChatModel:
             **_rendered(request.prompt),
             **_tools(request),
         }
-        with never_told(key), ExitStack() as connection:
-            line = Line(credential, hangup, connection)
+        with redacted(key), ExitStack() as connection:
+            line = Line(credential, cancel_token, connection)
             chunks = yield from post_for_stream(self._url, body, self._policy, line)
             yield from message_events(json_events(chunks, self._service), self._service)
 

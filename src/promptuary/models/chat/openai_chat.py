@@ -15,7 +15,7 @@ from promptuary.base import concurrency
 from promptuary.base.errors import PromptuaryError, ServiceRefusedError
 from promptuary.base.messages import SPEAKERS, Message, Prompt
 from promptuary.base.text import valid_unicode
-from promptuary.config.keys import NO_KEY, KeyPlace, never_told
+from promptuary.config.keys import NO_KEY, KeyPlace, redacted
 from promptuary.models.chat.event_stream import json_events
 from promptuary.models.chat.openai_stream import chat_events
 from promptuary.models.http import Credential, Line, PostPolicy, post_for_stream, post_json, service_name
@@ -24,7 +24,7 @@ from promptuary.models.render import openai_chat
 
 if TYPE_CHECKING:
     from promptuary.models.chat_model import ChatEvent, ChatRequest, Retrying, ToolSpec
-    from promptuary.workspace.web.http import Hangup
+    from promptuary.workspace.web.http import CancelToken
 
 _OTHER_LENGTH: Final = "max_completion_tokens"
 _WRONG_FORM: Final = frozenset({400, 404, 415, 422, 501})
@@ -71,15 +71,15 @@ class EndpointChatModel:
 
     def stream(self, request: "ChatRequest") -> "AsyncIterator[ChatEvent]":
         """Return the answer to ``request`` as it arrives."""
-        from promptuary.workspace.web.http import Hangup  # noqa: PLC0415  (90 ms)
+        from promptuary.workspace.web.http import CancelToken  # noqa: PLC0415  (90 ms)
 
-        hangup = Hangup()
-        return concurrency.iterate(self._events(request, hangup), hangup.now)
+        cancel_token = CancelToken()
+        return concurrency.iterate(self._events(request, cancel_token), cancel_token.cancel)
 
-    def _events(self, request: "ChatRequest", hangup: "Hangup") -> "Generator[ChatEvent, None, None]":
+    def _events(self, request: "ChatRequest", cancel_token: "CancelToken") -> "Generator[ChatEvent, None, None]":
         credential = Credential(self._key.read("chat"), advice=self._key.advice)
-        with never_told(credential.key), ExitStack() as connection:
-            chunks = yield from self._begun(request, Line(credential, hangup, connection))
+        with redacted(credential.key), ExitStack() as connection:
+            chunks = yield from self._begun(request, Line(credential, cancel_token, connection))
             yield from chat_events(json_events(chunks, self._service), self._service)
 
     def _begun(self, request: "ChatRequest", line: Line) -> _Begun:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final, Literal, Self
 from promptuary.base import concurrency
 from promptuary.workspace.changes import mounts
 from promptuary.workspace.changes.event_log import EventBatch, EventLog, PossibleChanges
-from promptuary.workspace.disk.protected_folders import ClosedFolders
+from promptuary.workspace.disk.protected_folders import ProtectedFolders
 from promptuary.workspace.listing.noise import VERSION_CONTROL
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ class _Watched:
         self._folder = folder
         self._poll = poll
         self._place = Path(os.path.realpath(folder))
-        self._closed = ClosedFolders.of(self._place)
+        self._closed = ProtectedFolders.of(self._place)
         self._notify: RustNotify | None = None
         self._identity: tuple[int, int] | None = None
         self._lost = False
@@ -258,7 +258,7 @@ def _notify(folder: str) -> "RustNotify":
         return RustNotify([folder], False, False, 300, True, True)  # noqa: FBT003
 
 
-def is_worth_checking(path: str, closed: ClosedFolders) -> bool:
+def is_worth_checking(path: str, closed: ProtectedFolders) -> bool:
     """Return whether an event at ``path``, relative to its folder, is reported."""
     return VERSION_CONTROL.isdisjoint(path.split("/")) and not closed.holds(path)
 

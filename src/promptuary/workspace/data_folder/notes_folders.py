@@ -21,7 +21,7 @@ _MOST: Final = 100_000
 def workspace_notes(root: Path) -> Path:
     """Return the folder of the notes of the workspace ``root``, created if it is missing.
 
-    Git ignores the private notes in it. After the first shared one, call ``let_git_see``. Raises ``ConfigError`` like
+    Git ignores the private notes in it. After the first shared one, call ``unignore``. Raises ``ConfigError`` like
     ``private_folder``.
     """
     return private_folder(root, notes_folder().name)

@@ -70,7 +70,7 @@ def put(root: Path, name: str, content: bytes) -> None:
         durable.replace(name, content, dir_fd=folder)
 
 
-def let_git_see(root: Path) -> None:
+def unignore(root: Path) -> None:
     """Make the ignore file of ``.promptuary`` visible to git, because now something in the folder is worth committing.
 
     Changes nothing if a person has edited the file, or the folder is not in the workspace. Raises ``ConfigError`` like

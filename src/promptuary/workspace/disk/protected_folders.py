@@ -30,7 +30,7 @@ _NAMES = frozenset({FOLDER, _SHORT})
 _LIKELY = re.compile("p[^/a-z]*r[^/a-z]*o[^/a-z]*m[^/a-z]*p[^/a-z]*t")
 
 
-class ClosedFolders(Struct, frozen=True):
+class ProtectedFolders(Struct, frozen=True):
     """The closed folders of one workspace: every ``.promptuary``, and ``others``.
 
     ``others`` are paths from the workspace, in comparable form; the empty one closes all of it.
@@ -69,7 +69,7 @@ class ClosedFolders(Struct, frozen=True):
         return any("/".join(names[: other.count("/") + 1]) == other for other in self.others)
 
 
-def closed_error(path: str) -> SourceError:
+def protected_error(path: str) -> SourceError:
     """Return the error for ``path``, which is closed."""
     return SourceError(
         Code.CLOSED_FOLDER,

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from promptuary.base.errors import Code, SourceError
 from promptuary.base.text import human_size
-from promptuary.workspace.disk.protected_folders import closed_error
+from promptuary.workspace.disk.protected_folders import protected_error
 from promptuary.workspace.disk.root import Root, display_path, normalise
 
 if TYPE_CHECKING:
@@ -81,10 +81,10 @@ def _read(root: Root, path: str, access: "Access", is_note: IsNote) -> tuple[str
         # A link with a harmless name must not open a file whose own name is refused.
         if opened.path != relative:
             if access.closes(opened.path):
-                raise closed_error(relative)  # the name of a note is not for everybody either
+                raise protected_error(relative)  # the name of a note is not for everybody either
             _check_name(access, opened.path, f"what {display_path(relative)} leads to")
         if is_note(os.fstat(opened.fd)):
-            raise closed_error(relative)
+            raise protected_error(relative)
         data, status = _read_unchanged(opened.fd, root.device, relative, access.max_bytes)
     except OSError as error:
         raise SourceError(

@@ -23,7 +23,7 @@ from promptuary.base.errors import Code, SourceError
 from promptuary.base.text import one_line
 from promptuary.workspace.access import Access
 from promptuary.workspace.disk.comparable import comparable
-from promptuary.workspace.disk.protected_folders import ClosedFolders
+from promptuary.workspace.disk.protected_folders import ProtectedFolders
 from promptuary.workspace.git.config import TRUE
 from promptuary.workspace.git.copied_tree import WorkspaceNames, copied_tree
 from promptuary.workspace.git.locate import locate
@@ -95,7 +95,7 @@ class Repository:
         self._relative = ("--relative",) if below_top else ()
         self._pathspec = ("--", ".") if below_top else ("--",)
         self._checked = False
-        self._closed = ClosedFolders.of(folder)
+        self._closed = ProtectedFolders.of(folder)
 
     @classmethod
     def find(

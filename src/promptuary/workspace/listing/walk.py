@@ -13,7 +13,7 @@ from typing import Literal
 
 from promptuary.base.concurrency import foreground
 from promptuary.workspace.disk.folders import Folders
-from promptuary.workspace.disk.protected_folders import ClosedFolders
+from promptuary.workspace.disk.protected_folders import ProtectedFolders
 from promptuary.workspace.listing.ignore import IgnoreRules, folder_rules
 from promptuary.workspace.listing.noise import VERSION_CONTROL
 
@@ -34,7 +34,7 @@ class FileFilter:
         self.skipped: Counter[SkipReason] = Counter()
         self.cut_rules: list[str] = []
         self.entered: list[str] = []
-        self.closed = ClosedFolders.of(root)
+        self.closed = ProtectedFolders.of(root)
 
     def opened(self, names: list[str]) -> list[str]:
         """Return those of ``names``, which git lists, that are not closed."""

@@ -67,7 +67,7 @@ class HttpStream(Struct, frozen=True):
     redirect: str | None = None
 
 
-class Hangup:
+class CancelToken:
     """Ends a connection from another thread, at any time: before it is made, while it waits, while it is read."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class Hangup:
         """Wait for ``seconds``, or until the connection is ended; return whether it is."""
         return self._ended.wait(seconds)
 
-    def now(self) -> None:
+    def cancel(self) -> None:
         """End the connection: a thread that waits for it gets an error at once."""
         with self._lock:
             self._ended.set()
@@ -92,13 +92,13 @@ class Hangup:
                     self._sockets.pop().shutdown(socket.SHUT_RDWR)
 
     def watch(self, stream: httpcore2.NetworkStream) -> None:
-        """Register ``stream``, so that ``now`` ends it, too."""
+        """Register ``stream``, so that ``cancel`` ends it, too."""
         found = stream.get_extra_info("socket")
         if isinstance(found, socket.socket):
             with self._lock:
                 self._sockets.append(found)
         if self.ended:
-            self.now()
+            self.cancel()
 
 
 @contextmanager
@@ -110,13 +110,13 @@ def stream(
     max_bytes: int,
     deadline: "Deadline",
     body: bytes | None = None,
-    hangup: Hangup | None = None,
+    cancel_token: CancelToken | None = None,
 ) -> Iterator[HttpStream]:
     """Send a request to one of ``addresses``, and yield the response, whatever its status, uncompressed.
 
-    It is a POST request if there is a ``body``, else a GET request. ``hangup`` can end it from another thread.
+    It is a POST request if there is a ``body``, else a GET request. ``cancel_token`` can end it from another thread.
     """
-    backend = _PinnedBackend(addresses, deadline, max_bytes + _HEAD_ROOM, hangup)
+    backend = _PinnedBackend(addresses, deadline, max_bytes + _HEAD_ROOM, cancel_token)
     url = httpcore2.URL(scheme=target.scheme, host=target.host, port=target.port, target=target.path)
     plain = [("Host", target.authority), _HEADERS[0], ("Accept-Encoding", "identity"), _HEADERS[3], *headers]
     plain += [] if body is None else [("Content-Length", str(len(body)))]
@@ -231,12 +231,12 @@ class _PinnedBackend(httpcore2.NetworkBackend):
     """Connects to the addresses that were checked, whatever the name: there is no second lookup."""
 
     def __init__(
-        self, addresses: Sequence[str], deadline: "Deadline", budget: int, hangup: Hangup | None = None
+        self, addresses: Sequence[str], deadline: "Deadline", budget: int, cancel_token: CancelToken | None = None
     ) -> None:
         self._addresses = addresses
         self._deadline = deadline
         self._budget = budget
-        self._hangup = hangup
+        self._cancel_token = cancel_token
 
     def connect_tcp(
         self,
@@ -255,8 +255,8 @@ class _PinnedBackend(httpcore2.NetworkBackend):
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 failure = error
             else:
-                if self._hangup:
-                    self._hangup.watch(stream)
+                if self._cancel_token:
+                    self._cancel_token.watch(stream)
                 return _GuardedStream(stream, self._deadline, self._budget)
         raise failure
 

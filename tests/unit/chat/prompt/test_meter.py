@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from promptuary.base.errors import PromptuaryError
 from promptuary.chat.prompt.meter import WIDTH, LiveMeter, meter_text
-from promptuary.references.expansion import Measured, Spend
+from promptuary.references.expansion import Measured, TokenUse
 
 
 def measured(injected: int, *, words: int = 0, uncounted: tuple[str, ...] = ()) -> Measured:
-    return Measured(words, Spend(injected, 1_000, 250, 500), uncounted)
+    return Measured(words, TokenUse(injected, 1_000, 250, 500), uncounted)
 
 
 def shown(injected: int) -> str:
@@ -84,7 +84,7 @@ def test_the_colour_says_whether_it_is_much() -> None:
 
 @given(st.integers(0, 10**9), st.integers(0, 10**9))
 def test_the_bar_is_always_as_wide(injected: int, window: int) -> None:
-    spend = Spend(injected, window, window // 4, window // 2)
+    spend = TokenUse(injected, window, window // 4, window // 2)
     parts = meter_text(Measured(0, spend))
 
     assert "".join(text for _, text in parts).index(" ") == WIDTH

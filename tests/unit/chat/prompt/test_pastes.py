@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.chat.prompt.pastes import MOST_CHARACTERS, MOST_LINES, Pastes, Unfolded
+from promptuary.chat.prompt.pastes import MOST_CHARACTERS, MOST_LINES, ExpandedPaste, Pastes
 
 LONG = "\n".join(f"line {number}" for number in range(120))
 
@@ -35,7 +35,7 @@ def test_words_that_look_like_a_placeholder_are_none_even_if_there_is_such_a_pas
     pastes = Pastes()
     pastes.folded(LONG)
 
-    assert pastes.unfolded("See [Pasted text #1, 120 lines]") == Unfolded(
+    assert pastes.unfolded("See [Pasted text #1, 120 lines]") == ExpandedPaste(
         "See [Pasted text #1, 120 lines]", (), ("[Pasted text #1, 120 lines]",)
     )
 
@@ -45,7 +45,7 @@ def test_a_pasted_placeholder_is_no_placeholder() -> None:
     first = pastes.shown(pastes.folded(LONG))
     whole = pastes.unfolded(pastes.folded(f"{first}\n" * 10))
 
-    assert whole == Unfolded(f"{first}\n" * 10, ((0, len(whole.text)),))
+    assert whole == ExpandedPaste(f"{first}\n" * 10, ((0, len(whole.text)),))
 
 
 def test_a_character_that_stands_for_a_paste_cannot_be_smuggled_in() -> None:

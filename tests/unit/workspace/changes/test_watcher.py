@@ -15,7 +15,7 @@ from promptuary.workspace.changes import mounts
 from promptuary.workspace.changes.event_log import LONGEST_BATCH, MOST_PATHS, EventBatch, EventLog, PossibleChanges
 from promptuary.workspace.changes.mounts import read_table, remote_type
 from promptuary.workspace.changes.watcher import Watcher, is_worth_checking
-from promptuary.workspace.disk.protected_folders import ClosedFolders
+from promptuary.workspace.disk.protected_folders import ProtectedFolders
 from tests.conftest import Figure, Files
 
 PATIENCE = 30.0
@@ -169,7 +169,7 @@ def test_who_wants_to_wait_longer_is_not_told_sooner() -> None:
     ],
 )
 def test_only_what_concerns_anybody_is_hinted(path: str, hinted: bool) -> None:
-    assert is_worth_checking(path, ClosedFolders(frozenset({"my/notes"}))) is hinted
+    assert is_worth_checking(path, ProtectedFolders(frozenset({"my/notes"}))) is hinted
 
 
 TABLE = """\

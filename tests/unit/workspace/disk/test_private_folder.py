@@ -11,7 +11,7 @@ import pytest
 
 from promptuary.base.errors import ConfigError
 from promptuary.workspace.data_folder.notes_folders import person_notes, workspace_notes
-from promptuary.workspace.data_folder.private_folder import let_git_see, private_folder
+from promptuary.workspace.data_folder.private_folder import private_folder, unignore
 from tests.conftest import git
 
 
@@ -55,9 +55,9 @@ def test_git_sees_shared_notes_and_the_configuration_and_nothing_else(repository
     written(folder)
 
     assert untracked(repository) == ["config.toml", "memory/agents/default/shared/project/x.md"]
-    let_git_see(repository)
+    unignore(repository)
     assert untracked(repository) == [".gitignore", "config.toml", "memory/agents/default/shared/project/x.md"]
-    let_git_see(repository)
+    unignore(repository)
     private_folder(repository)
     git(repository, "add", "-A")
     assert git(repository, "ls-files").splitlines() == [
@@ -72,7 +72,7 @@ def test_an_ignore_file_that_a_person_edited_is_not_changed(workspace: Path, cha
     file = private_folder(workspace) / ".gitignore"
     text = change(file.read_text())
     file.write_text(text)
-    let_git_see(workspace)
+    unignore(workspace)
 
     assert private_folder(workspace) == file.parent
     assert file.read_text() == text
