@@ -3,7 +3,7 @@
 import ast
 import asyncio
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 
 from promptuary.base.messages import ToolCall
 from promptuary.base.principals import LOCAL
+from promptuary.database.binding import BoundDatabase
 from promptuary.engine import AsyncThreads, Promptuary
 from promptuary.state import StateDatabase
 from promptuary.testing.scripted import ScriptedStream
@@ -82,14 +83,17 @@ def test_no_thread_is_read_or_written_on_the_loop_of_a_caller(files: Files, monk
     opened: list[bool] = []
     """For each database, whether it is in a file; turns that are only rehearsed have one in memory."""
 
-    def guarded(*arguments: Any, **options: Any) -> StateDatabase:
-        with pytest.raises(RuntimeError, match="no running event loop"):
-            asyncio.get_running_loop()
-        opened.append(bool(arguments))
-        return off_loop(StateDatabase(*arguments, **options))
+    def guarded(database: type[Any]) -> Callable[..., Any]:
+        def open_database(*arguments: Any, **options: Any) -> Any:
+            with pytest.raises(RuntimeError, match="no running event loop"):
+                asyncio.get_running_loop()
+            opened.append(any(arguments))
+            return off_loop(database(*arguments, **options))
 
-    for place in ("state",):
-        monkeypatch.setattr(f"promptuary.{place}.StateDatabase", guarded)
+        return open_database
+
+    monkeypatch.setattr("promptuary.state.StateDatabase", guarded(StateDatabase))
+    monkeypatch.setattr("promptuary.threads.options.BoundDatabase", guarded(BoundDatabase))
     workspace = files({"a.md": "One.\n"})
 
     asyncio.run(everything_with_threads(workspace))
