@@ -140,12 +140,15 @@ def test_every_method_of_the_library_is_documented_and_every_documented_one_exis
     assert set(re.findall(r"`(\w+)\(", re.sub(r"```.*?```", "", section, flags=re.DOTALL))) == methods
 
 
-def test_the_map_names_every_module() -> None:
-    tree = page("ARCHITECTURE.md").partition("## The map")[2].partition("## Where to start")[0]
+def test_the_map_names_every_room_and_nothing_else() -> None:
+    tree = page("ARCHITECTURE.md").partition("## The map")[2].partition("### Planned")[0]
     source = ROOT / "src" / "promptuary"
-    modules = [path for path in source.rglob("*.py") if not path.stem.startswith("_")]
+    rooms = {path.name for path in source.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    named = set(re.findall(r"^  (\w+(?:/|\.py))", tree, re.MULTILINE)) | set(re.findall(r";  (\w+\.py)", tree))
 
-    assert [str(path) for path in modules if not re.search(rf"\b{path.stem}\b", tree)] == []
+    assert {name.rstrip("/") for name in named} == {name for name in rooms if not name.startswith("_")}
+    folders = re.findall(r"\b([a-z_]+)/(?=[ \n,])", tree.partition("src/promptuary/\n")[2])
+    assert [name for name in folders if not [path for path in source.rglob(name) if path.is_dir()]] == []
 
 
 def test_the_layer_of_the_guide_is_short_and_works(files: Files) -> None:
