@@ -21,7 +21,7 @@ from promptuary.search.kind_index import SearchBackend
 from promptuary.search.rerank import Reranking
 from promptuary.search.service import SearchService
 from promptuary.search.vectors.shared import shared_embedder
-from promptuary.search.vectors.stored import StoredVectors
+from promptuary.search.vectors.store import WorkspaceVectors
 from promptuary.tokens.counting import DEFAULT_VOCABULARY, Counter
 from promptuary.workspace.data_folder.data_path import own_place
 from promptuary.workspace.data_folder.private_folder import private_folder
@@ -94,7 +94,7 @@ def _open(
             f'{how_to_install("embeddings", only=_VECTOR_PACKAGES)}, or set embedder = "none"'
         )
     folder = private_folder(workspace.root.path, _INDEX)
-    store = StoredVectors(workspace, owner) if embedder else None
+    store = WorkspaceVectors(workspace, owner) if embedder else None
     made_here = proof(Path("/"), _INDEX)[:16]  # the same wherever this person moves the folder
     index = DiskIndex(made(folder / name) if name else folder, recipe, store=store, embedder=embedder, maker=made_here)
     reranker = reranker_for(settings)

@@ -4,6 +4,7 @@ They are stored as 16-bit floats, which halves the size and changes a cosine in 
 or restored still has its vector. Knows nothing of chunks or of how vectors are searched.
 """
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +18,8 @@ from promptuary.database.errors import damaged
 from promptuary.database.owners import EVERYBODY, NOBODY, add_owner, find_owner
 from promptuary.database.port import Connection
 from promptuary.database.queries import queries
+from promptuary.workspace.state_file import check_binding, state_file
+from promptuary.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -30,14 +33,15 @@ class Vectors:
     What is removed is removed for every owner: it is forgotten.
     """
 
-    def __init__(self, path: Path, owner: Owner | None = None, *, timeout: float = 30.0) -> None:
-        self._database = BoundDatabase(path, timeout=timeout)
+    def __init__(self, path: Path | None, owner: Owner | None = None, *, timeout: float = 30.0) -> None:
+        self._opened = BoundDatabase(path, timeout=timeout) if path else None
         self._owner = owner
 
     @property
-    def database(self) -> BoundDatabase:
-        """The file, which records its owner."""
-        return self._database
+    def _database(self) -> BoundDatabase:
+        if self._opened is None:
+            raise AssertionError("the vectors have no file")
+        return self._opened
 
     def get(self, embedder: str, hashes: Sequence[str]) -> dict[str, bytes]:
         """Return the vectors of those hashes that have one."""
@@ -101,8 +105,9 @@ class Vectors:
         return self._database.write(removed)
 
     def close(self) -> None:
-        """Close the file."""
-        self._database.close()
+        """Close the file, if it was opened."""
+        if self._opened is not None:
+            self._opened.close()
 
     def _own(self, connection: Connection, embedder: str) -> dict[str, Any]:
         """Return the beginning of the keys of the vectors of an embedder."""
@@ -128,6 +133,27 @@ class Vectors:
             return {sha256: row[0] for sha256, row in rows if row is not None}
 
         return self._database.read(found)
+
+
+class WorkspaceVectors(Vectors):
+    """The vectors in the database of ``workspace``, opened on first use: a search by words does not read it.
+
+    Every method raises ``ForeignStateError`` if that database is somebody else's.
+    """
+
+    def __init__(self, workspace: Workspace, owner: Owner | None = None) -> None:
+        super().__init__(None, owner)
+        self._workspace, self._opening = workspace, threading.Lock()
+
+    @property
+    def _database(self) -> BoundDatabase:
+        with self._opening:
+            if self._opened is None:
+                file = state_file(self._workspace)
+                opened = BoundDatabase(file.path)
+                check_binding(opened, file)
+                self._opened = opened
+            return self._opened
 
 
 def _key(sha256: str) -> bytes:
