@@ -28,6 +28,7 @@ from promptuary.commands.parsing import choices as command_choices
 from promptuary.commands.parsing import parse as parse_command
 from promptuary.commands.registry import COMMANDS as SLASH_COMMANDS
 from promptuary.config.settings import load
+from promptuary.config.toml_statements import tables as toml_tables
 from promptuary.context.compact.digest import digest
 from promptuary.context.compact.envelope import body_of, how_many
 from promptuary.context.compact.extract import links, names, paths, prose, sentences
@@ -43,7 +44,6 @@ from promptuary.gateways.texts.markdown import with_tables_as_code
 from promptuary.gateways.texts.mrkdwn import mrkdwn
 from promptuary.gateways.texts.wording import without_addresses, without_codes
 from promptuary.hooks.install.jsonc import with_entry
-from promptuary.hooks.install.toml_statements import tables as toml_tables
 from promptuary.hooks.transcripts import turns as transcript_turns
 from promptuary.layers.instructions.imports import parse as parse_imports
 from promptuary.layers.sections import escaped, readable, unescaped

@@ -82,6 +82,14 @@ def add_chat(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-t", "--thread", metavar="NAME", help="continue or start this thread (default: main)")
 
 
+def add_config_action(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "action", nargs="?", choices=("get", "set", "edit", "path"), metavar="ACTION", help="one of: %(choices)s"
+    )
+    parser.add_argument("words", nargs="*", default=[], metavar="WORD", help="the name of a setting, and its value")
+    parser.add_argument("--here", action="store_true", help="the file of the workspace, not your own")
+
+
 def add_context_action(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "action",

@@ -12,6 +12,7 @@ from promptuary.cli.arguments import (
     add_asked_thread,
     add_backup,
     add_chat,
+    add_config_action,
     add_context_action,
     add_copy,
     add_filters,
@@ -332,11 +333,14 @@ COMMANDS: Final = (
     ),
     Command(
         "config",
-        "[options]",
-        "print the settings and where each one comes from",
-        "Print every setting with its value and its origin: a flag, the environment, a file, the model or the default.",
-        ("promptuary config", "promptuary config --model gpt-4o"),
-        (add_common, add_settings),
+        "[get NAME | set NAME VALUE | edit | path] [options]",
+        "print and change the settings",
+        "Print every setting with its value and its origin: a flag, the environment, a file, the model or the default. "
+        "get prints one and what it means, set changes one in your own configuration, edit opens that in $VISUAL or "
+        "$EDITOR, path prints where it is; with --here, they do so with the file of the workspace. Comments stay, and "
+        "nothing wrong is written.",
+        ("promptuary config get window", "promptuary config set answer_model gpt-5-mini"),
+        (add_config_action, add_common, add_settings),
     ),
     Command(
         "doctor",

@@ -15,7 +15,7 @@ from promptuary.base.errors import ConfigError, PromptuaryError, SourceError
 from promptuary.base.text import is_unicode, one_line
 from promptuary.blocking import Promptuary
 from promptuary.cli.flags import SETTING_FLAGS
-from promptuary.config.settings import SETTINGS, Settings, check_setting
+from promptuary.config.settings import SETTINGS, Settings, check_setting, find_workspace
 from promptuary.config.values import cut
 
 _OPTION = re.compile(r"^option (\w+)")
@@ -70,9 +70,7 @@ def opened(options: argparse.Namespace) -> Promptuary:
 def opened_by(open_: Callable[..., Facade], options: argparse.Namespace, *, counting: bool = True) -> Facade:
     """Open the workspace with ``open_``, and print its notes; without ``counting``, omit those on token counting."""
     _set_up_logging(debug=options.debug)
-    named = options.workspace is not None
-    if named and not (options.workspace and Path(options.workspace).is_dir()):
-        raise ConfigError(f"--workspace {options.workspace} is not a folder")
+    named = _named_workspace(options) is not None
     given = given_settings(options)
     try:
         promptuary = open_(options.workspace if named else ".", exact=named, current_folder=current_folder(), **given)
@@ -84,6 +82,19 @@ def opened_by(open_: Callable[..., Facade], options: argparse.Namespace, *, coun
             if counting or note not in settings.counting_notes:
                 print(f"note: {note}", file=sys.stderr)
     return promptuary
+
+
+def _named_workspace(options: argparse.Namespace) -> str | None:
+    named: str | None = options.workspace
+    if named is not None and not (named and Path(named).is_dir()):
+        raise ConfigError(f"--workspace {named} is not a folder")
+    return named
+
+
+def workspace_folder(options: argparse.Namespace) -> Path:
+    """Return the workspace without opening it: the named one, else the nearest from the current folder upwards."""
+    named = _named_workspace(options)
+    return Path(named) if named is not None else find_workspace(Path.cwd())[0]
 
 
 def given_settings(options: argparse.Namespace) -> dict[str, Any]:

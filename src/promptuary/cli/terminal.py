@@ -60,3 +60,7 @@ def cut(text: str, width: int) -> str:
             break
         kept += 1
     return f"{text[:kept].rstrip()}…"
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()

@@ -40,7 +40,8 @@ _PREFIX: Final = "PROMPTUARY_"
 _MODELS: Final = "models"
 _GATEWAYS: Final = "gateways"
 _MOST_NOTES: Final = 5
-_LARGEST: Final = 1024 * 1024
+MAX_FILE_SIZE: Final = 1024 * 1024
+"""Bytes that a file of settings may have."""
 _UNKNOWN_WINDOW: Final = 32_768
 """The window of an unknown chat model: small enough for most local models."""
 
@@ -360,6 +361,18 @@ def check_setting(name: str, where: str) -> str:
     raise ConfigError(f"{where} is not a setting; {advice}")
 
 
+def check_settings(text: str, file: str) -> None:
+    """Raise ``ConfigError`` for a mistake in the text of a file: the path of the person's own, or a workspace's."""
+    draft = _Draft()
+    if file in WORKSPACE_FILES:
+        draft.take_from_workspace(workspace_table(parsed(text, file), file), file)
+    else:
+        draft.take(without_tables(parsed(text, file), file), "your configuration", lambda name: f"{name} in {file}")
+    if draft.notes:
+        raise ConfigError(draft.notes[0].removesuffix(" (ignored)"))
+    draft.finished()
+
+
 def load(workspace: Path, options: SettingsOptions | None = None) -> Settings:
     """Return the settings for ``workspace``.
 
@@ -442,7 +455,7 @@ class _Draft(Struct):
         else:
             if of_workspace and name in {"file_reference_base_dir", "instructions_folder"}:
                 _check_inside(str(value), where)
-            self.values[name] = _value(name, value, where)
+            self.values[name] = setting_value(name, value, where)
         if not of_workspace:
             self.own[name], self.own_origins[name] = self.values[name], origin
         self.origins[name] = origin
@@ -501,14 +514,14 @@ def _user_values(path: Path | None) -> Mapping[str, Any]:
         return {}
     try:
         with path.open(encoding="utf-8") as file:
-            text = file.read(_LARGEST + 1)
+            text = file.read(MAX_FILE_SIZE + 1)
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not UTF-8 text; save it as UTF-8") from error
-    if len(text) > _LARGEST:
+    if len(text) > MAX_FILE_SIZE:
         raise ConfigError(f"{path} is too large: a file of settings has at most 1 MB")
     return without_tables(parsed(text, str(path)), str(path))
 
@@ -517,7 +530,7 @@ def _take_workspace(draft: _Draft, workspace: Path) -> None:
     with Root(workspace) as root:
         for name in WORKSPACE_FILES:
             try:
-                text = read_text(root, name, Access(max_bytes=_LARGEST, closed=None)).text
+                text = read_text(root, name, Access(max_bytes=MAX_FILE_SIZE, closed=None)).text
                 draft.take_from_workspace(workspace_table(parsed(text, name), name), name)
             except SourceError as error:
                 if error.code is not Code.NOT_FOUND:
@@ -552,7 +565,8 @@ def _check_inside(path: str, where: str) -> None:
         raise ConfigError(f"{where} leaves the workspace; use a flag or your own configuration")
 
 
-def _value(name: str, value: object, where: str) -> object:
+def setting_value(name: str, value: object, where: str) -> object:
+    """Return a value of a setting in its type. Raises ``ConfigError``, whose message begins with ``where``."""
     if name == _MODELS:
         from promptuary.config.named_models import named_models  # noqa: PLC0415  (few people name models)
 

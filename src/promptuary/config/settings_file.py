@@ -1,7 +1,7 @@
 """A file of settings: TOML whose tables become the flat names of settings. It knows neither settings nor defaults."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from promptuary.base.errors import ConfigError
@@ -56,6 +56,17 @@ def without_tables(values: Mapping[str, Any], origin: str) -> Mapping[str, Any]:
             raise ConfigError(f"{SHORT_NAMES[short]} in {origin} is set twice, once as {short}")
         flat[SHORT_NAMES[short]] = flat.pop(short)
     return flat
+
+
+def spellings(name: str) -> Iterator[tuple[str, ...]]:
+    """Yield the paths at which a file may have a setting: by itself, by a short name, and in tables."""
+    yield (name,)
+    yield from ((short,) for short, long in SHORT_NAMES.items() if long == name)
+    yield from ((table, name.removeprefix(f"{table}_")) for table in _TABLES if name.startswith(f"{table}_"))
+    if name.startswith(_COMPACTION):
+        yield from (("compaction", key) for key in {name, name.removeprefix("compact_")})
+    # The tables of layers have the prefixes of their settings as names.
+    yield from (("layers", name[:place], name[place + 1 :]) for place, char in enumerate(name) if char == "_")
 
 
 def _layer_tables(flat: dict[str, Any], origin: str) -> None:

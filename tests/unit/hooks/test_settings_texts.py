@@ -5,8 +5,8 @@ import tomllib
 import pytest
 
 from promptuary.base.errors import PromptuaryError
+from promptuary.config.toml_statements import tables
 from promptuary.hooks.install import jsonc, toml_text
-from promptuary.hooks.install.toml_statements import tables
 
 AT = ("servers", "p")
 TABLE = ("mcp_servers", "promptuary")

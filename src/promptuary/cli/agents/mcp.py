@@ -13,8 +13,8 @@ from typing import Any
 
 from promptuary.base.errors import ConfigError, PromptuaryError, how_to_install
 from promptuary.base.text import one_line
-from promptuary.cli.common import as_typed, given_settings
-from promptuary.config.settings import SettingsOptions, find_workspace, load
+from promptuary.cli.common import as_typed, given_settings, workspace_folder
+from promptuary.config.settings import SettingsOptions, load
 from promptuary.mcp.transports.early import EarlyAnswers
 from promptuary.mcp.transports.standard_streams import StandardStreams
 from promptuary.workspace.programs.agents.sockets import discard_output, listening_port, own_streams
@@ -92,10 +92,7 @@ def _over_http(options: argparse.Namespace, folders: list[Path], settings: Setti
 
 def _folders(options: argparse.Namespace) -> list[Path]:
     """Return the folders that clients may use: the workspace, and those that the person adds."""
-    named = options.workspace is not None
-    if named and not (options.workspace and Path(options.workspace).is_dir()):
-        raise ConfigError(f"--workspace {options.workspace} is not a folder")
-    start = Path(options.workspace) if named else find_workspace(Path.cwd())[0]
+    start = workspace_folder(options)
     wrong = [one for one in options.root or () if not Path(one).is_dir()]
     if wrong:
         raise ConfigError(f"--root {one_line(wrong[0])} is not a folder")

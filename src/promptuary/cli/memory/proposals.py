@@ -11,7 +11,8 @@ from promptuary.cli.common import print_json, standard_input
 from promptuary.cli.memory.printing import DONE, NOTHING, cut_table, say
 from promptuary.cli.memory.words import each, names, one_name
 from promptuary.cli.memory.writing import edit as edit_note
-from promptuary.cli.memory.writing import is_terminal, print_written
+from promptuary.cli.memory.writing import print_written
+from promptuary.cli.terminal import is_terminal
 from promptuary.memory.values import is_by_agent
 from promptuary.memory.writeback.values import Proposal, ProposalFields
 from promptuary.present.notes import proposal_json, proposals_json

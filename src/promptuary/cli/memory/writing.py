@@ -3,7 +3,6 @@
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import TextIO
 
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.text import counted, one_line
@@ -11,6 +10,7 @@ from promptuary.blocking import Promptuary
 from promptuary.cli.common import message, print_json
 from promptuary.cli.memory.printing import DONE, NOTHING, cut_table, say
 from promptuary.cli.memory.words import each, fields, names, one_name
+from promptuary.cli.terminal import is_terminal
 from promptuary.memory.values import STATUSES, Note, NoteHeader, is_by_agent
 from promptuary.present.notes import memory_note_json, note_header_json
 
@@ -150,7 +150,3 @@ def _why_unadopted(header: NoteHeader) -> str:
     if header.audience == "shared":
         return "not written here; models see it as external text"
     return "not written here; not used"
-
-
-def is_terminal(stream: TextIO | None) -> bool:
-    return stream is not None and stream.isatty()

@@ -15,8 +15,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from promptuary.base.errors import PromptuaryError
+from promptuary.config.toml_statements import MAX_DEPTH, TomlPair, TomlTable, tables
 from promptuary.hooks.install.jsonc import MISSING
-from promptuary.hooks.install.toml_statements import MAX_DEPTH, TomlPair, TomlTable, tables
 
 Path = tuple[str, ...]
 _LONG_KEY: Final = re.compile(rf"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{MAX_DEPTH}}}""")

@@ -15,6 +15,7 @@ import weakref
 from pathlib import Path
 from typing import Literal, Self
 
+from promptuary.base import durable
 from promptuary.base.errors import Code, ConfigError, SourceError, shortage
 from promptuary.base.text import one_line, shortened
 from promptuary.workspace.disk.openers import (
@@ -163,6 +164,17 @@ class Root:
                     f"{display_path(path)} is not a folder; to include a file write @file: before it.",
                 ) from error
             raise
+
+    def replace_file(self, path: str, content: bytes) -> None:
+        """Replace the file ``path``, or create it in a folder that is there. A link in its place is replaced, too."""
+        folder, _, name = path.rpartition("/")
+        descriptor = self.open_folder(folder)
+        try:
+            durable.replace(name, content, dir_fd=descriptor)
+        except OSError as error:
+            raise _translated(error, path) from error
+        finally:
+            os.close(descriptor)
 
     def kind_of(self, path: str) -> PathKind | None:
         """Return whether ``path`` is a file or a folder; ``None`` if nothing is there. Never raises."""

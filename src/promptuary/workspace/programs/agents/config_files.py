@@ -86,6 +86,16 @@ def check_writable(path: Path) -> None:
             raise PromptuaryError(f"{one_line(str(path))} is read-only; make it writable first (chmod u+w)")
 
 
+def replace_config(path: Path, before: str | None, after: str) -> None:
+    """Replace a settings file whose text is ``before``, or create it.
+
+    Raises ``PromptuaryError`` if it was changed since it was read, or may not be written.
+    """
+    _check(SettingsEdit(path, before, after))
+    if after != before:
+        _write(path, after.encode())
+
+
 def apply_edits(client: str, edits: Sequence[SettingsEdit]) -> None:
     """Write changes of settings files, after recording how to undo them.
 
