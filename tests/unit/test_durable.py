@@ -260,7 +260,7 @@ def test_a_file_system_that_cannot_sync_folders_is_written_all_the_same(
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from promptuary import durable
+from promptuary.base import durable
 
 at, steps = int(sys.argv[2]), 0
 
@@ -463,7 +463,7 @@ def test_a_folder_in_an_open_folder_is_opened_only_if_it_is_no_link(tmp_path: Pa
 COUNTER = """
 import sys
 from pathlib import Path
-from promptuary import durable
+from promptuary.base import durable
 
 path = Path(sys.argv[1])
 for _ in range(100):
@@ -520,7 +520,7 @@ def test_an_error_under_the_lock_gives_it_back(tmp_path: Path) -> None:
 
 HOLDER = """
 import sys, time
-from promptuary import durable
+from promptuary.base import durable
 
 with durable.locked(sys.argv[1]):
     print("held", flush=True)
@@ -539,7 +539,7 @@ def test_a_process_that_is_killed_gives_its_lock_back(tmp_path: Path) -> None:
 
 FORKER = """
 import os, signal, sys, time
-from promptuary import durable
+from promptuary.base import durable
 
 with durable.locked(sys.argv[1]):
     child = os.fork()

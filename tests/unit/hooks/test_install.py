@@ -247,7 +247,7 @@ def test_a_process_that_is_killed_while_it_writes_leaves_whole_files(tmp_path: P
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
     program = (
-        "import os, sys; from promptuary import durable; real = durable.replace; count = [0]\n"
+        "import os, sys; from promptuary.base import durable; real = durable.replace; count = [0]\n"
         "def dying(*a, **k):\n    count[0] += 1\n"
         "    os.kill(os.getpid(), 9) if count[0] == int(sys.argv[1]) else real(*a, **k)\n"
         "durable.replace = dying\n"
