@@ -24,7 +24,7 @@ from bench.searching import _alternating, _bare_tantivy
 from promptuary.base.clock import now
 from promptuary.blocking import Promptuary
 from promptuary.experiences.drafting import draft
-from promptuary.experiences.search import MOST
+from promptuary.experiences.search import MAX_HITS
 from promptuary.search.answer import POOL, answer
 from promptuary.search.values import SearchQuery
 
@@ -102,7 +102,7 @@ def _same_work(folder: Path) -> Callable[[str], object]:
     solution, tags = columns.index("solution"), columns.index("tags")
 
     def side(question: str) -> object:
-        hits = searcher.search(index.parse_query(question, ["text"]), POOL).hits[:MOST]
+        hits = searcher.search(index.parse_query(question, ["text"]), POOL).hits[:MAX_HITS]
         ids = [f"{searcher.doc(address).get_first('id'):012x}" for _, address in hits]
         rows = database.execute(query, (owner, json.dumps(ids))).fetchall()
         return [(row, json.loads(row[solution]), json.loads(row[tags])) for row in rows]

@@ -33,15 +33,15 @@ from promptuary.experiences.values import (
 )
 from promptuary.memory.values import NoteTrust, new_note_id
 
-LONGEST_INTENT: Final = 2_000
-LONGEST_PROBLEM: Final = 4_000
-LONGEST_SOLUTION: Final = 64_000
+MAX_INTENT: Final = 2_000
+MAX_PROBLEM: Final = 4_000
+MAX_SOLUTION: Final = 64_000
 """The most characters of a solution as JSON."""
-DEEPEST: Final = 40
-MOST_TAGS: Final = 32
-LONGEST_TAG: Final = 100
-_LONGEST_NAME: Final = 500
-_LONGEST_DAYS: Final = 36_500.0
+MAX_DEPTH: Final = 40
+MAX_TAGS: Final = 32
+MAX_TAG: Final = 100
+_MAX_NAME: Final = 500
+_MAX_DAYS: Final = 36_500.0
 
 _PLUGIN_TYPE: Final = re.compile(r"[a-z][a-z0-9_]{0,39}\.[a-z][a-z0-9_]{0,39}", re.ASCII)
 
@@ -68,10 +68,10 @@ def draft(
 ) -> Experience:
     """Return a new experience. Raises ``ConfigError`` if a value is invalid."""
     outcome = checked_outcome(fields.get("outcome", "success"))
-    said = scrubbed(_text("intent", intent, LONGEST_INTENT, empty=False))
+    said = scrubbed(_text("intent", intent, MAX_INTENT, empty=False))
     known = checked_type(type_)
     way = scrubbed_value(_value(solution))
-    problem = scrubbed(_text("problem", fields.get("problem", ""), LONGEST_PROBLEM))
+    problem = scrubbed(_text("problem", fields.get("problem", ""), MAX_PROBLEM))
     weight = checked_share("weight", fields.get("weight", 1.0))
     score = fields.get("success_score", 1.0 if outcome == "success" else 0.0)
     made = Experience(
@@ -91,8 +91,8 @@ def draft(
         now,
         confidence=checked_share("confidence", fields.get("confidence", 1.0)),
         tags=checked_tags(fields.get("tags", ())),
-        thread=_text("thread", fields.get("thread", ""), _LONGEST_NAME),
-        turn=_text("turn", fields.get("turn", ""), _LONGEST_NAME),
+        thread=_text("thread", fields.get("thread", ""), _MAX_NAME),
+        turn=_text("turn", fields.get("turn", ""), _MAX_NAME),
         trust=trust,
     )
     return revised(made)
@@ -105,8 +105,8 @@ def preference(
 
     ``said`` is the sentence in which somebody stated it; that is what is searched and shown.
     """
-    kind = scrubbed(_text("category", category, LONGEST_TAG, empty=False))
-    liked = scrubbed(_text("value", value, LONGEST_INTENT - LONGEST_TAG - 2, empty=False))
+    kind = scrubbed(_text("category", category, MAX_TAG, empty=False))
+    liked = scrubbed(_text("value", value, MAX_INTENT - MAX_TAG - 2, empty=False))
     given: ExperienceFields = {"confidence": FIRST_CONFIDENCE, **fields}
     way = {"preference": said} if said else {"category": kind, "value": liked}
     made = draft(PREFERENCE, said or f"{kind}: {liked}", way, given, now=now, trust=trust)
@@ -149,8 +149,8 @@ def checked_share(name: str, value: float) -> float:
 def checked_days(name: str, value: float) -> float:
     """Return a number of days above 0."""
     number = _number(name, value)
-    if not 0.0 < number <= _LONGEST_DAYS:
-        raise ConfigError(f"{name} is a number of days above 0 and at most {_LONGEST_DAYS:.0f}, not {number:g}")
+    if not 0.0 < number <= _MAX_DAYS:
+        raise ConfigError(f"{name} is a number of days above 0 and at most {_MAX_DAYS:.0f}, not {number:g}")
     return number
 
 
@@ -158,10 +158,10 @@ def checked_tags(tags: Sequence[str]) -> tuple[str, ...]:
     """Return tags in lower case, each once."""
     if isinstance(tags, str) or not isinstance(tags, Sequence):
         raise ConfigError(f"tags are a list of texts: tags=[{tags!r}]"[:200])
-    texts = (normalize("NFC", scrubbed(_text("a tag", one, LONGEST_TAG))).lower() for one in tags)
-    found = dict.fromkeys(" ".join(one.split()) for one in texts if one)
-    if len(found) > MOST_TAGS:
-        raise ConfigError(f"an experience has at most {MOST_TAGS} tags, not {len(found)}")
+    texts = (normalize("NFC", scrubbed(_text("a tag", tag, MAX_TAG))).lower() for tag in tags)
+    found = dict.fromkeys(" ".join(text.split()) for text in texts if text)
+    if len(found) > MAX_TAGS:
+        raise ConfigError(f"an experience has at most {MAX_TAGS} tags, not {len(found)}")
     return tuple(found)
 
 
@@ -198,8 +198,8 @@ def _value(solution: Json) -> Json:
         text = json.dumps(solution, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigError(f"solution must be a value that JSON can hold: {error}") from None
-    if len(text) > LONGEST_SOLUTION:
-        raise ConfigError(f"solution has {len(text):,} characters as JSON; the most is {LONGEST_SOLUTION:,}")
+    if len(text) > MAX_SOLUTION:
+        raise ConfigError(f"solution has {len(text):,} characters as JSON; the most is {MAX_SOLUTION:,}")
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -212,10 +212,10 @@ def _check_depth(value: Json) -> None:
     level, depth = [value], 0
     while level:
         depth += 1
-        if depth > DEEPEST:
-            raise ConfigError(f"solution is nested deeper than {DEEPEST} levels")
-        inner = [list(one.values()) if isinstance(one, Mapping) else one for one in level if _holds(one)]
-        level = [each for one in inner for each in one if _holds(each)]
+        if depth > MAX_DEPTH:
+            raise ConfigError(f"solution is nested deeper than {MAX_DEPTH} levels")
+        inner = [list(held.values()) if isinstance(held, Mapping) else held for held in level if _holds(held)]
+        level = [held for values in inner for held in values if _holds(held)]
 
 
 def _holds(value: Json) -> bool:

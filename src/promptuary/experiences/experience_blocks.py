@@ -15,8 +15,8 @@ from promptuary.experiences.values import Experience, days_between
 from promptuary.references.detail import whole
 from promptuary.references.render import without_gap
 
-_LONGEST_LINE: Final = 240
-_MOST_STEPS: Final = 4
+_MAX_LINE: Final = 240
+_MAX_STEPS: Final = 4
 _NAMES: Final = {
     "tool_chain": "what worked before",
     "error_recovery": "what helped after an error",
@@ -82,13 +82,13 @@ def _lines(experience: Experience) -> Iterator[str]:
 
 
 def _line(name: str, text: str) -> str:
-    return f"{name}: {shortened(' '.join(text.split()), _LONGEST_LINE, ' …')}"
+    return f"{name}: {shortened(' '.join(text.split()), _MAX_LINE, ' …')}"
 
 
 def _steps(steps: list[Any]) -> str:
     """Return calls on one line, only the last ones if there are many: these made the difference."""
     worked = [step for step in steps if isinstance(step, Mapping) and step.get("ok", True)]
-    shown = worked[-_MOST_STEPS:] or steps[-_MOST_STEPS:]
+    shown = worked[-_MAX_STEPS:] or steps[-_MAX_STEPS:]
     return ("… → " if len(shown) < len(worked) else "") + " → ".join(map(_step, shown))
 
 

@@ -29,7 +29,7 @@ from promptuary.experiences.drafting import (
 from promptuary.experiences.experience_blocks import experience_block
 from promptuary.experiences.index import ExperienceIndex
 from promptuary.experiences.search import ExperienceQuery
-from promptuary.experiences.selection import MOST_FOUND, selected
+from promptuary.experiences.selection import MAX_FOUND, selected
 from promptuary.experiences.store import Change, ExperienceStore
 from promptuary.experiences.values import (
     Experience,
@@ -154,7 +154,11 @@ class Experiences:
         least, now = checked_share("min_weight", min_weight), self._clock()
         if not offset and not least:
             return ExperienceList(self._store.list(wanted), self._store.count(wanted))
-        every = [one for one in self._store.list(replace(wanted, limit=None)) if strength(one, now) >= least]
+        every = [
+            experience
+            for experience in self._store.list(replace(wanted, limit=None))
+            if strength(experience, now) >= least
+        ]
         return ExperienceList(every[offset:][: None if limit is None else max(0, limit)], len(every))
 
     def find_similar(
@@ -198,7 +202,7 @@ class Experiences:
 
     def for_message(self, message: str, *, lexical_only: bool = False) -> Sequence[Block]:
         """Return what a turn with ``message`` is shown, as blocks; empty if nothing is relevant."""
-        found = self.find_similar(unquoted(message), limit=MOST_FOUND, lexical_only=lexical_only)
+        found = self.find_similar(unquoted(message), limit=MAX_FOUND, lexical_only=lexical_only)
         return [experience_block(hit.experience, self._counter, self._clock()) for hit in selected(found).shown]
 
     def mark_used(self, key: str) -> Experience:
@@ -231,7 +235,7 @@ class Experiences:
         """Remove experiences whose strength is below ``min_weight``; ``dry_run`` only reports them."""
         least, now = checked_share("min_weight", min_weight), self._clock()
         strong = self._store.revisions(now, least)
-        weak = self._store.some([one for one in self._store.revisions(now, 0.0) if one not in strong])
+        weak = self._store.some([revision for revision in self._store.revisions(now, 0.0) if revision not in strong])
         if not dry_run and weak:
             self._store.remove(weak)
         return PruneReport(least, list(weak.values()), done=not dry_run)
@@ -254,10 +258,10 @@ class Experiences:
         every, now = self._store.list(_EVERY), self._clock()
         return ExperienceStats(
             len(every),
-            dict(sorted(Counter(one.type for one in every).items())),
-            dict(sorted(Counter(one.outcome for one in every).items())),
-            sum(strength(one, now) < PRUNE_BELOW for one in every),
-            sum(one.use_count for one in every),
+            dict(sorted(Counter(experience.type for experience in every).items())),
+            dict(sorted(Counter(experience.outcome for experience in every).items())),
+            sum(strength(experience, now) < PRUNE_BELOW for experience in every),
+            sum(experience.use_count for experience in every),
         )
 
     def strength(self, experience: Experience) -> float:

@@ -42,7 +42,7 @@ def _shape(value: Json) -> Json:
                 for name, one in value.items()
             }
         case Sequence():
-            return [_shape(one) for one in value]
+            return [_shape(element) for element in value]
         case _:
             return value
 

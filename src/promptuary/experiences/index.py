@@ -29,7 +29,7 @@ RECIPE: Final = "experiences 1"
 
 _EVERY: Final = ExperienceFilter()
 _FOLDER: Final = Folder("/experiences")
-_LONGEST_PROBLEM: Final = 300
+_MAX_PROBLEM: Final = 300
 
 
 class ExperienceIndex(RecordIndex[str]):
@@ -75,7 +75,7 @@ class ExperienceIndex(RecordIndex[str]):
         if keys is None:
             found = self.store.revisions(self.clock(), PRUNE_BELOW)
         else:
-            found = {one.id: one.rev for one in self.store.some(keys).values() if self._is_strong(one)}
+            found = {value.id: value.rev for value in self.store.some(keys).values() if self._is_strong(value)}
         return (Listed(one, _FOLDER, one, rev) for one, rev in found.items())
 
     def entry(self, key: str) -> RecordEntry | None:
@@ -89,7 +89,7 @@ class ExperienceIndex(RecordIndex[str]):
 
 def _entry(one: Experience) -> RecordEntry:
     text = " ".join(one.intent.split())
-    names = (*one.tags, " ".join(one.problem[:_LONGEST_PROBLEM].split()))
+    names = (*one.tags, " ".join(one.problem[:_MAX_PROBLEM].split()))
     date = int(max(0.0, datetime.fromisoformat(one.created_at).timestamp()))
     file = IndexedFile(one.id, Stamp(len(text), 0, 0, 0), one.rev, "text", date)
     return RecordEntry(_FOLDER, file, text, [Chunk(1, 1, text, names=tuple(name for name in names if name))])

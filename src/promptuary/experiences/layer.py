@@ -11,7 +11,7 @@ from promptuary.base import concurrency
 from promptuary.base.blocks import Block
 from promptuary.base.budget import TokenCounter
 from promptuary.experiences.experience_blocks import experience_block, experience_label
-from promptuary.experiences.selection import MOST_FOUND, selected, unfit
+from promptuary.experiences.selection import MAX_FOUND, selected, unfit
 from promptuary.experiences.values import LAYER, Experience, ExperienceHit, ExperienceResult, strength
 from promptuary.layers.layer import BudgetRange, LayerContext, Omitted, RecallRequest, Slot
 from promptuary.layers.record_recall import RecordRecall, Selection, Shown, Wanted
@@ -80,7 +80,7 @@ class ExperienceRecall(RecordRecall[Experience]):
             and visible(experience)
             and not unfit(experience, strength(experience, now))
         ]
-        most = MOST_FOUND if access.session is None else _MAX_IN_SESSIONS
+        most = MAX_FOUND if access.session is None else _MAX_IN_SESSIONS
         found = self._find(words, most) if words else ExperienceResult()
         # Filtered before ranking: what a session does not see must not affect what it does see.
         hits = [hit for hit in found.hits if visible(hit.experience)]

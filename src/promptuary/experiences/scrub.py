@@ -35,7 +35,7 @@ def scrubbed_value(value: Json) -> Json:
         case Mapping():
             return _scrubbed_fields(value)
         case Sequence():
-            return [scrubbed_value(one) for one in value]
+            return [scrubbed_value(element) for element in value]
         case _:
             return value
 
@@ -62,7 +62,7 @@ def _hidden(value: Json) -> Json:
         case str():
             return MASK
         case Sequence():
-            return [_hidden(one) for one in value]
+            return [_hidden(element) for element in value]
         case _:
             return MASK
 

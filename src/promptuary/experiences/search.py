@@ -14,7 +14,7 @@ from promptuary.experiences.values import Experience, ExperienceHit, ExperienceO
 from promptuary.search.answer import Answer
 from promptuary.search.values import Hit
 
-MOST: Final = 20
+MAX_HITS: Final = 20
 """How many hits are ranked with what is known about them. Further hits keep the order of the search."""
 DEEP: Final = 200
 """How many are examined if a type, an outcome or tags are required."""
@@ -39,7 +39,7 @@ class ExperienceQuery(Struct, frozen=True):
     @property
     def depth(self) -> int:
         """How many hits of the index are ranked."""
-        return DEEP if self.types or self.outcomes or (self.strict_tags and self.tags) else MOST
+        return DEEP if self.types or self.outcomes or (self.strict_tags and self.tags) else MAX_HITS
 
     def wants(self, one: Experience) -> bool:
         """Return whether an experience may be among the hits."""
@@ -56,8 +56,8 @@ def rank(query: ExperienceQuery, answer: Answer, experiences: Mapping[str, Exper
 
     def judged(hits: Sequence[Hit]) -> list[ExperienceHit]:
         each = ((experiences[hit.path], hit) for hit in hits if hit.path in experiences)
-        rated = (_rated(one, hit, query, now, best) for one, hit in each if query.wants(one))
-        return [one for one in rated if one.strength >= PRUNE_BELOW]
+        rated = (_rated(known, hit, query, now, best) for known, hit in each if query.wants(known))
+        return [found for found in rated if found.strength >= PRUNE_BELOW]
 
     first = sorted(judged(answer.hits[: query.depth]), key=lambda hit: -hit.score)
     hits = [*first, *judged(answer.hits[query.depth :])]

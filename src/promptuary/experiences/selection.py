@@ -9,14 +9,14 @@ from typing import Final
 
 from msgspec import Struct
 
-from promptuary.experiences.values import LEAST_CONFIDENCE, Experience, ExperienceHit, ExperienceResult
+from promptuary.experiences.values import MIN_CONFIDENCE, Experience, ExperienceHit, ExperienceResult
 
-MOST_FOUND: Final = 20
+MAX_FOUND: Final = 20
 """How many are considered."""
-MOST_SHOWN: Final = 3
-MOST_WARNINGS: Final = 1
-LEAST_STRENGTH: Final = 0.1
-LEAST_SUCCESS: Final = 0.7
+MAX_SHOWN: Final = 3
+MAX_WARNINGS: Final = 1
+MIN_STRENGTH: Final = 0.1
+MIN_SUCCESS: Final = 0.7
 
 
 class SelectedExperiences(Struct, frozen=True):
@@ -32,7 +32,7 @@ def selected(found: ExperienceResult) -> SelectedExperiences:
     warnings: list[ExperienceHit] = []
     left_out: list[tuple[ExperienceHit, str]] = []
     for hit in found.near:
-        into, most = (warnings, MOST_WARNINGS) if hit.experience.outcome == "failure" else (helpful, MOST_SHOWN)
+        into, most = (warnings, MAX_WARNINGS) if hit.experience.outcome == "failure" else (helpful, MAX_SHOWN)
         if reason := unfit(hit.experience, hit.strength):
             left_out.append((hit, reason))
         elif len(into) < most:
@@ -46,10 +46,10 @@ def unfit(experience: Experience, strength: float) -> str:
     """Return why an experience is not shown; empty if it may be."""
     if experience.trust == "external":
         return "it comes from other people's text, and nobody has confirmed it yet"
-    if strength <= LEAST_STRENGTH:
-        return f"its strength is {strength:.2f}, and {LEAST_STRENGTH} is too little"
-    if experience.confidence < LEAST_CONFIDENCE:
-        return f"it is {experience.confidence:.2f} sure, and {LEAST_CONFIDENCE} is the least"
-    if experience.outcome == "success" and experience.success_score < LEAST_SUCCESS:
-        return f"its success is {experience.success_score:.2f}, and {LEAST_SUCCESS} is the least"
+    if strength <= MIN_STRENGTH:
+        return f"its strength is {strength:.2f}, and {MIN_STRENGTH} is too little"
+    if experience.confidence < MIN_CONFIDENCE:
+        return f"it is {experience.confidence:.2f} sure, and {MIN_CONFIDENCE} is the least"
+    if experience.outcome == "success" and experience.success_score < MIN_SUCCESS:
+        return f"its success is {experience.success_score:.2f}, and {MIN_SUCCESS} is the least"
     return ""

@@ -34,7 +34,7 @@ PREFERENCE: Final = "user_preference"
 
 FIRST_CONFIDENCE: Final = 0.4
 """The confidence of a preference that was seen once."""
-LEAST_CONFIDENCE: Final = 0.5
+MIN_CONFIDENCE: Final = 0.5
 """The confidence that an experience needs to be shown in a turn."""
 
 _REPEATED: Final = 0.2
@@ -48,7 +48,7 @@ _HELPED: Final = 0.2
 _WRONG: Final = 0.5
 _STALE: Final = 0.25
 _TRUST: Final[Mapping[NoteTrust, int]] = {"external": 0, "agent": 1, "person": 2}
-_MOST_TAGS: Final = 32
+_MAX_TAGS: Final = 32
 _SECONDS: Final = 86_400.0
 
 LAYER: Final = "experience"
@@ -227,7 +227,7 @@ def reinforced(old: Experience, new: Experience) -> Experience:
         trust=content.trust,
         thread=content.thread,
         turn=content.turn,
-        tags=tuple(dict.fromkeys((*old.tags, *new.tags)))[:_MOST_TAGS],
+        tags=tuple(dict.fromkeys((*old.tags, *new.tags)))[:_MAX_TAGS],
         success_score=_nearer(old.success_score, new.success_score, _LEARNT),
         base_weight=min(1.0, old.base_weight + _REINFORCED),
         confidence=_nearer(old.confidence, 1.0, _REPEATED),

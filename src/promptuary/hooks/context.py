@@ -14,11 +14,11 @@ from promptuary.hooks.fit import ContextPart, ContextSection, Shown, whole_part
 from promptuary.memory.values import NoteHeader, they_wait
 from promptuary.references.expansion import Expansion, Outcome
 
-_LONGEST_QUESTION: Final = 2_000
-_MOST_NOTES: Final = 4
-_MOST_LISTED: Final = 30
-_LONGEST_LINE: Final = 300
-_LONGEST_SHORT: Final = 200
+_MAX_QUESTION: Final = 2_000
+_MAX_NOTES: Final = 4
+_MAX_LISTED: Final = 30
+_MAX_LINE: Final = 300
+_MAX_SHORT: Final = 200
 _AROUND: Final = 400
 """Characters for what stands around the list of notes."""
 _ABOUT_NOTES: Final = (
@@ -34,13 +34,13 @@ def prompt_context(
     """Return the context for a prompt: the texts that it refers to, notes and experiences, each of them once."""
     shown = shown or Shown()
     expansion = workspace.expand(prompt)
-    question = _question(prompt, expansion)[:_LONGEST_QUESTION].strip()
+    question = _question(prompt, expansion)[:_MAX_QUESTION].strip()
     sections = [ContextSection(_ABOUT_REFERENCES, _references(expansion, agent, shown))]
     if question:
         sections.append(ContextSection(_ABOUT_NOTES, _notes(workspace, question, lexical_only=lexical_only)))
         if workspace.settings.experiences:
             found = workspace.experiences.for_message(question, lexical_only=lexical_only)
-            parts = [_block(one, "the tool find_experiences has all of it") for one in found]
+            parts = [_block(block, "the tool find_experiences has all of it") for block in found]
             sections.append(ContextSection(_ABOUT_EXPERIENCES, parts))
     return shown.filled(sections, agent.most)
 
@@ -48,17 +48,17 @@ def prompt_context(
 def start_context(workspace: Promptuary, agent: Agent, shown: Shown | None = None) -> str:
     """Return the notes, short ones in full and others by title, and how many proposed ones wait for the person."""
     shown, most = shown or Shown(), agent.most // 2
-    found, lines = workspace.memory.list(limit=_MOST_LISTED), list[ContextPart]()
-    for one in found:
-        line = _line(workspace, one)
-        if one.trust != "external" and sum(len(each.text) + 2 for each in [*lines, line]) < most - _AROUND:
+    found, lines = workspace.memory.list(limit=_MAX_LISTED), list[ContextPart]()
+    for header in found:
+        line = _line(workspace, header)
+        if header.trust != "external" and sum(len(part.text) + 2 for part in [*lines, line]) < most - _AROUND:
             lines.append(line)
     more = found.total - len(lines)
-    new = [one for one in lines if not shown.knows(one)]
+    new = [part for part in lines if not shown.knows(part)]
     if new and more:
         new.append(whole_part("", f"- and {more:,} more, which the tool search_recall_memories finds"))
     sections = [ContextSection(_ABOUT_NOTES, new)]
-    if told := [whole_part("", one, content=one) for one in _for_person(workspace)]:
+    if told := [whole_part("", text, content=text) for text in _for_person(workspace)]:
         sections.append(ContextSection("For the person:", told))
     return shown.filled(sections, most)
 
@@ -69,13 +69,13 @@ def _line(workspace: Promptuary, header: NoteHeader) -> ContextPart:
     if note is not None and _is_short(text):
         return _short(header, text)
     named = f"- {one_line(header.title)} ({one_line(header.path)})"
-    summary = one_line(header.summary)[:_LONGEST_LINE].strip()
+    summary = one_line(header.summary)[:_MAX_LINE].strip()
     return whole_part(header.title, f"{named}: {summary}" if summary else named, content=f"{header.id} {header.rev}")
 
 
 def _is_short(text: str) -> bool:
     """Return whether a note costs no more in full than its title and path."""
-    return 0 < len(text) <= _LONGEST_SHORT and text.isprintable()
+    return 0 < len(text) <= _MAX_SHORT and text.isprintable()
 
 
 def _short(header: NoteHeader, text: str) -> ContextPart:
@@ -87,7 +87,7 @@ def _short(header: NoteHeader, text: str) -> ContextPart:
 
 def _for_person(workspace: Promptuary) -> list[str]:
     proposed = len(workspace.memory.proposals())
-    brought = sum(one.owner is None for one in workspace.memory.unadopted())
+    brought = sum(header.owner is None for header in workspace.memory.unadopted())
     return [*([_waiting(proposed)] if proposed else []), *([they_wait(brought)] if brought else [])]
 
 
@@ -98,30 +98,32 @@ def _waiting(count: int) -> str:
 
 def _question(prompt: str, expansion: Expansion) -> str:
     """Return the words of a prompt without its references; if there are no others, what the references point at."""
-    references = sorted((one.reference for one in expansion.outcomes), key=lambda one: one.start)
+    references = sorted((outcome.reference for outcome in expansion.outcomes), key=lambda one: one.start)
     words, position = [], 0
-    for one in references:
-        words.append(prompt[position : one.start])
-        position = max(position, one.end)
+    for reference in references:
+        words.append(prompt[position : reference.start])
+        position = max(position, reference.end)
     rest = " ".join([*words, prompt[position:]])
-    return rest if any(map(str.isalnum, rest)) else " ".join(one.value for one in references)
+    return rest if any(map(str.isalnum, rest)) else " ".join(reference.value for reference in references)
 
 
 def _references(expansion: Expansion, agent: Agent, shown: Shown) -> list[ContextPart]:
-    own = {one.reference.raw for one in expansion.outcomes if agent.attaches and _is_bare(one)}
+    own = {outcome.reference.raw for outcome in expansion.outcomes if agent.attaches and _is_bare(outcome)}
     blocks = [
         _asked(
-            one, f"the tool expand_references has all of it: {one_line(one.source.asked or one.source.label)}", shown
+            block,
+            f"the tool expand_references has all of it: {one_line(block.source.asked or block.source.label)}",
+            shown,
         )
-        for one in expansion.blocks
-        if one.source.asked not in own
+        for block in expansion.blocks
+        if block.source.asked not in own
     ]
     failed = [
-        whole_part(one.reference.raw, f"{one_line(one.reference.raw)}: {one_line(one.reason or '')}")
-        for one in _failed(expansion)
+        whole_part(outcome.reference.raw, f"{one_line(outcome.reference.raw)}: {one_line(outcome.reason or '')}")
+        for outcome in _failed(expansion)
     ]
     # A prompt that fills the window by itself leaves no room for what it points at.
-    full = [whole_part("", f"Left out: {one_line(one)}") for one in expansion.warnings[:1] if expansion.blocked]
+    full = [whole_part("", f"Left out: {one_line(warning)}") for warning in expansion.warnings[:1] if expansion.blocked]
     return [*blocks, *failed, *full] if expansion.outcomes else []
 
 
@@ -139,7 +141,7 @@ def _block(block: Block, rest: str) -> ContextPart:
 
 
 def _failed(expansion: Expansion) -> Sequence[Outcome]:
-    return [one for one in expansion.outcomes if one.code and not _is_bare(one)]
+    return [outcome for outcome in expansion.outcomes if outcome.code and not _is_bare(outcome)]
 
 
 def _is_bare(outcome: Outcome) -> bool:
@@ -149,7 +151,7 @@ def _is_bare(outcome: Outcome) -> bool:
 
 
 def _notes(workspace: Promptuary, question: str, *, lexical_only: bool) -> list[ContextPart]:
-    found = workspace.memory.find(question, limit=_MOST_NOTES, lexical_only=lexical_only)
+    found = workspace.memory.find(question, limit=_MAX_NOTES, lexical_only=lexical_only)
     # Text that others wrote is not added unasked; the tool shows it on request.
     return [_note(hit.header, hit.text) for hit in found.near if hit.header.trust != "external"]
 

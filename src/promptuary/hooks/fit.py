@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 
 from promptuary.base.budget import water_fill
 
-_LEAST_SHOWN: Final = 120
+_MIN_SHOWN: Final = 120
 """If fewer characters of a part would fit, only its name is shown."""
-_LONGEST_NAME: Final = 80
+_MAX_NAME: Final = 80
 _FRAME: Final = len("<promptuary>\n\n</promptuary>")
 
 
@@ -47,9 +47,11 @@ class Shown:
 
     def filled(self, sections: Sequence[ContextSection], most: int) -> str:
         """Return the sections without what was shown before, like ``filled``, and record what is whole in it."""
-        left = [one._replace(parts=[part for part in one.parts if not self.knows(part)]) for one in sections]
+        left = [
+            section._replace(parts=[part for part in section.parts if not self.knows(part)]) for section in sections
+        ]
         text = filled(left, most)
-        whole = (part.content for one in left for part in one.parts if part.content and part.text in text)
+        whole = (part.content for section in left for part in section.parts if part.content and part.text in text)
         self.new.extend(map(_mark, whole))
         return text
 
@@ -65,13 +67,13 @@ def whole_part(name: str, text: str, rest: str = "", content: str = "") -> Conte
 
 def filled(sections: Sequence[ContextSection], most: int) -> str:
     """Return the sections in at most ``most`` characters; empty if they have no parts."""
-    said = [one for one in sections if one.parts]
+    said = [section for section in sections if section.parts]
     if not said:
         return ""
-    parts = [part for one in said for part in one.parts]
-    room = most - _FRAME - sum(len(one.heading) + 2 for one in said)
+    parts = [part for section in said for part in section.parts]
+    room = most - _FRAME - sum(len(section.heading) + 2 for section in said)
     shares = iter(water_fill([len(part.text) + 2 for part in parts], room))
-    made = [_joined(one.heading, [_cut(part, next(shares) - 2) for part in one.parts]) for one in said]
+    made = [_joined(section.heading, [_cut(part, next(shares) - 2) for part in section.parts]) for section in said]
     text = "\n\n".join(made)
     inner = max(0, most - _FRAME)
     return f"<promptuary>\n{text if len(text) <= inner else text[:inner]}\n</promptuary>"
@@ -93,14 +95,14 @@ def _cut(part: ContextPart, most: int) -> str:
     start, end = part.body
     around = len(part.text) - (end - start) + len(_remark(part, end - start))
     shown = _beginning(part.text[start:end], most - around)
-    if len(shown) < _LEAST_SHOWN:
-        return f"[{part.name[:_LONGEST_NAME]} is too long to be shown here; {part.rest}]"
+    if len(shown) < _MIN_SHOWN:
+        return f"[{part.name[:_MAX_NAME]} is too long to be shown here; {part.rest}]"
     return f"{part.text[:start]}{shown}{part.text[end:]}{_remark(part, len(shown))}"
 
 
 def _remark(part: ContextPart, shown: int) -> str:
     total = part.body[1] - part.body[0]
-    return f"\n[{part.name[:_LONGEST_NAME]}: cut after {shown:,} of {total:,} characters; {part.rest}]"
+    return f"\n[{part.name[:_MAX_NAME]}: cut after {shown:,} of {total:,} characters; {part.rest}]"
 
 
 def _beginning(text: str, most: int) -> str:

@@ -41,18 +41,18 @@ def hook_arguments(arguments: Sequence[str]) -> HookArguments:
     workspace: str | None = None
     problem = ""
     waiting = iter(arguments)
-    for one in waiting:
-        name, has_value, value = one.partition("=")
-        if one in _SWITCHES:
-            switches[_SWITCHES[one]] = True
+    for word in waiting:
+        name, has_value, value = word.partition("=")
+        if word in _SWITCHES:
+            switches[_SWITCHES[word]] = True
         elif name in _WORKSPACE:
             workspace = value if has_value else next(waiting, None)
             problem = problem or ("" if workspace else f"{name} names no folder")
-        elif one.startswith("-w"):
-            workspace = one[2:]
-        elif one.startswith("-"):
-            problem = problem or f"there is no flag {one[:60]}"
+        elif word.startswith("-w"):
+            workspace = word[2:]
+        elif word.startswith("-"):
+            problem = problem or f"there is no flag {word[:60]}"
         else:
-            words.append(one)
+            words.append(word)
     working, debug = "working" in switches, "debug" in switches
     return HookArguments(words, workspace, working=working, debug=debug, problem=problem)

@@ -32,7 +32,7 @@ def _standing(entries: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, An
     for entry in entries:
         match entry:
             case {"$set": {"messages": list() as messages}}:
-                found = {str(one.get("id")): one for one in messages if isinstance(one, dict)}
+                found = {str(message.get("id")): message for message in messages if isinstance(message, dict)}
             case {"$rewindTo": str() as first}:
                 last = first if first in found else next(iter(found), "")
                 while found and found.popitem()[0] != last:
@@ -47,22 +47,22 @@ def _standing(entries: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, An
 def _typed(entry: Mapping[str, Any]) -> str:
     """Return what the person typed, without context from hooks or Gemini, and without results of tools."""
     shown = entry.get("displayContent") or entry.get("content")
-    texts = [typed(AGENTS["gemini"], one) for one in _texts(shown)]
-    return "\n\n".join(one for one in texts if one.strip() and not one.startswith(_CONTEXT))
+    texts = [typed(AGENTS["gemini"], text) for text in _texts(shown)]
+    return "\n\n".join(text for text in texts if text.strip() and not text.startswith(_CONTEXT))
 
 
 def _answered(entry: Mapping[str, Any]) -> Iterator[Any]:
     calls = entry.get("toolCalls")
-    known = [one for one in calls if isinstance(one, dict) and one.get("id")] if isinstance(calls, list) else []
+    known = [call for call in calls if isinstance(call, dict) and call.get("id")] if isinstance(calls, list) else []
     text = "\n\n".join(_texts(entry.get("content")))
     if text or known:
         yield {"role": "assistant", "content": text, **({"tool_calls": list(map(_call, known))} if known else {})}
-    for one in known:
-        failed = one.get("status") not in {"success", None}
+    for call in known:
+        failed = call.get("status") not in {"success", None}
         yield {
             "role": "tool",
-            "tool_call_id": str(one["id"]),
-            "content": _result(one.get("result")),
+            "tool_call_id": str(call["id"]),
+            "content": _result(call.get("result")),
             "is_error": failed,
         }
 
@@ -75,14 +75,20 @@ def _call(one: Mapping[str, Any]) -> dict[str, Any]:
 def _result(value: Any) -> str:
     """Return the answer of a tool as text."""
     responses = (
-        [one.get("functionResponse") for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+        [part.get("functionResponse") for part in value if isinstance(part, dict)] if isinstance(value, list) else []
     )
-    found = [one["response"] for one in responses if isinstance(one, dict) and isinstance(one.get("response"), dict)]
-    return "\n".join(str(one.get("output") or one.get("error") or json.dumps(one)) for one in found)
+    found = [
+        response["response"]
+        for response in responses
+        if isinstance(response, dict) and isinstance(response.get("response"), dict)
+    ]
+    return "\n".join(str(response.get("output") or response.get("error") or json.dumps(response)) for response in found)
 
 
 def _texts(content: Any) -> list[str]:
     if isinstance(content, str):
         return [content] if content else []
     parts = content if isinstance(content, list) else []
-    return [one["text"] for one in parts if isinstance(one, dict) and isinstance(one.get("text"), str) and one["text"]]
+    return [
+        part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str) and part["text"]
+    ]

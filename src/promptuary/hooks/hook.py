@@ -18,7 +18,7 @@ from promptuary.hooks.flags import WORK, HookArguments, hook_arguments
 from promptuary.hooks.sessions import new_turns
 from promptuary.workspace.programs.agents import detached, sockets
 
-LARGEST: Final = 1 << 20
+MAX_INPUT: Final = 1 << 20
 """The most bytes of input from an agent."""
 USAGE: Final = "promptuary hook claude-code|codex|gemini EVENT, with JSON as standard input"
 _SECONDS: Final = 4.0
@@ -97,9 +97,9 @@ def _told() -> dict[str, Any] | str:
     """Return the input of the agent; a sentence about the problem if it is not valid."""
     if sys.stdin is None or sys.stdin.isatty():
         return "standard input is not a JSON object of an agent"
-    data = sys.stdin.buffer.read(LARGEST + 1)
-    if len(data) > LARGEST:
-        return f"standard input is too long: at most {LARGEST:,} bytes are allowed"
+    data = sys.stdin.buffer.read(MAX_INPUT + 1)
+    if len(data) > MAX_INPUT:
+        return f"standard input is too long: at most {MAX_INPUT:,} bytes are allowed"
     try:
         found = json.loads(data.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
@@ -124,6 +124,6 @@ def _nothing(sentence: str) -> dict[str, Any]:
 
 def _say(sentence: str) -> None:
     with suppress(OSError, ValueError, AttributeError):
-        shown = "".join(one if one.isprintable() else "?" for one in sentence[:500])
+        shown = "".join(character if character.isprintable() else "?" for character in sentence[:500])
         sys.stderr.write(f"promptuary: {shown}\n")
         sys.stderr.flush()

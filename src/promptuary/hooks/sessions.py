@@ -15,7 +15,7 @@ from promptuary.workspace.programs.agents.transcript import read_end
 def session_name(agent: Agent, told: Mapping[str, Any]) -> str:
     """Return the name of the thread that a session of an agent is remembered as."""
     given = str(told.get("session_id") or "main")
-    plain = "".join(one for one in given if one.isalnum() or one in "-_")[:36]
+    plain = "".join(character for character in given if character.isalnum() or character in "-_")[:36]
     return f"{agent.name}-{plain or 'main'}"
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MAX_LINES: Final = 20_000
 _MAX_TURNS: Final = 20
 """The most turns to learn from at once: more are missed only if hooks were off."""
-_LONGEST_LINE: Final = 1 << 20
+_MAX_LINE: Final = 1 << 20
 _INJECTED: Final = ("<system-reminder>", "<command-", "<local-command", "<environment_context>", "<user_instructions>")
 _KINDS: Final = frozenset({"message", "function_call", "function_call_output", "custom_tool_call"})
 
@@ -41,7 +41,7 @@ def turns(data: bytes, agent: str) -> list[TranscriptTurn]:
             found.append(TranscriptTurn(mark, (message,)))
         elif found:
             found[-1] = found[-1]._replace(messages=(*found[-1].messages, message))
-    return [one for one in found if len(one.messages) > 1]
+    return [turn for turn in found if len(turn.messages) > 1]
 
 
 def told_turn(told: Mapping[str, Any]) -> TranscriptTurn | None:
@@ -67,7 +67,7 @@ def _messages(data: bytes, agent: str) -> Iterator[tuple[str, Any]]:
 def _entries(data: bytes) -> Iterator[tuple[int, Mapping[str, Any]]]:
     lines = data.decode("utf-8", "replace").split("\n")
     for number, line in enumerate(lines[-_MAX_LINES:]):
-        if line.startswith("{") and len(line) <= _LONGEST_LINE:
+        if line.startswith("{") and len(line) <= _MAX_LINE:
             with suppress(ValueError, RecursionError):
                 yield number, json.loads(line)
 
@@ -80,11 +80,11 @@ def _of_claude(entry: Mapping[str, Any]) -> Any:
         return None
     content = message.get("content")
     if message["role"] == "user" and isinstance(content, list):
-        texts = [one for one in content if isinstance(one, dict) and one.get("type") == "text"]
+        texts = [part for part in content if isinstance(part, dict) and part.get("type") == "text"]
         if texts and len(texts) == len(content):
-            content = "\n\n".join(str(one.get("text", "")) for one in texts)
+            content = "\n\n".join(str(text.get("text", "")) for text in texts)
         else:
-            content = [one for one in content if isinstance(one, dict) and one.get("type") == "tool_result"]
+            content = [part for part in content if isinstance(part, dict) and part.get("type") == "tool_result"]
     return {"role": message["role"], "content": content} if content else None
 
 
@@ -95,7 +95,7 @@ def _of_codex(entry: Mapping[str, Any]) -> Any:
     if payload["type"] != "message":
         return payload
     parts = payload.get("content")
-    texts = [str(one.get("text", "")) for one in parts if isinstance(one, dict)] if isinstance(parts, list) else []
+    texts = [str(part.get("text", "")) for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
     role = payload.get("role")
     if role not in {"user", "assistant"} or not any(texts):
         return None

@@ -64,7 +64,8 @@ class CopyEraser:
             return ()
         experiences, root, principal = self._app.experiences_in(self._state), self._app.path, self._place.principal
         every = (
-            (one.id, f"{one.intent}\n{one.problem}\n{to_text(one.solution)}") for one in experiences.list().experiences
+            (experience.id, f"{experience.intent}\n{experience.problem}\n{to_text(experience.solution)}")
+            for experience in experiences.list().experiences
         )
         found = [Place("experience", key) for key, text in every if holds(text, wanted)]
         if any(holds(line, wanted) for line in lines(root, principal)):
@@ -88,7 +89,9 @@ def finish_forgetting(memory: Memory, eraser: CopyEraser) -> None:
     except PromptuaryError as error:
         logger.warning("a note is not forgotten whole yet: %s", error)
     # The copies of notes that follow the person and were forgotten in another workspace.
-    forgotten = [note for one in memory.notebooks() if one.scope == "user" for note in one.journal.forgotten()]
+    forgotten = [
+        note for notebook in memory.notebooks() if notebook.scope == "user" for note in notebook.journal.forgotten()
+    ]
     if sum(eraser.ledger.redact_note(f"memory:{note}") for note in forgotten):
         eraser.drop_indexes()
         eraser.ledger.purge()

@@ -153,4 +153,4 @@ def _revisions(notebook: Notebook, changes: Sequence[NoteChange], current: Note 
 
 
 def _apart(texts: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(text for one in texts if (text := one.strip())))
+    return list(dict.fromkeys(text for given in texts if (text := given.strip())))

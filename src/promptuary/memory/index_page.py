@@ -20,7 +20,7 @@ MAX_SIZE: Final = 25_000
 """The most notes and characters in the list; its last line counts the others."""
 
 _BOM: Final = "\ufeff"
-_LONGEST_SUMMARY: Final = 160
+_MAX_SUMMARY: Final = 160
 _TITLES: Final[dict[Audience, str]] = {
     "private": "# Private notes\n\nOnly you see these. What you write outside of the list is kept.\n",
     "shared": "# Shared notes\n\nEverybody who works here sees these. What you write outside of the list is kept.\n",
@@ -103,7 +103,7 @@ def _entries(headers: Sequence[NoteHeader], total: int) -> Iterator[str]:
 
 def _entry(header: NoteHeader) -> str:
     target = header.path.removeprefix(f"{header.audience}/")
-    summary = _plain(header.summary)[:_LONGEST_SUMMARY] if header.summary else ""
+    summary = _plain(header.summary)[:_MAX_SUMMARY] if header.summary else ""
     pin = " (pinned)" if header.pinned else ""
     said = f": {summary.translate(_ESCAPES)}" if summary else ""
     return f"- [{_plain(header.title).translate(_ESCAPES)}]({_link(target)}){pin}{said}"

@@ -56,10 +56,10 @@ class MemoryRecall(RecordRecall[Note]):
             selected = await self._prefetch.take(context.scope_key, words) if words else Selected()
             wanted = await concurrency.run(lambda: [*self._standing(standing), *self._new(selected.hits, standing)])
         there = _in_view(request)
-        unseen = [one for one in wanted if (one.record.header.address, one.record.header.rev) not in there]
+        unseen = [choice for choice in wanted if (choice.record.header.address, choice.record.header.rev) not in there]
         listed = next((block for block in request.in_view if block.source.key == OWN_NOTES), None)
         if listed is not None and listed.tokens <= request.budget // 4:  # a longer list may still be cut
-            unseen = [one for one in unseen if not _is_said(one.record, unseen, listed.text)]
+            unseen = [choice for choice in unseen if not _is_said(choice.record, unseen, listed.text)]
         return Selection(unseen, notes=selected.remarks)
 
     def block(self, wanted: Wanted[Note], spent: int, room: int, counter: TokenCounter) -> Block | None:
@@ -131,5 +131,5 @@ def _is_said(note: Note, others: Sequence[Wanted[Note]], listed: str) -> bool:
 
 def _in_view(request: RecallRequest) -> set[tuple[str, str]]:
     """Return the addresses and revisions of what is already in the window."""
-    attached = {(one.source, one.revision) for item in request.history for one in item.attachments}
+    attached = {(attachment.source, attachment.revision) for item in request.history for attachment in item.attachments}
     return attached | {(block.source.address, block.source.revision) for block in request.in_view}

@@ -62,19 +62,19 @@ logger = logging.getLogger(__name__)
 
 ADDRESS: Final = "memory:"
 """The prefix before a note's id in prompts and receipts."""
-_SHORTEST_PREFIX: Final = 4
-_MOST_NAMED: Final = 5
+_MIN_PREFIX: Final = 4
+_MAX_NAMED: Final = 5
 _PAGES_AFTER: Final = 0.3
 """Seconds without a write until the lists of notes are updated: that takes the lock, for which writes wait."""
 _PAGES_AT_LAST: Final = 5.0
 """Seconds after which they are updated even while writes continue."""
-_LEAST_BETWEEN: Final = 1.0
-_SHORTEST_ID: Final = 12
+_MIN_BETWEEN: Final = 1.0
+_MIN_ID: Final = 12
 _EVER: Final = "9999"
 """A time after every change."""
-_MOST_SIMILAR: Final = 500
+_MAX_SIMILAR: Final = 500
 """How many of the newest notes a new one is compared with."""
-_MOST_COMPARED: Final = 2_000
+_MAX_COMPARED: Final = 2_000
 """How many titles are compared with an unknown name."""
 _PATIENCE: Final = 1.0
 """Seconds for which a turn waits for a scan of the files."""
@@ -126,20 +126,20 @@ class Memory:
         check_selection(selection)
         complete = self.refresh(LONG_PATIENCE)
         scopes = selection.get("scopes") or ()
-        books = [one for one in self._roots.existing() if not scopes or one.scope in scopes]
+        books = [notebook for notebook in self._roots.existing() if not scopes or notebook.scope in scopes]
         if as_of is not None:
             if selection.get("statuses"):
                 raise PromptuaryError("as_of returns notes that were active at that time; leave out statuses")
             at = moment(as_of)
-            past = [note.header for one in books for note in notes_at(one.view, one.scope, at)]
+            past = [note.header for book in books for note in notes_at(book.view, book.scope, at)]
             chosen = [header for header in past if _selected(header, selection)]
             return NoteList(chosen[:limit], len(chosen), complete)
         wanted = _filter(selection)
-        headers = [header for one in books for header in one.view.headers(replace(wanted, limit=limit))]
+        headers = [header for book in books for header in book.view.headers(replace(wanted, limit=limit))]
         if len(books) > 1:
             headers.sort(key=lambda one: one.updated_at or one.created_at, reverse=True)
             headers.sort(key=lambda one: not one.pinned)
-        return NoteList(headers[:limit], sum(one.view.count(wanted) for one in books), complete)
+        return NoteList(headers[:limit], sum(book.view.count(wanted) for book in books), complete)
 
     def find(
         self,
@@ -157,7 +157,9 @@ class Memory:
         unread = _unread(complete=self.refresh(LONG_PATIENCE))
         if as_of is not None:
             at = moment(as_of)
-            every = [note for one in self._roots.existing() for note in notes_at(one.view, one.scope, at)]
+            every = [
+                note for notebook in self._roots.existing() for note in notes_at(notebook.view, notebook.scope, at)
+            ]
             past = found_at([note for note in every if _selected(note.header, selection)], query, limit)
             return replace(past, notes=(*past.notes, *unread))
         tags = set(selection.get("tags") or ())
@@ -182,16 +184,20 @@ class Memory:
 
     def diff(self, key: str, *, number: int | None = None) -> str:
         """Return a change of a note's file as a patch: the change ``number``, else the last one."""
-        changes = [one for one in self.history(key) if one.kind != "forget"]
-        chosen = [one for one in changes if number in (None, one.number)]
+        changes = [change for change in self.history(key) if change.kind != "forget"]
+        chosen = [change for change in changes if number in (None, change.number)]
         if not chosen:
             raise PromptuaryError(
                 f"the note {key} has no change {number}; `promptuary memory history {key}` lists them"
             )
         after = chosen[-1]
-        before = next((one for one in reversed(changes[: changes.index(after)])), None)
-        old, new = ((one.text or "").splitlines(keepends=True) if one is not None else [] for one in (before, after))
-        old_name, new_name = (f"{one.path} ({one.at})" if one is not None else "nothing" for one in (before, after))
+        before = next((change for change in reversed(changes[: changes.index(after)])), None)
+        old, new = (
+            (change.text or "").splitlines(keepends=True) if change is not None else [] for change in (before, after)
+        )
+        old_name, new_name = (
+            f"{change.path} ({change.at})" if change is not None else "nothing" for change in (before, after)
+        )
         return "".join(unified_diff(old, new, old_name, new_name))
 
     # Writing
@@ -220,7 +226,7 @@ class Memory:
         """Do the same, and return whether the note is new."""
         from promptuary.memory.writeback.statements import statements  # noqa: PLC0415  (reading needs none)
 
-        kinds = {one.kind for one in statements(text)}
+        kinds = {statement.kind for statement in statements(text)}
         if "kind" not in fields and len(kinds) == 1:
             fields["kind"] = kinds.pop()
         return self._written(NoteDraft(content=text, **fields), None, reason)
@@ -253,8 +259,10 @@ class Memory:
 
     def _similar_to(self, new: NoteHeader) -> Sequence[NoteHeader]:
         """Return older notes that a new one may contradict, by their titles, the newest first."""
-        older = (one for one in self.visible.newest(_MOST_SIMILAR) if one.id != new.id and not is_external(one))
-        return [one for one in older if are_about_the_same(one.title, new.title)][:_MOST_NAMED]
+        older = (
+            header for header in self.visible.newest(_MAX_SIMILAR) if header.id != new.id and not is_external(header)
+        )
+        return [header for header in older if are_about_the_same(header.title, new.title)][:_MAX_NAMED]
 
     def _end(self, notebook: Notebook, note: str, *, by: str) -> None:
         header = notebook.view.header(note)
@@ -274,11 +282,11 @@ class Memory:
         Undoing again undoes the change before that. A note is archived when the change that created it is undone.
         """
         notebook, note = self.known(key)
-        changes = [one for one in notebook.view.changes(note) if one.kind != "forget"]
+        changes = [change for change in notebook.view.changes(note) if change.kind != "forget"]
         if not changes:
             raise PromptuaryError(f"the note {note} has no recorded change, so there is nothing to undo")
         if number is not None:
-            chosen = next((one for one in changes if one.number == number), None)
+            chosen = next((change for change in changes if change.number == number), None)
             if chosen is None or chosen.text is None:
                 raise PromptuaryError(f"the note {note} has no text of change {number}; see `memory history {note}`")
             return notebook.restore_text(note, chosen.text, if_rev=None, reason=reason).note
@@ -310,13 +318,13 @@ class Memory:
 
         existing = self.list(statuses=STATUSES).headers
         writer = Writer(self._principal.owner, "", self._clock())
-        told = partial(self._foretold, writer=writer, existing=[one for one in existing if not one.external])
+        told = partial(self._foretold, writer=writer, existing=[header for header in existing if not header.external])
         return import_memory(found, told if dry_run else self._taken_in, existing, owner=owner)
 
     def everything(self) -> Sequence[Note]:
         """Return every note that the principal may see, whatever its status."""
         headers = self.list(statuses=STATUSES).headers
-        return [note for one in headers if (note := self._read(NoteKey(one.scope, one.id))) is not None]
+        return [note for header in headers if (note := self._read(NoteKey(header.scope, header.id))) is not None]
 
     def _foretold(self, note: "ForeignNote", writer: Writer, existing: Sequence[NoteHeader]) -> NoteHeader:
         from promptuary.memory.transfer.transfer import preview  # noqa: PLC0415  (seldom needed)
@@ -342,18 +350,20 @@ class Memory:
         The first came with a folder, by hand, or outlived their database.
         """
         self.refresh(wait=True)
-        return [header for one in self._roots.existing() for header in (*one.unadopted(), *one.unconfirmed())]
+        return [
+            header for notebook in self._roots.existing() for header in (*notebook.unadopted(), *notebook.unconfirmed())
+        ]
 
     def _count_waiting(self) -> int:
-        return sum(len(one.unadopted()) for one in self._roots.existing())
+        return sum(len(notebook.unadopted()) for notebook in self._roots.existing())
 
     def adopt(self, keys: Collection[str] = ()) -> Sequence[NoteHeader]:
         """Take over notes as one's own words, by id or path, or all that wait; return them.
 
         Also one that an agent wrote: this confirms it.
         """
-        taken = [header for one in self._roots.existing() for header in one.adopt(keys)]
-        missing = {key for key in keys if not any(key in (one.id, one.path) for one in taken)}
+        taken = [header for notebook in self._roots.existing() for header in notebook.adopt(keys)]
+        missing = {key for key in keys if not any(key in (adopted.id, adopted.path) for adopted in taken)}
         if missing:
             raise PromptuaryError(
                 f"no unadopted note is called {', '.join(sorted(missing))}; `promptuary memory adopt` lists them"
@@ -386,7 +396,7 @@ class Memory:
             if task is not None and not task.wait(0):
                 return task
             ended, took = self._synced.get(notebook.scope, (float("-inf"), 0.0))
-            if time.monotonic() - ended < max(_LEAST_BETWEEN, _REST * took):
+            if time.monotonic() - ended < max(_MIN_BETWEEN, _REST * took):
                 return None
             task = concurrency.begin(lambda: self._sync(notebook), daemon=False, name="promptuary-notes-by-hand")
             self._syncing[notebook.scope] = task
@@ -474,21 +484,21 @@ class Memory:
         return None if notebook is None else notebook.read(key.id)
 
     def _page_texts(self) -> Sequence[MemoryPage]:
-        return [page for one in self._roots.existing() for page in self.pages(one).read()]
+        return [page for notebook in self._roots.existing() for page in self.pages(notebook).read()]
 
     def _found(self, key: str) -> tuple[Notebook, NoteHeader] | None:
         if (found := self._exact(key)) is not None:
             return found
         wanted, books = self._places(key)
-        is_prefix = len(wanted) >= _SHORTEST_PREFIX and is_note_id(wanted)
+        is_prefix = len(wanted) >= _MIN_PREFIX and is_note_id(wanted)
         return (self._by_prefix(wanted, books) if is_prefix else None) or self._by_name(wanted, books)
 
     def _places(self, key: str) -> tuple[str, Sequence[Notebook]]:
         """Return the id or path in a key, and where to look for it: a path may begin with the scope."""
         wanted, books = key.strip().removeprefix(ADDRESS), self._roots.existing()
-        scope = next((one.scope for one in books if wanted.startswith(f"{one.scope}/")), None)
+        scope = next((book.scope for book in books if wanted.startswith(f"{book.scope}/")), None)
         wanted = wanted.removeprefix(f"{scope}/") if scope else wanted
-        return wanted, [one for one in books if scope in (None, one.scope)]
+        return wanted, [book for book in books if scope in (None, book.scope)]
 
     def _exact(self, key: str) -> tuple[Notebook, NoteHeader] | None:
         """Return a note by its id or path. All files are scanned only if it is unknown."""
@@ -508,7 +518,9 @@ class Memory:
 
     def _by_prefix(self, prefix: str, books: Sequence[Notebook]) -> tuple[Notebook, NoteHeader] | None:
         every = NoteFilter(statuses=())
-        found = [(one, header) for one in books for header in one.view.headers(every) if header.id.startswith(prefix)]
+        found = [
+            (book, header) for book in books for header in book.view.headers(every) if header.id.startswith(prefix)
+        ]
         if len(found) > 1:
             raise PromptuaryError(f"{len(found)} notes have an id that begins with {prefix!r}; give more of it")
         return found[0] if found else None
@@ -516,9 +528,9 @@ class Memory:
     def _by_name(self, name: str, books: Sequence[Notebook]) -> tuple[Notebook, NoteHeader] | None:
         """Return the one note whose file or title has this name."""
         every = NoteFilter(statuses=())
-        found = [(one, header) for one in books for header in one.view.headers(every) if is_called(name, header)]
+        found = [(book, header) for book in books for header in book.view.headers(every) if is_called(name, header)]
         if len(found) > 1:
-            ids = " or ".join(header.id for _, header in found[:_MOST_NAMED])
+            ids = " or ".join(header.id for _, header in found[:_MAX_NAMED])
             raise PromptuaryError(f"{len(found)} notes are called {name[:80]!r}; name one by its id: {ids}")
         return found[0] if found else None
 
@@ -544,16 +556,20 @@ class Memory:
 
     def _changes_of(self, notebook: Notebook, wanted: str) -> Sequence[NoteChange]:
         """Return the history of a note whose file is gone, by its id or an unambiguous beginning of it."""
-        if (changes := notebook.view.changes(wanted)) or not _SHORTEST_PREFIX <= len(wanted) < _SHORTEST_ID:
+        if (changes := notebook.view.changes(wanted)) or not _MIN_PREFIX <= len(wanted) < _MIN_ID:
             return changes
-        gone = [one.note for one in notebook.view.changed_until(_EVER) if one.text is None and one.kind != "forget"]
+        gone = [
+            change.note
+            for change in notebook.view.changed_until(_EVER)
+            if change.text is None and change.kind != "forget"
+        ]
         near = [note for note in gone if note.startswith(wanted)]
         return notebook.view.changes(near[0]) if len(near) == 1 else ()
 
     def _advice(self, wanted: str) -> str:
         """Return advice for an unknown name: the visible notes with similar titles."""
-        every = NoteFilter(statuses=(), limit=_MOST_COMPARED)
-        headers = [header for one in self._roots.existing() for header in one.view.headers(every)]
+        every = NoteFilter(statuses=(), limit=_MAX_COMPARED)
+        headers = [header for notebook in self._roots.existing() for header in notebook.view.headers(every)]
         found = [f"{header.id} ({one_line(header.title)[:60]})" for header in near(wanted, headers)]
         return f"is it {' or '.join(found)}?" if found else "`promptuary memory list` shows which there are"
 

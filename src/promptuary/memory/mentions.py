@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from promptuary.memory.pinned import TurnMemory
     from promptuary.threads.options import ExpandRequest
 
-MOST_NOTES: Final = 5
+MAX_NOTES: Final = 5
 """The most notes that one ``@memory:`` attaches."""
 
-_MOST_OFFERED: Final = 2_000
+_MAX_OFFERED: Final = 2_000
 _LIST: Final = "`promptuary memory list` shows which there are"
 _ID: Final = re.compile(r"(?=[0-9a-f-]*[0-9])[0-9a-f]{8}[0-9a-f-]{4,56}", re.IGNORECASE | re.ASCII)
 """Words that are clearly ids: nobody searches for such a word."""
@@ -67,9 +67,9 @@ def attached(memory: "TurnMemory", value: str) -> NotesFound:
         return NotesFound([_source(note, memory)])
     if _is_name(value):
         raise SourceError(Code.NOT_FOUND, f"there is no note {value[:80]!r}; {_LIST}")
-    found = memory.find(value, limit=MOST_NOTES)
-    notes = [memory.exact(hit.header.id) for hit in asked_for(found, MOST_NOTES)]
-    sources = [_source(one, memory) for one in notes if one is not None]
+    found = memory.find(value, limit=MAX_NOTES)
+    notes = [memory.exact(hit.header.id) for hit in asked_for(found, MAX_NOTES)]
+    sources = [_source(note, memory) for note in notes if note is not None]
     if not sources:
         raise SourceError(Code.NO_MATCH, f"no note answers {value[:80]!r}; try other words: {_LIST}")
     return NotesFound(sources, list(map(note_text, found.notes)))
@@ -78,10 +78,10 @@ def attached(memory: "TurnMemory", value: str) -> NotesFound:
 def offered(memory: Memory) -> list[NoteLine]:
     """Return the notes for a menu, the pinned and newest first; none if they cannot be read."""
     try:
-        headers = memory.list(limit=_MOST_OFFERED).headers
+        headers = memory.list(limit=_MAX_OFFERED).headers
     except PromptuaryError:
         return []
-    return [NoteLine(one.id, one.title, _hint(one, memory.visible.clock())) for one in headers]
+    return [NoteLine(header.id, header.title, _hint(header, memory.visible.clock())) for header in headers]
 
 
 def in_thread(line: NoteLine, thread: str) -> NoteLine:

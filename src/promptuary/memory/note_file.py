@@ -50,11 +50,11 @@ _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Keys with aliases; the first one that a file has counts."""
 
-_LONGEST: Final[Mapping[str, int]] = {"title": 200, "summary": 500}
-_LONGEST_TEXT: Final = 200
-_LONGEST_NAME: Final = 100
-_MOST_TAGS: Final = 50
-_LONGEST_HEADING_SEARCH: Final = 65_536
+_MAX_LENGTH: Final[Mapping[str, int]] = {"title": 200, "summary": 500}
+_MAX_TEXT: Final = 200
+_MAX_NAME: Final = 100
+_MAX_TAGS: Final = 50
+_MAX_HEADING_SEARCH: Final = 65_536
 _HEADING: Final = re.compile(r"^#{1,6}[ \t]+(\S[^\n]*)", re.MULTILINE)
 _END_OF_A_SENTENCE: Final = ".!?…。！？;:, "
 
@@ -177,7 +177,7 @@ def fingerprint(title: str, body: str) -> str:
 def owner_label(owner: Owner) -> str:
     """Return how a file names its owner, for people. No two owners of an agent have the same label."""
     name = owner.name
-    is_plain = ":" not in name and name == " ".join(name.split()) and len(name) <= _LONGEST_NAME
+    is_plain = ":" not in name and name == " ".join(name.split()) and len(name) <= _MAX_NAME
     if owner.kind == "user" and is_plain:
         return name
     return f"{owner.kind}:{name if is_plain else folder_name(name)}"
@@ -227,7 +227,7 @@ def _line(document: NoteText, key: str) -> str:
     if not found:
         return ""
     text = found if isinstance(found, str) else ", ".join(found)
-    return valid_unicode(" ".join(text[:4_000].split())[: _LONGEST.get(key, _LONGEST_TEXT)])
+    return valid_unicode(" ".join(text[:4_000].split())[: _MAX_LENGTH.get(key, _MAX_TEXT)])
 
 
 def _choice(document: NoteText, key: str, choices: tuple[Choice, ...], default: Choice) -> Choice:
@@ -252,8 +252,8 @@ def _line_of(document: NoteText, key: str) -> str:
 def _tags(document: NoteText) -> tuple[str, ...]:
     found = document.value("tags", "tag") or ()
     listed = found.split(",") if isinstance(found, str) else found
-    plain = (" ".join(valid_unicode(tag).split()).lstrip("#")[:_LONGEST_TEXT] for tag in listed)
-    return tuple(dict.fromkeys(tag for tag in plain if tag))[:_MOST_TAGS]
+    plain = (" ".join(valid_unicode(tag).split()).lstrip("#")[:_MAX_TEXT] for tag in listed)
+    return tuple(dict.fromkeys(tag for tag in plain if tag))[:_MAX_TAGS]
 
 
 def _time(document: NoteText, key: str) -> str:
@@ -290,8 +290,8 @@ def _confidence(document: NoteText) -> float:
 
 
 def _title_of_body(body: str) -> str:
-    found = _HEADING.search(body[:_LONGEST_HEADING_SEARCH])
-    return " ".join(found[1].rstrip("# \t").split())[: _LONGEST["title"]] if found else ""
+    found = _HEADING.search(body[:_MAX_HEADING_SEARCH])
+    return " ".join(found[1].rstrip("# \t").split())[: _MAX_LENGTH["title"]] if found else ""
 
 
 def _title_of_path(path: str) -> str:

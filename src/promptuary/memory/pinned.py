@@ -148,7 +148,7 @@ class PinnedMemory:
     def _pages(self) -> Sequence[MemoryPage]:
         if not self._pins.pages or not self._session.memory:
             return []
-        return [one for one in self._base.visible.pages() if self._pins.pages.get(page_name(one)) == rev_of(one)]
+        return [page for page in self._base.visible.pages() if self._pins.pages.get(page_name(page)) == rev_of(page)]
 
 
 class _PinnedViews(Mapping[NoteScope, PinnedNotes]):
@@ -174,7 +174,7 @@ def _notes(session: "Session", pins: Pins) -> Mapping[NotePin, str]:
 def note_pins(memory: Memory, chosen: Sequence[str] | None) -> dict[NotePin, str]:
     """Return the revisions of all active notes, or of those that are named. Raises ``UnknownNoteError``."""
     if chosen is None:
-        return {(one.scope, one.id): one.rev for one in memory.list().headers}
+        return {(header.scope, header.id): header.rev for header in memory.list().headers}
     pins: dict[NotePin, str] = {}
     for key in chosen:
         notebook, note = memory.known(key)
@@ -187,7 +187,7 @@ def note_pins(memory: Memory, chosen: Sequence[str] | None) -> dict[NotePin, str
 
 def page_pins(memory: Memory) -> dict[str, str]:
     """Return the revisions of the texts that people wrote into the lists of notes."""
-    return {page_name(one): rev_of(one) for one in memory.visible.pages()}
+    return {page_name(page): rev_of(page) for page in memory.visible.pages()}
 
 
 def page_name(page: MemoryPage) -> str:

@@ -44,7 +44,7 @@ class PinnedNotes(NoteView):
             return []
         if (quick := self._as_they_are(wanted)) is not None:
             return quick
-        found = [one for one in self._every() if _passes(one, wanted)]
+        found = [header for header in self._every() if _passes(header, wanted)]
         found.sort(key=lambda one: one.updated_at or one.created_at, reverse=True)
         found.sort(key=lambda one: not one.pinned)
         return found[: wanted.limit]
@@ -53,7 +53,7 @@ class PinnedNotes(NoteView):
         """Return how many notes match."""
         if not self._pins or (replace(wanted, limit=None) == _ACTIVE and self._view.count(_ACTIVE) == len(self._pins)):
             return len(self._pins)
-        return sum(_passes(one, wanted) for one in self._every())
+        return sum(_passes(header, wanted) for header in self._every())
 
     def changes(self, note: str) -> Sequence[NoteChange]:
         """Return the history of a note up to the revision that is pinned."""
@@ -63,7 +63,7 @@ class PinnedNotes(NoteView):
 
     def changed_until(self, at: str) -> Sequence[NoteChange]:
         """Return the last change of every note at or before a time, and not after the pinned one."""
-        found = ([one for one in self.changes(note) if one.at <= at] for note in self._pins)
+        found = ([change for change in self.changes(note) if change.at <= at] for note in self._pins)
         return [changes[-1] for changes in found if changes]
 
     def read(self, note: str, read_now: ReadNote) -> Note | None:
@@ -81,12 +81,12 @@ class PinnedNotes(NoteView):
             return None
         # A note that was added or changed since then is among the most recently updated.
         newest = self._view.headers(wanted)
-        same = all(self._pins.get(one.id) == one.rev for one in newest)
+        same = all(self._pins.get(header.id) == header.rev for header in newest)
         return newest if same else None
 
     def _every(self) -> Iterator[NoteHeader]:
         few = len(self._pins) < _FEW
-        now = {} if few else {one.id: one for one in self._view.headers(_EVERY)}
+        now = {} if few else {known.id: known for known in self._view.headers(_EVERY)}
         for note in self._pins:
             known = self._view.header(note) if few else now.get(note)
             if (header := self._pinned(note, known)) is not None:
@@ -101,7 +101,7 @@ class PinnedNotes(NoteView):
     def _past(self, note: str, now: NoteHeader | None) -> Note | None:
         """Return a note from the journal, trusted at most as much as its current version."""
         rev = self._pins[note]
-        found = [one for one in self._view.changes(note) if one.rev == rev and one.text is not None]
+        found = [change for change in self._view.changes(note) if change.rev == rev and change.text is not None]
         if not found or found[-1].text is None:
             return None
         external = now is not None and now.external

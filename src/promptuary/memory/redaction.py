@@ -42,9 +42,9 @@ _ALIKE: Final = {
 _FINAL: Final = ".!?…。！？"
 """The marks that end a sentence. A copy may have others, or none."""
 
-_SHORTEST_WHOLE: Final = 8
+_MIN_WHOLE: Final = 8
 """A shorter text is just a word, which occurs everywhere."""
-_SHORTEST_PART: Final = 20
+_MIN_PART: Final = 20
 _LONG: Final = 100
 """From this length, a passage may end within a word: checking word boundaries at each letter is slow."""
 
@@ -92,7 +92,7 @@ def id_of(address: str) -> str:
 
 def attached_notes(item: Item) -> set[str]:
     """Return the ids of the notes that were attached to an entry of a history."""
-    return {note for one in item.attachments for note in mentioned(one.source)}
+    return {note for attachment in item.attachments for note in mentioned(attachment.source)}
 
 
 def passages(texts: Iterable[str]) -> Passages:
@@ -103,12 +103,12 @@ def passages(texts: Iterable[str]) -> Passages:
     found: dict[str, None] = {}
     for text in texts:
         whole = _comparable(text)
-        if len(whole) >= _SHORTEST_WHOLE:
+        if len(whole) >= _MIN_WHOLE:
             found[whole] = None
         for line in text.splitlines():
             bare = _LIST_MARK.sub("", line)
             parts = (_comparable(part) for part in (bare, *_SENTENCE_END.split(bare)))
-            found |= dict.fromkeys(part for part in parts if len(part) >= _SHORTEST_PART)
+            found |= dict.fromkeys(part for part in parts if len(part) >= _MIN_PART)
     by_word: dict[str, list[str]] = {}
     for passage in found:
         # The first and the last word may touch other text.
@@ -157,11 +157,13 @@ def state_without(state: str, address: str, texts: Sequence[str], wanted: Passag
     if json.dumps(address) not in left:
         return left
     value = json.loads(left)
-    named = [one for one in _lists(value) if one[:1] == [address] and len(one) > 1 and isinstance(one[1], str)]
-    titles = {_comparable(one) for one in texts}
-    labelled = [one for one in named if _comparable(one[1]) in titles]
-    for one in labelled:
-        one[1] = mark(address)
+    named = [
+        record for record in _lists(value) if record[:1] == [address] and len(record) > 1 and isinstance(record[1], str)
+    ]
+    titles = {_comparable(title) for title in texts}
+    labelled = [record for record in named if _comparable(record[1]) in titles]
+    for record in labelled:
+        record[1] = mark(address)
     return to_text(value) if labelled else left
 
 
@@ -193,12 +195,12 @@ def receipt_without(receipt: Receipt, address: str, texts: Sequence[str]) -> Rec
     """Return a receipt that only says of a note that it was there."""
     wanted = passages(texts)
     # A warning may name a note by its title, which may be short.
-    titles = sorted({" ".join(one.split()) for one in texts if one.strip()}, key=len, reverse=True)
+    titles = sorted({" ".join(given.split()) for given in texts if given.strip()}, key=len, reverse=True)
 
     def clean(text: str) -> str:
         cleaned = without_words(text, address, wanted)
         for title in titles:
-            if len(title) >= _SHORTEST_WHOLE // 2:
+            if len(title) >= _MIN_WHOLE // 2:
                 cleaned = cleaned.replace(title, mark(address))
         return cleaned
 
@@ -209,27 +211,31 @@ def receipt_without(receipt: Receipt, address: str, texts: Sequence[str]) -> Rec
 
     return replace(
         receipt,
-        entries=[entry(one) for one in receipt.entries],
-        failures=[replace(one, reason=clean(one.reason)) for one in receipt.failures],
-        warnings=[clean(one) for one in receipt.warnings],
+        entries=[entry(line) for line in receipt.entries],
+        failures=[replace(failure, reason=clean(failure.reason)) for failure in receipt.failures],
+        warnings=[clean(warning) for warning in receipt.warnings],
     )
 
 
 def item_without_blocks(item: Item, address: str) -> Item:
     """Return an entry of a history without the note that was attached to it."""
-    own = [one for one in item.attachments if one.source == address and one.start < one.end]
-    spans = [*block_edits(item.content, address).spans, *((one.start, one.end) for one in own)]
+    own = [
+        attachment
+        for attachment in item.attachments
+        if attachment.source == address and attachment.start < attachment.end
+    ]
+    spans = [*block_edits(item.content, address).spans, *((attachment.start, attachment.end) for attachment in own)]
     return _item(item, _edits(item.content, spans, address), address)
 
 
 def item_without_words(item: Item, address: str, wanted: Passages) -> Item:
     """Return an entry of a history with the passages replaced by a mark, also in the arguments of tool calls."""
-    calls = tuple(_call(one, address, wanted) for one in item.tool_calls)
+    calls = tuple(_call(call, address, wanted) for call in item.tool_calls)
     return replace(_item(item, word_edits(item.content, address, wanted), address), tool_calls=calls)
 
 
 def _item(item: Item, edits: Edits, address: str) -> Item:
-    attachments = tuple(_attachment(one, edits, address) for one in item.attachments)
+    attachments = tuple(_attachment(attachment, edits, address) for attachment in item.attachments)
     return replace(
         item, content=edits.of(item.content), attachments=attachments, words_start=edits.moved(item.words_start)
     )
@@ -394,7 +400,7 @@ def _unfolded(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, in
         start = position + found.start() - (pieces[-1].end if pieces else 0)
         position = start + len(_plain(found))
         pieces.append(_Piece(start, position, found.start(), found.end(), is_quote=found[3] is not None))
-    starts, ends = [one.folded_start for one in pieces], [one.folded_end for one in pieces]
+    starts, ends = [piece.folded_start for piece in pieces], [piece.folded_end for piece in pieces]
 
     def place(first: int, *, is_end: bool) -> int:
         """Return where the character at ``first`` begins or ends, including its escape."""

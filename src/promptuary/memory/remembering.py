@@ -21,7 +21,7 @@ _ADVICE: Final = 'write it in a short message of your own, or run `promptuary re
 
 def remember(memory: "TurnMemory", said: str, reference: Reference) -> NoteKept:
     """Write what ``reference`` asks for. ``said`` is the message as the person typed it. Raises ``SourceError``."""
-    if reference.raw not in {one.raw for one in scan(said) if one.kind == reference.kind}:
+    if reference.raw not in {found.raw for found in scan(said) if found.kind == reference.kind}:
         raise SourceError(Code.NOT_REMEMBERED, f"it is not in the message as you typed it; {_ADVICE}")
     if reference.raw not in own_words(said).text:
         raise SourceError(Code.NOT_REMEMBERED, f"it is in what looks like a quotation or a paste; {_ADVICE}")

@@ -85,7 +85,7 @@ _ORDINARY: Final = (
 )
 """Words with a digit or a sign that are no password: versions, amounts, paths, addresses, names of methods."""
 _CODE: Final = rf"[A-Za-z_]\w*(?:(?:\.\w+)+|(?:\.\w+)*[(\[].*)|[(\[{{@/~].*|[\w.-]*(?:{FIELD_NAMES})\W*"
-_LEAST: Final = 4
+_MIN_VALUE: Final = 4
 
 Needed = tuple[tuple[str, ...], ...]
 """What a text of ASCII letters must have for a pattern to match: of each part one, in lower case."""
@@ -158,13 +158,15 @@ def _any_value(value: str) -> bool:
 
 def _some_value(value: str) -> bool:
     """Return whether the value of an assignment is one: not a call, nor the name of another variable."""
-    return len(value) >= _LEAST and not is_placeholder(value) and _compiled(_CODE).fullmatch(value) is None
+    return len(value) >= _MIN_VALUE and not is_placeholder(value) and _compiled(_CODE).fullmatch(value) is None
 
 
 def _telling_value(value: str) -> bool:
     """Return whether a word in a sentence is a password: it has a digit or a sign, and is no ordinary word with one."""
     tells = any(char.isdigit() or char in "!$%&*+?@^~" for char in value) and any(map(str.isalnum, value))
-    return len(value) >= _LEAST and tells and not is_placeholder(value) and not _compiled(_ORDINARY).fullmatch(value)
+    return (
+        len(value) >= _MIN_VALUE and tells and not is_placeholder(value) and not _compiled(_ORDINARY).fullmatch(value)
+    )
 
 
 def _assigned_value(value: str) -> bool:

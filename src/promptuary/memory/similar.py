@@ -7,10 +7,10 @@ from typing import Final
 
 from promptuary.memory.values import NoteHeader
 
-_MOST: Final = 3
-_LONGEST: Final = 80
+_MAX_COUNT: Final = 3
+_MAX_LENGTH: Final = 80
 _ALIKE: Final = 0.6
-_SHORTEST_WORD: Final = 3
+_MIN_WORD: Final = 3
 
 
 def is_called(name: str, header: NoteHeader) -> bool:
@@ -22,9 +22,9 @@ def is_called(name: str, header: NoteHeader) -> bool:
 def near(wanted: str, headers: Sequence[NoteHeader]) -> list[NoteHeader]:
     """Return the notes whose id or title is like ``wanted``, or has words of it, the nearest first."""
     said = _plain(wanted)
-    words = {word for word in said.split() if len(word) >= _SHORTEST_WORD}
+    words = {word for word in said.split() if len(word) >= _MIN_WORD}
     names = {header.id: header for header in headers}
-    chosen = [names[name] for name in get_close_matches(wanted[:_LONGEST], list(names), _MOST, _ALIKE)]
+    chosen = [names[name] for name in get_close_matches(wanted[:_MAX_LENGTH], list(names), _MAX_COUNT, _ALIKE)]
     scored = []
     for header in headers:
         title = _plain(header.title)
@@ -35,8 +35,8 @@ def near(wanted: str, headers: Sequence[NoteHeader]) -> list[NoteHeader]:
             scored.append((shared + alike, header))
     scored.sort(key=lambda one: -one[0])
     chosen += [header for _, header in scored if header not in chosen]
-    return chosen[:_MOST]
+    return chosen[:_MAX_COUNT]
 
 
 def _plain(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text[:_LONGEST].lower()))
+    return " ".join(re.findall(r"\w+", text[:_MAX_LENGTH].lower()))

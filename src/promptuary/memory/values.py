@@ -54,10 +54,10 @@ INDEX_NAME: Final = "MEMORY.md"
 """The file in each audience that lists its notes for a person."""
 
 _ID: Final = re.compile(r"[a-z0-9](?:[a-z0-9_-]{2,62}[a-z0-9])", re.IGNORECASE | re.ASCII)
-_LONGEST_SLUG: Final = 48
+_MAX_SLUG: Final = 48
 _FOLDER_NAME: Final = re.compile(r"(?!.*-[0-9a-f]{8}\Z)[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
 """Names that are valid folder names. None can be the folder of another name: those end with a hash."""
-_LONGEST_FOLDER: Final = 32
+_MAX_FOLDER: Final = 32
 _DAY: Final = len("2026-01-31")
 
 
@@ -418,7 +418,7 @@ class Examination(Struct, frozen=True):
     @property
     def is_well(self) -> bool:
         """Whether nothing is left to do."""
-        return all(one.fixed for one in self.findings)
+        return all(finding.fixed for finding in self.findings)
 
 
 def visible_to(header: NoteHeader, owner: Owner) -> bool:
@@ -460,14 +460,14 @@ def slug(title: str) -> str:
     """Return a title as a part of a file name: letters and digits in lower case, with ``-`` between words."""
     folded = unicodedata.normalize("NFKC", title).lower()
     words = re.sub(r"[\W_]+", "-", folded).strip("-")
-    return words[:_LONGEST_SLUG].strip("-") or "memory"
+    return words[:_MAX_SLUG].strip("-") or "memory"
 
 
 def folder_name(name: str) -> str:
     """Return a folder name for any name: the name itself if it is valid, else a readable and unique one."""
     if _FOLDER_NAME.fullmatch(name):
         return name
-    return f"{slug(name)[:_LONGEST_FOLDER]}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+    return f"{slug(name)[:_MAX_FOLDER]}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
 def note_path(audience: Audience, kind: NoteKind, title: str, note: str) -> str:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from promptuary.base.errors import ConfigError
-from promptuary.experiences.drafting import LONGEST_SOLUTION, checked_tags, checked_type, draft, preference
+from promptuary.experiences.drafting import MAX_SOLUTION, checked_tags, checked_type, draft, preference
 from promptuary.experiences.values import Experience
 
 NOW = "2026-01-01T00:00:00.000Z"
@@ -41,7 +41,7 @@ def deep(levels: int) -> Any:
         ({"solution": {"a": [float("inf")]}}, "solution must be a value that JSON can hold"),
         ({"solution": {"a": object()}}, "solution must be a value that JSON can hold"),
         ({"solution": {("a", "b"): 1}}, "solution must be a value that JSON can hold"),
-        ({"solution": "x" * LONGEST_SOLUTION}, "the most is 64,000"),
+        ({"solution": "x" * MAX_SOLUTION}, "the most is 64,000"),
         ({"solution": ["\udc00"]}, "solution has half a character"),
         ({"solution": {"\udc00": 1}}, "solution has half a character"),
         ({"solution": deep(50)}, "nested deeper than 40"),

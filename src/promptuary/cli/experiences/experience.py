@@ -15,7 +15,7 @@ from promptuary.cli.memory.printing import DONE, NOTHING, say
 from promptuary.cli.memory.words import each
 from promptuary.cli.search.explain import query_words
 from promptuary.cli.terminal import cut
-from promptuary.experiences.values import LEAST_CONFIDENCE, PREFERENCE, Experience, ExperienceFields, ExperienceResult
+from promptuary.experiences.values import MIN_CONFIDENCE, PREFERENCE, Experience, ExperienceFields, ExperienceResult
 from promptuary.present.experiences import experience_json, experience_list_json, experience_search_json, prune_json
 from promptuary.search.query import only_near
 from promptuary.search.values import note_text
@@ -63,9 +63,9 @@ def _about_preference(promptuary: Promptuary, stored: Experience) -> Iterator[st
     for one in promptuary.experiences.list(type=PREFERENCE).experiences:
         if one.id != stored.id and category and _category(one) == category:
             yield f"{one_line(one.intent)} contradicts it, and now has confidence {one.confidence:.2f}"
-    if stored.confidence < LEAST_CONFIDENCE:
+    if stored.confidence < MIN_CONFIDENCE:
         yield (
-            f"its confidence is {stored.confidence:.2f}, and turns include it from {LEAST_CONFIDENCE}: add it again, "
+            f"its confidence is {stored.confidence:.2f}, and turns include it from {MIN_CONFIDENCE}: add it again, "
             f"or run promptuary experience feedback helped {stored.id}"
         )
 

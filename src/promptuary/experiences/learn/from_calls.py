@@ -25,23 +25,23 @@ from promptuary.memory.values import NoteTrust
 from promptuary.memory.writeback.own_words import own_beginning, sentences
 from promptuary.memory.writeback.snapshot import Foreign
 
-LONGEST_INTENT: Final = 200
-_MOST_CALLS: Final = 60
+MAX_INTENT: Final = 200
+_MAX_CALLS: Final = 60
 """How many calls of a turn are examined, counted from the last."""
-_MOST_STEPS: Final = 12
-_MOST_HELP: Final = 6
-_MOST_RECOVERIES: Final = 3
-_MOST_ARGUMENTS: Final = 8
-_MOST_TAGS: Final = 8
-_LONGEST_ARGUMENTS: Final = 64_000
-_LONGEST_VALUE: Final = 80
-_LONGEST_NAME: Final = 40
-_LARGEST: Final = 10**15
+_MAX_STEPS: Final = 12
+_MAX_HELP: Final = 6
+_MAX_RECOVERIES: Final = 3
+_MAX_ARGUMENTS: Final = 8
+_MAX_TAGS: Final = 8
+_MAX_JSON: Final = 64_000
+_MAX_VALUE: Final = 80
+_MAX_NAME: Final = 40
+_MAX_NUMBER: Final = 10**15
 _COPIED: Final = 12
 """The fewest letters of a text that counts as copied; half as many in scripts with short words."""
-_MOST_READ: Final = 20_000
+_MAX_READ: Final = 20_000
 """How many characters of each attachment and result are searched for copied texts."""
-_MOST_EARLIER: Final = 200
+_MAX_EARLIER: Final = 200
 """How many earlier messages of a thread are searched for them."""
 _ALIKE: Final = 0.4
 """The similarity from which two calls of one tool have the same purpose; calls of two tools need more."""
@@ -114,8 +114,8 @@ def answered_calls(items: Sequence[Item], earlier: Sequence[Item] = ()) -> list[
         if item.role == "tool":
             answers.setdefault(item.tool_call_id, []).append(item)
     texts = (item.content if item.role == "tool" else item.content[: item.words_start] for item in items)
-    parts = [_letters(text[:_MOST_READ]) for text in texts]
-    before = "".join(_letters(item.content[:_MOST_READ]) for item in earlier[-_MOST_EARLIER:] if item.role == "tool")
+    parts = [_letters(text[:_MAX_READ]) for text in texts]
+    before = "".join(_letters(item.content[:_MAX_READ]) for item in earlier[-_MAX_EARLIER:] if item.role == "tool")
     ends = [*accumulate(map(len, parts), initial=len(before))]
     letters = "".join([before, *parts])
     found = [
@@ -124,7 +124,7 @@ def answered_calls(items: Sequence[Item], earlier: Sequence[Item] = ()) -> list[
         for call in item.tool_calls
         if (waiting := answers.get(call.id))
     ]
-    return [_call(*one) for one in found[-_MOST_CALLS:] if not _is_own(one[0].name)]
+    return [_call(call, answer, read) for call, answer, read in found[-_MAX_CALLS:] if not _is_own(call.name)]
 
 
 def _is_own(tool: str) -> bool:
@@ -157,10 +157,10 @@ def intent_of(items: Sequence[Item]) -> str:
         return ""
     brief = ""
     for sentence in sentences(scrubbed(own_beginning(asked.words))):
-        if brief and len(brief) + len(sentence) >= LONGEST_INTENT:
+        if brief and len(brief) + len(sentence) >= MAX_INTENT:
             break
         brief = f"{brief} {sentence}".strip()
-    return _shortened(brief, LONGEST_INTENT)
+    return _shortened(brief, MAX_INTENT)
 
 
 def _chain(intent: str, calls: Sequence[Call], trust: NoteTrust) -> Lesson:
@@ -169,7 +169,7 @@ def _chain(intent: str, calls: Sequence[Call], trust: NoteTrust) -> Lesson:
     return Lesson(
         "tool_chain",
         intent,
-        {"steps": _steps(calls, _MOST_STEPS)},
+        {"steps": _steps(calls, _MAX_STEPS)},
         {
             "outcome": "failure" if last.failed else "success",
             "problem": _scrubbed(last.problem) if last.failed else "",
@@ -187,7 +187,7 @@ def _recovery(intent: str, calls: Sequence[Call], failed: int, helped: int, trus
     return Lesson(
         "error_recovery",
         intent,
-        {"error": error, "failed": _step(wrong), "helped": _steps(help_, _MOST_HELP)},
+        {"error": error, "failed": _step(wrong), "helped": _steps(help_, _MAX_HELP)},
         {
             "problem": _scrubbed(wrong.result.problem),
             "success_score": round(worked / len(help_), 4),
@@ -207,7 +207,7 @@ def _recoveries(calls: Sequence[Call]) -> list[tuple[int, int]]:
     for at, call in enumerate(calls):
         if call.result.failed and (good := _made_good(calls, pieces, at)) is not None:
             found.setdefault(good, at)
-    return sorted((failed, good) for good, failed in found.items())[-_MOST_RECOVERIES:]
+    return sorted((failed, good) for good, failed in found.items())[-_MAX_RECOVERIES:]
 
 
 def _made_good(calls: Sequence[Call], pieces: Callable[[int], frozenset[str]], failed: int) -> int | None:
@@ -235,13 +235,13 @@ def _pieces(text: str) -> frozenset[str]:
 
 def _call(call: ToolCall, item: Item, read: Read) -> Call:
     arguments = _arguments(call.arguments)
-    values = " ".join(_leaves(arguments, _MOST_ARGUMENTS))[:_COMPARED].casefold()
+    values = " ".join(_leaves(arguments, _MAX_ARGUMENTS))[:_COMPARED].casefold()
     return Call(_named(call.name), arguments, values, read, result_of(item))
 
 
 def _arguments(text: str) -> Mapping[str, Any]:
     """Return the arguments of a call; anything but a JSON object is one argument without a name."""
-    if len(text) > _LONGEST_ARGUMENTS:
+    if len(text) > _MAX_JSON:
         return {"": text}
     try:
         value = json.loads(text or "{}")
@@ -253,13 +253,13 @@ def _arguments(text: str) -> Mapping[str, Any]:
 def _leaves(value: Any, most: int) -> Iterator[str]:
     """Yield the first plain values of arguments as text, one level deep."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]
-    for one in [*inner][:most]:
-        if isinstance(one, str):
-            yield one[:_COMPARED]
-        elif isinstance(one, int | float):
-            yield str(one)
-        elif isinstance(one, list):
-            yield from (part[:_COMPARED] for part in one[:most] if isinstance(part, str))
+    for leaf in [*inner][:most]:
+        if isinstance(leaf, str):
+            yield leaf[:_COMPARED]
+        elif isinstance(leaf, int | float):
+            yield str(leaf)
+        elif isinstance(leaf, list):
+            yield from (part[:_COMPARED] for part in leaf[:most] if isinstance(part, str))
 
 
 def _shown(value: Any, read: Read) -> Any:
@@ -271,13 +271,13 @@ def _shown(value: Any, read: Read) -> Any:
         case None | bool():
             return value
         case int() | float():
-            return value if -_LARGEST < value < _LARGEST else "<number>"
+            return value if -_MAX_NUMBER < value < _MAX_NUMBER else "<number>"
         case str():
             return _shown_text(value, read)
         case list():
             return f"<list of {len(value):,}>"
         case dict():
-            names = ", ".join(map(_named, [*value][:_MOST_ARGUMENTS]))
+            names = ", ".join(map(_named, [*value][:_MAX_ARGUMENTS]))
             return f"<object: {names}>"
         case _:
             return "<value>"
@@ -285,7 +285,7 @@ def _shown(value: Any, read: Read) -> Any:
 
 def _shown_text(value: str, read: Read) -> str:
     text = value.strip()
-    if len(text) > _LONGEST_VALUE or "\n" in text:
+    if len(text) > _MAX_VALUE or "\n" in text:
         return f"<text of {len(value):,} characters>"
     if "://" in text:
         return "<address>"
@@ -304,22 +304,22 @@ def _steps(calls: Sequence[Call], most: int) -> list[dict[str, Any]]:
 
 
 def _step(call: Call) -> dict[str, Any]:
-    given = [*call.arguments.items()][:_MOST_ARGUMENTS]
+    given = [*call.arguments.items()][:_MAX_ARGUMENTS]
     shown = {_named(name): _shown(value, call.read) for name, value in given}
     return {"tool": call.tool, "arguments": shown, "ok": not call.result.failed}
 
 
 def _tags(calls: Sequence[Call], *also: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(filter(None, (*also, *(call.tool for call in calls)))))[:_MOST_TAGS]
+    return tuple(dict.fromkeys(filter(None, (*also, *(call.tool for call in calls)))))[:_MAX_TAGS]
 
 
 def _named(name: object) -> str:
     """Return the name of a tool or an argument without characters that are invalid in names."""
-    return re.sub(_NO_NAME, "_", str(name)[:_LONGEST_NAME])
+    return re.sub(_NO_NAME, "_", str(name)[:_MAX_NAME])
 
 
 def _scrubbed(text: str) -> str:
-    return _shortened(one_line(scrubbed(text)), _LONGEST_VALUE * 2)
+    return _shortened(one_line(scrubbed(text)), _MAX_VALUE * 2)
 
 
 def _shortened(text: str, most: int) -> str:

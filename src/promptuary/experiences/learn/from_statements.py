@@ -13,11 +13,11 @@ from promptuary.base.text import any_of
 from promptuary.experiences.drafting import Lesson
 from promptuary.experiences.values import FIRST_CONFIDENCE, PREFERENCE, ExperienceFields
 from promptuary.memory.writeback.own_words import own_beginning, sentences
-from promptuary.memory.writeback.statements import LONGEST_STATEMENT, Statement, statements
+from promptuary.memory.writeback.statements import MAX_STATEMENT, Statement, statements
 from promptuary.memory.writeback.wording import telling_wording, words_of
 
-_MOST: Final = 5
-_SHORTEST: Final = 8
+_MAX_LESSONS: Final = 5
+_MIN_FIX: Final = 8
 """The fewest characters of a cause or a fix."""
 CANDIDATE_WEIGHT: Final = 0.4
 _STATED_CONFIDENCE: Final = 0.6
@@ -46,8 +46,8 @@ _BECAUSE: Final = 3
 """The most sentences between a cause and its fix."""
 _PREFERS: Final = r".{0,24}(?:prefer|bevorzug|préfér|préfère|prefier|喜[欢歡]|偏好)"
 
-# Preferences can contradict each other if they choose among the same: "tabs over spaces", "never force-push". Only clear
-# choices count: otherwise two contradicting preferences are just two preferences.
+# Preferences contradict each other if they choose among the same things: "tabs over spaces", "never force-push". Only
+# clear choices count: otherwise two contradicting preferences are just two preferences.
 _MAX_TOPIC: Final = 80
 """The most characters of an alternative, as words."""
 _THING: Final = r"(\S.{0,40}?)"
@@ -74,13 +74,17 @@ _LEFT_OVER: Final = frozenset({"ne", "n"})
 def lessons_from_statements(message: str) -> list[Lesson]:
     """Return the lessons that a person states in a message, at most a few."""
     words = own_beginning(message)
-    return [*_fixes(words), *_decisions_and_preferences(words)][:_MOST]
+    return [*_fixes(words), *_decisions_and_preferences(words)][:_MAX_LESSONS]
 
 
 def _fixes(words: str) -> Iterator[Lesson]:
     """Yield each fix that is stated, with the cause that is stated shortly before it or after it."""
-    stated = [one for one in sentences(words) if len(one) <= LONGEST_STATEMENT and not one.endswith(("?", "？"))]
-    told = [clause for one in stated for clause in _clauses(one)]
+    stated = [
+        sentence
+        for sentence in sentences(words)
+        if len(sentence) <= MAX_STATEMENT and not sentence.endswith(("?", "？"))
+    ]
+    told = [clause for sentence in stated for clause in _clauses(sentence)]
     causes = {at: cause for at, one in enumerate(told) if (cause := _after(_CAUSES, one))}
     for at, one in enumerate(told):
         if fix := _after(_FIXES, one):
@@ -97,13 +101,13 @@ def _clauses(sentence: str) -> list[str]:
 
 
 def _decisions_and_preferences(words: str) -> Iterator[Lesson]:
-    for one in statements(words):
-        if one.kind == "project":
-            yield _lesson("task_solution", one.text, {"decision": one.text})
-        elif _is_preference(one):
+    for statement in statements(words):
+        if statement.kind == "project":
+            yield _lesson("task_solution", statement.text, {"decision": statement.text})
+        elif _is_preference(statement):
             fields: ExperienceFields = {"confidence": FIRST_CONFIDENCE, "weight": CANDIDATE_WEIGHT}
-            topic, value = choice(one.text) or ("", "")
-            yield Lesson(PREFERENCE, one.text, {"preference": one.text}, fields, "person", topic, value)
+            topic, value = choice(statement.text) or ("", "")
+            yield Lesson(PREFERENCE, statement.text, {"preference": statement.text}, fields, "person", topic, value)
 
 
 def _is_preference(one: Statement) -> bool:
@@ -121,7 +125,7 @@ def _lesson(type_: str, intent: str, solution: dict[str, str], problem: str = ""
 def _after(start: str, sentence: str) -> str:
     found = re.match(start, sentence, re.IGNORECASE)
     rest = sentence[found.end() :].strip(" .。!！") if found else ""
-    return rest if len(rest.encode("utf-8", "replace")) >= _SHORTEST else ""
+    return rest if len(rest.encode("utf-8", "replace")) >= _MIN_FIX else ""
 
 
 class PreferenceChoice(NamedTuple):
@@ -139,7 +143,7 @@ def choice(sentence: str) -> PreferenceChoice | None:
 
 def _between(sentence: str) -> PreferenceChoice | None:
     match = re.search(_OVER, sentence, re.IGNORECASE)
-    sides = [telling_wording(one) for one in match.groups() if one] if match else []
+    sides = [telling_wording(group) for group in match.groups() if group] if match else []
     if match is None or len(sides) != 2 or not all(sides) or sides[0] == sides[1]:
         return None
     # The context counts: preferring one thing for scripts and another in containers is not a contradiction.

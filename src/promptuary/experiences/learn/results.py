@@ -18,12 +18,12 @@ from msgspec import Struct
 from promptuary.base.messages import Item
 from promptuary.base.text import any_of
 
-LONGEST_PROBLEM: Final = 160
-_LONGEST_JSON: Final = 64_000
+MAX_PROBLEM: Final = 160
+_MAX_JSON: Final = 64_000
 _EDGE: Final = 4_000
 """How many characters at the beginning and at the end of a result are searched for signs."""
 _EDGE_LINES: Final = 6
-_LONGEST_EXIT: Final = 100
+_MAX_EXIT: Final = 100
 
 _FLAGS: Final = {
     **dict.fromkeys(("iserror", "failed", "timedout", "denied", "rejected", "cancelled"), True),
@@ -102,7 +102,7 @@ def error_name(problem: str) -> str:
 
 def _object(text: str) -> Mapping[str, Any] | None:
     """Parse a text as a JSON object with folded names; ``None`` if it is not one, or too long to parse."""
-    if len(text) > _LONGEST_JSON or not text[:_EDGE].lstrip().startswith("{"):
+    if len(text) > _MAX_JSON or not text[:_EDGE].lstrip().startswith("{"):
         return None
     try:
         value = json.loads(text)
@@ -176,7 +176,7 @@ def _problem(text: str, answer: Mapping[str, Any] | None) -> str:
     spoken = [line for line in (*first, *last) if not _exit_code(line) and not re.fullmatch(_MARK, line)]
     named = [line for line in reversed(spoken) if _is_report(line) and not line.startswith("Traceback")]
     line = next(iter((*named, *spoken, *first)), "")
-    return re.sub(_MARK, "", line)[:LONGEST_PROBLEM].strip()
+    return re.sub(_MARK, "", line)[:MAX_PROBLEM].strip()
 
 
 def _told(answer: Mapping[str, Any]) -> str:
@@ -195,9 +195,9 @@ def _told(answer: Mapping[str, Any]) -> str:
 
 def _exit_code(line: str) -> re.Match[str] | None:
     """Return the match of a line with the exit code of a program; its first group is the code."""
-    said = line[:_LONGEST_EXIT].casefold()
+    said = line[:_MAX_EXIT].casefold()
     return (
         re.fullmatch(_EXIT, line, re.IGNORECASE)
-        if len(line) <= _LONGEST_EXIT and ("code" in said or "status" in said)
+        if len(line) <= _MAX_EXIT and ("code" in said or "status" in said)
         else None
     )

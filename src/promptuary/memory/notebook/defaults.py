@@ -17,7 +17,7 @@ from promptuary.memory.values import (
     NoteTrust,
 )
 
-_LONGEST_TITLE: Final = 80
+_MAX_TITLE: Final = 80
 _CHOICES: Final = {"kind": KINDS, "audience": AUDIENCES, "scope": SCOPES, "status": STATUSES}
 _MARKS: Final = re.compile(r"[#>*+\-\s]*")
 
@@ -41,7 +41,7 @@ def check_selection(selection: NoteSelection) -> None:
     for name, choices in _CHOICES.items():
         plural = f"{name}es" if name == "status" else f"{name}s"
         given: object = selection.get(plural) or ()
-        wrong = given if isinstance(given, str) else next((one for one in given if one not in choices), None)  # type: ignore[attr-defined]
+        wrong = given if isinstance(given, str) else next((value for value in given if value not in choices), None)  # type: ignore[attr-defined]
         if wrong is not None:
             raise PromptuaryError(f"{plural} are a list of {', '.join(choices)}, not {str(wrong)[:40]!r}")
     if isinstance(selection.get("tags"), str):
@@ -68,10 +68,10 @@ def title_of(draft: NoteDraft) -> str:
         return " ".join(draft.title.split())
     lines = (line[_end_of_marks(line) :] for line in (draft.content or "")[:4_000].splitlines())
     first = " ".join(next((line for line in lines if line.strip()), "Note").split())
-    if len(first) <= _LONGEST_TITLE:
+    if len(first) <= _MAX_TITLE:
         return first
-    cut = first[:_LONGEST_TITLE].rsplit(" ", 1)
-    return f"{cut[0] if len(cut) > 1 else first[: _LONGEST_TITLE - 1]}…"
+    cut = first[:_MAX_TITLE].rsplit(" ", 1)
+    return f"{cut[0] if len(cut) > 1 else first[: _MAX_TITLE - 1]}…"
 
 
 def _end_of_marks(line: str) -> int:

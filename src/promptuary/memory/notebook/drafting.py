@@ -24,7 +24,7 @@ from promptuary.memory.note_file import (
 from promptuary.memory.notebook.defaults import audience_of, kind_of, title_of
 from promptuary.memory.values import Note, NoteDraft, NoteTrust, note_path
 
-_LONGEST: Final[Mapping[str, int]] = {"title": 200, "summary": 500}
+_MAX_LENGTH: Final[Mapping[str, int]] = {"title": 200, "summary": 500}
 
 
 class Writer(Struct, frozen=True):
@@ -138,7 +138,7 @@ def _given(draft: NoteDraft) -> dict[str, NewValue]:
     values: dict[str, NewValue] = {}
     for key in ("title", "summary", "source_ref", "supersedes"):
         if (text := getattr(draft, key)) is not None:
-            values[key] = " ".join(text.split())[: _LONGEST.get(key, 200)] or None
+            values[key] = " ".join(text.split())[: _MAX_LENGTH.get(key, 200)] or None
     for key in ("valid_from", "valid_until"):
         if (text := getattr(draft, key)) is not None:
             values[key] = _moment(text, key) or None

@@ -165,8 +165,8 @@ class HandChanges:
 
         Returns ``None`` if only its text says it.
         """
-        texts = [one for one in reversed(self._changes(note)) if one.text is not None]
-        found = next((one for one in texts if one.rev == rev), texts[0] if texts else None)
+        texts = [change for change in reversed(self._changes(note)) if change.text is not None]
+        found = next((text for text in texts if text.rev == rev), texts[0] if texts else None)
         return None if found is None else found.trust
 
     def _changes(self, note: str) -> Sequence[NoteChange]:
@@ -176,7 +176,7 @@ class HandChanges:
     def is_alone(self) -> bool:
         """Return whether the local user acts, and is the only principal that ever did."""
         everybody = (self._owner, *self._journal.owners())
-        return all((one.kind, one.name) == ("user", LOCAL_USER) for one in everybody)
+        return all((owner.kind, owner.name) == ("user", LOCAL_USER) for owner in everybody)
 
     def _stamp(self, path: str) -> NoteStamp | None:
         with suppress(NoteFileError):

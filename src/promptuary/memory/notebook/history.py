@@ -36,7 +36,7 @@ def text_before(changes: Sequence[NoteChange]) -> str | None:
         if (earlier := next(same, None)) is None:
             break
         last = earlier
-    return next((one.text for one in reversed(changes[:last]) if one.text is not None), None)
+    return next((change.text for change in reversed(changes[:last]) if change.text is not None), None)
 
 
 def notes_at(view: NoteView, scope: NoteScope, at: str) -> list[Note]:

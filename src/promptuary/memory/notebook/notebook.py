@@ -120,7 +120,7 @@ class Notebook:
         if path.startswith("shared/") or path == page_path("private", self.owner):
             return True
         is_folder = path in {"shared", "private", *(f"private/{kind}" for kind in (*KINDS, *LEGACY_KINDS))}
-        return is_folder or self.view.header(path) is not None or path in {one.path for one in self.unadopted()}
+        return is_folder or self.view.header(path) is not None or path in {header.path for header in self.unadopted()}
 
     def is_alone(self) -> bool:
         """Return whether the local user is the only principal that ever wrote here."""
@@ -176,7 +176,7 @@ class Notebook:
             last = self.view.changes(note)
             if not last or last[-1].kind == "forget":
                 raise _missing(note)
-            path = next(one.path for one in reversed(last) if one.path)
+            path = next(change.path for change in reversed(last) if change.path)
             if not self.files.create(path, as_bytes(text)):
                 raise PromptuaryError(f"{path} exists and is not the note {note}; move it elsewhere first")
             standing = Ownership(self.scope, self._holder(note), id=note, trust=trust)
@@ -281,22 +281,26 @@ class Notebook:
         with self._locked():
             waiting = [*self.unadopted(), *self.unconfirmed()]
             others = (header for key in keys if (header := self.view.header(key)) is not None)
-            every = waiting if not keys else [*waiting, *(one for one in others if one.trust != "person")]
-            chosen = {one.path: one for one in every if not keys or one.id in keys or one.path in keys}
-            return [header for one in chosen.values() if (header := self._adopted(one)) is not None]
+            every = waiting if not keys else [*waiting, *(other for other in others if other.trust != "person")]
+            chosen = {note.path: note for note in every if not keys or note.id in keys or note.path in keys}
+            return [header for value in chosen.values() if (header := self._adopted(value)) is not None]
 
     def unadopted(self) -> list[NoteHeader]:
         """Return the notes, and the pages, that nobody here wrote and that wait for the principal to adopt them.
 
         A private note that names another owner is not returned: it may belong to that person.
         """
-        notes = [one for one in self.journal.unadopted() if one.audience == "shared" or self._may_own(one)]
+        notes = [header for header in self.journal.unadopted() if header.audience == "shared" or self._may_own(header)]
         return [*notes, *self._brought_pages()]
 
     def unconfirmed(self) -> list[NoteHeader]:
         """Return the notes of the principal that an agent wrote and that may repeat text from elsewhere."""
         headers = self.view.headers(NoteFilter(statuses=("active",)))
-        return [one for one in headers if one.trust == "external" and not one.external and one.owner == self.owner]
+        return [
+            header
+            for header in headers
+            if header.trust == "external" and not header.external and header.owner == self.owner
+        ]
 
     def _brought_pages(self) -> Iterator[NoteHeader]:
         if not self.is_alone():

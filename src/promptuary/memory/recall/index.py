@@ -16,7 +16,7 @@ from promptuary.base.files import Folder, Stamp
 from promptuary.base.principals import NoteScope
 from promptuary.memory.places import MemoryPlace
 from promptuary.memory.recall.freshness import changed_at
-from promptuary.memory.recall.search import MOST, NoteQuery, rank
+from promptuary.memory.recall.search import MAX_HITS, NoteQuery, rank
 from promptuary.memory.recall.visible import NoteKey, VisibleNotes, key_of
 from promptuary.memory.values import AUDIENCES, KINDS, SCOPES, Audience, MemoryResult, Note, NoteHeader, NoteKind
 from promptuary.search.chunks.sizes import Sizes
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 RECIPE: Final = "notes 1"
 """The version of how notes are split, beside the sizes of chunks: an index with another version is rebuilt."""
 
-_LONGEST_SUMMARY: Final = 200
+_MAX_SUMMARY: Final = 200
 
 
 def folder_of(scope: NoteScope, audience: Audience, kind: NoteKind) -> Folder:
@@ -45,7 +45,7 @@ def folders(
 ) -> list[Folder]:
     """Return the folders of some scopes, audiences and kinds; where none is named, of all."""
     every = product(scopes or SCOPES, audiences or AUDIENCES, kinds or KINDS)
-    return [folder_of(*one) for one in every]
+    return [folder_of(*parts) for parts in every]
 
 
 def _filters(query: NoteQuery) -> Filters:
@@ -84,7 +84,7 @@ class NoteIndex(RecordIndex[NoteKey]):
 
     def search(self, query: NoteQuery) -> MemoryResult:
         """Return the same, as far as the notes are indexed."""
-        limit = max(query.limit, MOST) if query.limit > 0 else 0
+        limit = max(query.limit, MAX_HITS) if query.limit > 0 else 0
         found = self.ask(SearchQuery(query.text, limit, _filters(query), query.lexical_only))
         return rank(query, [(key_at(hit.folder, hit.path), hit) for hit in found.hits], found, self.notes)
 
@@ -104,7 +104,7 @@ class NoteIndex(RecordIndex[NoteKey]):
     def listed(self, keys: Collection[NoteKey] | None = None) -> Iterable[Listed[NoteKey]]:
         """Return the notes that belong in the index: those with ``keys``, or all that can be recalled."""
         some = self.notes.newest() if keys is None else map(self.notes.header, set(keys))
-        return (Listed(key_of(one), _folder(one), one.id, one.rev) for one in some if one is not None)
+        return (Listed(key_of(header), _folder(header), header.id, header.rev) for header in some if header is not None)
 
     def entry(self, key: NoteKey) -> RecordEntry | None:
         """Return a note as it is now; ``None`` if it cannot be recalled."""
@@ -118,12 +118,15 @@ class NoteIndex(RecordIndex[NoteKey]):
         from promptuary.search.chunks.chunker import chunks  # noqa: PLC0415  (most turns find nothing to chunk)
 
         cut = chunks(text, "note.md", self._sizes, self._counter)
-        named = (header.title, *header.tags, header.summary[:_LONGEST_SUMMARY])
+        named = (header.title, *header.tags, header.summary[:_MAX_SUMMARY])
         names = tuple(dict.fromkeys(name for name in named if name))
         date = int(max(0.0, changed_at(header) or 0.0))
         file = IndexedFile(header.id, Stamp(len(note.text), 0, 0, 0), header.rev, "markdown", date)
         return RecordEntry(
-            _folder(header), file, text, [replace(one, names=names, heading=_heading(header.title, one)) for one in cut]
+            _folder(header),
+            file,
+            text,
+            [replace(chunk, names=names, heading=_heading(header.title, chunk)) for chunk in cut],
         )
 
 

@@ -19,7 +19,7 @@ from promptuary.memory.values import Note, NoteHeader
 from promptuary.references.detail import best_within, whole
 from promptuary.references.render import render, without_gap
 
-_FEWEST_LINES: Final = 1
+_MIN_LINES: Final = 1
 
 
 def note_label(header: NoteHeader) -> str:
@@ -81,7 +81,7 @@ def _around(source: Source, line: int, budget: int, counter: TokenCounter, full:
     def show(kept: int) -> Block:
         return render(source, Detail.EXCERPT, _kept(lines, line - 1, kept), counter, remark)
 
-    return largest(show, lambda block: block.tokens, budget, least=_FEWEST_LINES, most=len(lines) - 1)
+    return largest(show, lambda block: block.tokens, budget, least=_MIN_LINES, most=len(lines) - 1)
 
 
 def _kept(lines: Sequence[str], at: int, kept: int) -> str:

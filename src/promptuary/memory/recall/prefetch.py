@@ -18,7 +18,7 @@ from promptuary.search.values import note_text, why_text
 
 BY_MODEL: Final = "selected by the model"
 BY_MODEL_LATE: Final = "selected by the model for the message before"
-_LONGEST: Final = 30.0
+_MAX_LENGTH: Final = 30.0
 """Seconds after which the next turn does not wait for a model that was too late for its turn, either."""
 _GRACE: Final = 0.1
 """Seconds that a turn waits for a model in the mode ``hybrid_async``: most of it runs beside other work."""
@@ -81,7 +81,7 @@ class Prefetch:
         self._late.clear()
 
     async def _choose(self, words: str, found: asyncio.Task[MemoryResult]) -> list[NoteHit]:
-        async with asyncio.timeout(max(_LONGEST, self._selector.policy.timeout)):
+        async with asyncio.timeout(max(_MAX_LENGTH, self._selector.policy.timeout)):
             return await self._selector.chosen(words, await asyncio.shield(found))
 
     async def _now(self, selection: _Selection) -> Selected:

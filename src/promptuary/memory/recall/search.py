@@ -22,7 +22,7 @@ from promptuary.search import query as language
 from promptuary.search.answer import Answer
 from promptuary.search.values import Hit, Words
 
-MOST: Final = 60
+MAX_HITS: Final = 60
 """How many hits are ranked with what is known about their notes. Further hits keep the order of the search."""
 
 _BOUND: Final = 0.05

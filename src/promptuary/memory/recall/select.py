@@ -35,8 +35,8 @@ _RANKED: Final = 20
 """How many of the best notes a model may choose from."""
 _NEWEST: Final = 20
 """How many of the pinned and newest notes it may choose from in addition."""
-_LONGEST_MESSAGE: Final = 4_000
-_LONGEST_LINE: Final = 300
+_MAX_MESSAGE: Final = 4_000
+_MAX_LINE: Final = 300
 _ANSWER_TOKENS: Final = 400
 
 _SCHEMA: Final[Schema] = {
@@ -98,12 +98,12 @@ class Selector:
         listed = [_described(hit.header, text) for hit, text in offered.values()]
         asked = question(self.policy.prompt or PROMPT, words, listed)
         answer = await complete_json(self._model, asked, _SCHEMA, max_tokens=_ANSWER_TOKENS)
-        ids = dict.fromkeys(one for one in answer["ids"] if one in offered)
-        return [offered[one][0] for one in ids][: self.policy.most]
+        ids = dict.fromkeys(key for key in answer["ids"] if key in offered)
+        return [offered[key][0] for key in ids][: self.policy.most]
 
     def _newest(self, known: Collection[str]) -> list[tuple[NoteHeader, str]]:
         """Return the pinned and newest notes whose ids are not ``known``, and their texts."""
-        newest = [(one, self._notes.read(key_of(one))) for one in self._notes.newest(_NEWEST) if one.id not in known]
+        newest = [(new, self._notes.read(key_of(new))) for new in self._notes.newest(_NEWEST) if new.id not in known]
         return [(header, note.body) for header, note in newest if note is not None]
 
 
@@ -112,7 +112,7 @@ def question(prompt: str, words: str, listed: Sequence[str]) -> list[Message]:
     notes = "\n".join(listed)
     return [
         {"role": "system", "content": prompt},
-        {"role": "user", "content": f"Notes:\n{notes}\n\nMessage:\n{words[:_LONGEST_MESSAGE]}"},
+        {"role": "user", "content": f"Notes:\n{notes}\n\nMessage:\n{words[:_MAX_MESSAGE]}"},
     ]
 
 
@@ -120,7 +120,7 @@ def _described(header: NoteHeader, text: str) -> str:
     """Return a note as one line: its header, and the first line of its text that says more than the title."""
     tags = f" [{', '.join(header.tags)}]" if header.tags else ""
     summary = f" - {header.summary}" if header.summary else ""
-    said = one_line(f"{header.id}: ({header.kind}) {header.title}{tags}{summary}")[:_LONGEST_LINE]
+    said = one_line(f"{header.id}: ({header.kind}) {header.title}{tags}{summary}")[:_MAX_LINE]
     lines = (" ".join(line.split()).lstrip("# ") for line in text.splitlines())
     more = next((line for line in lines if line and line.casefold() != header.title.casefold()), "")
-    return f"{said} | {one_line(more)[:_LONGEST_LINE]}" if more else said
+    return f"{said} | {one_line(more)[:_MAX_LINE]}" if more else said

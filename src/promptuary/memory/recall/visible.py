@@ -80,8 +80,8 @@ class VisibleNotes(Struct, frozen=True):
     def _looked_at(self, limit: int | None) -> tuple[list[NoteHeader], int]:
         """Return the newest that can be recalled, and how many were left out on the way."""
         wanted = replace(ACTIVE, limit=limit)
-        seen = [one for view in self.views.values() for one in view.headers(wanted)]
-        every = [one for one in seen if self.is_recallable(one)]
+        seen = [header for view in self.views.values() for header in view.headers(wanted)]
+        every = [header for header in seen if self.is_recallable(header)]
         if len(self.views) > 1:
             every.sort(key=lambda one: one.updated_at or one.created_at, reverse=True)
             every.sort(key=lambda one: not one.pinned)

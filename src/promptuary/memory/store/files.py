@@ -16,7 +16,7 @@ from typing import Final
 
 from promptuary.base import durable
 from promptuary.base.errors import NoteFileError
-from promptuary.memory.store.paths import FOLDERS, LARGEST, check_size, is_hidden, is_index, names_of, why_skipped
+from promptuary.memory.store.paths import FOLDERS, MAX_SIZE, check_size, is_hidden, is_index, names_of, why_skipped
 from promptuary.memory.store.swap import open_regular, read_all, recover, rename, swap
 from promptuary.memory.values import AUDIENCES, KINDS, NoteStamp
 
@@ -379,8 +379,8 @@ def _entry(prefix: str, name: str, found: os.stat_result) -> tuple[str, NoteStam
     reason = why_skipped(name)
     if reason is None and not stat.S_ISREG(found.st_mode):
         reason = "it is a link or not a regular file"
-    if reason is None and found.st_size > LARGEST:
-        reason = f"it is larger than {LARGEST >> 20} MiB"
+    if reason is None and found.st_size > MAX_SIZE:
+        reason = f"it is larger than {MAX_SIZE >> 20} MiB"
     if reason is not None:
         return _readable(path), reason
     return path, _stamp(found)

@@ -6,14 +6,14 @@ from typing import Final
 from promptuary.base.errors import NoteFileError
 from promptuary.memory.values import AUDIENCES, INDEX_NAME, KINDS, LEGACY_KINDS
 
-LARGEST: Final = 1 << 20
+MAX_SIZE: Final = 1 << 20
 """Bytes of the largest file that is read or written. A note is a page, not a book."""
 
 FOLDERS: Final = (*KINDS, *LEGACY_KINDS)
 """The folders of each audience that hold notes."""
 
 _INDEX: Final = re.compile(rf"{INDEX_NAME.removesuffix('.md')}(-[0-9a-f]{{8}})?\.md")
-_LONGEST_NAME: Final = 255
+_MAX_NAME: Final = 255
 
 
 def names_of(path: str) -> tuple[str, ...]:
@@ -47,12 +47,12 @@ def why_skipped(name: str) -> str | None:
         length = len(name.encode())
     except UnicodeEncodeError:
         return "its name is not UTF-8"
-    if length > _LONGEST_NAME or "\x00" in name or "/" in name:
+    if length > _MAX_NAME or "\x00" in name or "/" in name:
         return "its name is too long, or has a character that no name can have"
     return None
 
 
 def check_size(path: str, size: int) -> None:
     """Raise ``NoteFileError`` for a file that is larger than a note may be."""
-    if size > LARGEST:
-        raise NoteFileError(f"{path} is larger than {LARGEST >> 20} MiB, the most that a note may be; split it.")
+    if size > MAX_SIZE:
+        raise NoteFileError(f"{path} is larger than {MAX_SIZE >> 20} MiB, the most that a note may be; split it.")

@@ -29,7 +29,7 @@ from typing import Final
 
 from promptuary.base import durable
 from promptuary.base.errors import NoteFileError
-from promptuary.memory.store.paths import LARGEST
+from promptuary.memory.store.paths import MAX_SIZE
 
 _EXCHANGE: Final = 2
 _NO_REPLACE: Final = 1
@@ -64,7 +64,7 @@ def read_all(descriptor: int) -> bytes:
     """Return the content of an open file from its beginning, at most one byte more than a note may have."""
     os.lseek(descriptor, 0, os.SEEK_SET)
     parts: list[bytes] = []
-    left = LARGEST + 1
+    left = MAX_SIZE + 1
     while left and (part := os.read(descriptor, left)):
         parts.append(part)
         left -= len(part)
@@ -173,8 +173,8 @@ def recover(folder: int) -> int:
     names = durable.leftovers(folder)
     for name in names:
         if (taken_out := _TAKEN_OUT.fullmatch(name)) and (saved := _hash_at(folder, name)) not in taken_out.groups():
-            written = [one for one in os.listdir(folder) if _is_note(one)]
-            over = next((one for one in written if _hash_at(folder, one) == taken_out[1]), f"recovered-{saved}.md")
+            written = [note for note in os.listdir(folder) if _is_note(note)]
+            over = next((note for note in written if _hash_at(folder, note) == taken_out[1]), f"recovered-{saved}.md")
             os.rename(name, over, src_dir_fd=folder, dst_dir_fd=folder)
         else:
             with suppress(FileNotFoundError):  # that of a .gitignore, which is written without the lock

@@ -37,7 +37,7 @@ _CODEX: Final = ("raw_memories.md", "memory_summary.md")
 _LOGS: Final = ("rollout_summaries/", "raw_memories.md")
 _ONLY_A_LINK: Final = re.compile(r"\s*[-*+]\s+\[[^\]\n]{0,500}\]\([^)\n]{0,1000}\)[^\n]*")
 _HEADING: Final = re.compile(r"^(#{1,2})[ \t]+(\S[^\n]*)$", re.MULTILINE)
-_LONGEST_SOURCE: Final = 200
+_MAX_SOURCE: Final = 200
 _BY_PATH: Final[tuple[ForeignForm, ...]] = ("claude-code", "codex", "basic-memory", "markdown")
 """Formats that identify a note by its path, which is unique only within its folder."""
 _NESTED_TYPE: Final = re.compile(r"[ \t]+type:[ \t]*(\w{1,20})[ \t]*")
@@ -89,11 +89,11 @@ def read_memory(files: Mapping[str, str], form: ForeignForm | None = None, folde
     skipped: dict[str, str] = {}
     for path, text in sorted(files.items()):
         try:
-            found = [one for one in _READERS[chosen](path, text) if (one.draft.content or "").strip()]
+            found = [note for note in _READERS[chosen](path, text) if (note.draft.content or "").strip()]
         except PromptuaryError as error:
             skipped[path] = str(error)
             continue
-        notes += [_in_folder(one, folder) for one in found] if chosen in _BY_PATH else found
+        notes += [_in_folder(match, folder) for match in found] if chosen in _BY_PATH else found
         if not found:
             skipped[path] = "it has no text that could be a note"
     return ForeignMemory(chosen, notes, skipped)
@@ -101,7 +101,7 @@ def read_memory(files: Mapping[str, str], form: ForeignForm | None = None, folde
 
 def _in_folder(note: ForeignNote, folder: str) -> ForeignNote:
     program, _, place = (note.draft.source_ref or "").partition(":")
-    source = f"{program}:{folder}/{place}"[:_LONGEST_SOURCE]
+    source = f"{program}:{folder}/{place}"[:_MAX_SOURCE]
     return replace(note, draft=replace(note.draft, source_ref=source)) if folder else note
 
 
@@ -117,7 +117,7 @@ def _xpert(path: str, text: str) -> Iterator[ForeignNote]:
 
 def _promptuary(path: str, text: str) -> Iterator[ForeignNote]:
     if found := _OWN.search(path):
-        scope = next((one for one in SCOPES if one == found[1]), None)
+        scope = next((known for known in SCOPES if known == found[1]), None)
         note = read_note(as_bytes(text), found[2], Ownership(scope or "project"))
         source = note.header.source_ref or f"promptuary:{note.header.id}"
         draft = replace(_draft(note.header, note.body, source, note.header.trust), scope=scope)
@@ -153,7 +153,7 @@ def _nested_type(document: NoteText) -> str:
     if (field := document.fields.get("metadata")) is None:
         return ""
     found = (_NESTED_TYPE.fullmatch(line.rstrip("\r\n")) for line in document.lines[field.first + 1 : field.end])
-    return next((one[1] for one in found if one), "")
+    return next((match[1] for match in found if match), "")
 
 
 def _codex(path: str, text: str) -> Iterator[ForeignNote]:
@@ -197,7 +197,7 @@ def _draft(header: NoteHeader, content: str, source: str, trust: NoteTrust) -> N
         summary=header.summary or None,
         tags=header.tags or None,
         source="import",
-        source_ref=source[:_LONGEST_SOURCE],
+        source_ref=source[:_MAX_SOURCE],
         valid_from=header.valid_from or None,
         valid_until=header.valid_until or None,
         pinned=header.pinned or None,
@@ -212,9 +212,9 @@ def _sections(path: str, text: str, program: str) -> Iterator[ForeignNote]:
     """Yield each section of a page as a note: by first-level headings, or by second-level ones if there is only one."""
     body = parse(text).body
     headings = list(_HEADING.finditer(body))
-    firsts = [one for one in headings if len(one[1]) == 1]
-    chosen = firsts if len(firsts) > 1 else [one for one in headings if len(one[1]) == 2] or firsts
-    ends = [*(one.start() for one in chosen[1:]), len(body)]
+    firsts = [match for match in headings if len(match[1]) == 1]
+    chosen = firsts if len(firsts) > 1 else [match for match in headings if len(match[1]) == 2] or firsts
+    ends = [*(match.start() for match in chosen[1:]), len(body)]
     if not chosen and body.strip():
         yield _section(path, path.rpartition("/")[2].removesuffix(".md"), body, program)
     for heading, end in zip(chosen, ends, strict=False):
@@ -254,4 +254,4 @@ def _text(value: str | tuple[str, ...] | None) -> str:
 
 
 def _source(program: str, path: str) -> str:
-    return f"{program}:{path}"[:_LONGEST_SOURCE]
+    return f"{program}:{path}"[:_MAX_SOURCE]

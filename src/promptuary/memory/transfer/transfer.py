@@ -82,9 +82,9 @@ def preview(note: ForeignNote, draft: NoteDraft, writer: Writer, existing: Seque
     made = new_file(draft, new_note_id(), writer)
     refuse_secrets(as_text(made.data) if note.original is None else note.original.text)
     scope = scope_of(draft)
-    for one in existing:
-        if (one.fingerprint, one.scope, one.audience) == (made.fingerprint, scope, audience_of(draft)):
-            return one
+    for known in existing:
+        if (known.fingerprint, known.scope, known.audience) == (made.fingerprint, scope, audience_of(draft)):
+            return known
     header = read_note(made.data, made.path, Ownership(scope, writer.owner, id=_NO_ID)).header
     return replace(header, id=_NO_ID, path=note.path, rev="")
 

@@ -7,8 +7,8 @@ header, a long paragraph, a long message) is not taken for the person's words; t
 import re
 from typing import Final, NamedTuple
 
-_LONGEST_MESSAGE: Final = 2_000
-_LONGEST_PARAGRAPH: Final = 600
+_MAX_MESSAGE: Final = 2_000
+_MAX_PARAGRAPH: Final = 600
 _FENCE: Final = re.compile(r"[ \t]*(`{3,}|~{3,})")
 _MAIL: Final = 2
 """How many consecutive header lines make a mail header."""
@@ -37,7 +37,7 @@ class OwnWords(NamedTuple):
 
 def own_words(message: str) -> OwnWords:
     """Return the person's own words in a message."""
-    if len(message) > _LONGEST_MESSAGE:
+    if len(message) > _MAX_MESSAGE:
         return OwnWords("", foreign=True)
     kept: list[str] = []
     foreign, fence, headers = False, "", 0
@@ -56,7 +56,7 @@ def own_words(message: str) -> OwnWords:
         else:
             kept.append(line)
     paragraphs = "\n".join(kept).split("\n\n")
-    short = [one for one in paragraphs if len(one) <= _LONGEST_PARAGRAPH]
+    short = [paragraph for paragraph in paragraphs if len(paragraph) <= _MAX_PARAGRAPH]
     whole = "\n\n".join(short)
     quotations = any(found[1] is None for found in _ASKED.finditer(whole))
     text = _ASKED.sub(lambda found: found[1] or " … ", whole)
@@ -69,8 +69,8 @@ def own_beginning(message: str) -> str:
     A long paragraph counts as a paste; if the message begins with one, its first line does not.
     """
     kept: list[str] = []
-    for paragraph in message[:_LONGEST_MESSAGE].split("\n\n"):
-        is_long = len(paragraph) > _LONGEST_PARAGRAPH
+    for paragraph in message[:_MAX_MESSAGE].split("\n\n"):
+        is_long = len(paragraph) > _MAX_PARAGRAPH
         if is_long and kept:
             break
         for line in paragraph.splitlines()[: 1 if is_long else None]:

@@ -14,10 +14,10 @@ from promptuary.base.text import any_of
 from promptuary.memory.values import NoteKind
 from promptuary.memory.writeback.own_words import own_words, sentences
 
-LONGEST_STATEMENT: Final = 300
-_SHORTEST: Final = 3
+MAX_STATEMENT: Final = 300
+_MIN_WORDS: Final = 3
 """The fewest words of a statement; characters, in scripts without spaces."""
-_MOST: Final = 5
+_MAX_STATEMENTS: Final = 5
 
 _PATTERNS: Final[Sequence[tuple[NoteKind, str]]] = (
     (
@@ -90,16 +90,16 @@ def statements(message: str) -> list[Statement]:
         one = _statement(sentence)
         if one is not None and one not in found:
             found.append(one)
-    return found[:_MOST]
+    return found[:_MAX_STATEMENTS]
 
 
 def _statement(sentence: str) -> Statement | None:
-    if len(sentence) > LONGEST_STATEMENT or sentence.endswith(("?", "？")) or "…" in sentence:
+    if len(sentence) > MAX_STATEMENT or sentence.endswith(("?", "？")) or "…" in sentence:
         return None
     asked = re.match(_REMEMBER, sentence, re.IGNORECASE)
     text = sentence[asked.end() :] if asked else sentence
     least = len(text) if _NO_SPACES.search(text) else len(text.split())
-    if least < _SHORTEST:
+    if least < _MIN_WORDS:
         return None
     kind: NoteKind | None = next((kind for kind, starts in _PATTERNS if re.match(starts, text, re.IGNORECASE)), None)
     if kind is None and not asked:

@@ -16,9 +16,9 @@ from promptuary.memory.writeback.own_words import sentences
 _WORD: Final = re.compile(r"[^\W_]+")
 _NO_SPACES: Final = re.compile(r"[぀-ヿ㐀-鿿가-힯]")
 """Writing without spaces: each character counts as a word."""
-_LONGEST: Final = 20_000
-_MOST_SENTENCES: Final = 100
-_LEAST_SHARED: Final = 2
+_MAX_LENGTH: Final = 20_000
+_MAX_SENTENCES: Final = 100
+_MIN_SHARED: Final = 2
 
 
 def _words(*lines: str) -> frozenset[str]:
@@ -47,7 +47,7 @@ _NEGATIONS: Final = _words(
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text, folded; a character of a writing without spaces is a word."""
-    folded = unicodedata.normalize("NFKC", text[:_LONGEST]).casefold()
+    folded = unicodedata.normalize("NFKC", text[:_MAX_LENGTH]).casefold()
     found: list[str] = []
     for word in _WORD.findall(folded):
         found += list(word) if _NO_SPACES.search(word) else [word]
@@ -83,17 +83,17 @@ def quotes(text: str, spoken: str) -> bool:
 
     Such a text cannot introduce an address, name, number or command that nobody said.
     """
-    said, heard = sentences(text), sentences(spoken)[:_MOST_SENTENCES]
-    if not said or len(said) > _MOST_SENTENCES or len(text) > _LONGEST:
+    said, heard = sentences(text), sentences(spoken)[:_MAX_SENTENCES]
+    if not said or len(said) > _MAX_SENTENCES or len(text) > _MAX_LENGTH:
         return False
-    return all(any(says_no_more(one, other) for other in heard) for one in said)
+    return all(any(says_no_more(sentence, other) for other in heard) for sentence in said)
 
 
 def are_about_the_same(text: str, other: str) -> bool:
     """Return whether two short texts share most of their telling words, and may contradict each other."""
     words, others = set(_telling(text)), set(_telling(other))
     shared = len(words & others)
-    return shared >= _LEAST_SHARED and 2 * shared >= max(len(words), len(others))
+    return shared >= _MIN_SHARED and 2 * shared >= max(len(words), len(others))
 
 
 def restated(texts: Iterable[str], spoken: Iterable[str]) -> list[str]:
@@ -101,14 +101,14 @@ def restated(texts: Iterable[str], spoken: Iterable[str]) -> list[str]:
 
     For what was said in the conversation from which ``texts`` come; elsewhere two sentences may be alike by chance.
     """
-    said = [set(_telling(one)) for text in texts for one in sentences(text)[:_MOST_SENTENCES]]
-    heard = [(one, set(_telling(one))) for text in spoken for one in sentences(text[:_LONGEST])]
+    said = [set(_telling(part)) for text in texts for part in sentences(text)[:_MAX_SENTENCES]]
+    heard = [(part, set(_telling(part))) for text in spoken for part in sentences(text[:_MAX_LENGTH])]
     return [sentence for sentence, words in heard if any(_is_alike(words, wanted) for wanted in said)]
 
 
 def _is_alike(words: set[str], others: set[str]) -> bool:
     shared = len(words & others)
-    return shared >= _LEAST_SHARED and 2 * shared >= min(len(words), len(others))
+    return shared >= _MIN_SHARED and 2 * shared >= min(len(words), len(others))
 
 
 def _telling(text: str) -> list[str]:

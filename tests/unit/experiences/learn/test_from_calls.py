@@ -8,7 +8,7 @@ import pytest
 
 from promptuary.base.messages import Item, ToolCall
 from promptuary.experiences.drafting import draft
-from promptuary.experiences.learn.from_calls import LONGEST_INTENT, lessons_from_calls
+from promptuary.experiences.learn.from_calls import MAX_INTENT, lessons_from_calls
 from promptuary.memory.writeback.snapshot import TurnSnapshot, foreign_text
 from tests.items import attached, whole
 
@@ -147,7 +147,7 @@ def test_b11_only_the_persons_own_words_are_the_intent_and_never_a_whole_message
     pasted = "Fix this please\n\n" + "Traceback line\n" * 400
     for words in (message, Item("u", "user", pasted)):
         [chain] = lessons_from_calls(turn(words, ("bash", {"command": "ls"}, "a")))
-        assert len(chain.intent) <= LONGEST_INTENT
+        assert len(chain.intent) <= MAX_INTENT
         assert "SECRET LOG" not in repr(chain)
         assert "Traceback" not in repr(chain)
         assert chain.intent.startswith(("Why does this fail?", "Fix this please"))

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from promptuary.base.messages import Item
-from promptuary.experiences.learn.results import LONGEST_PROBLEM, error_name, result_of
+from promptuary.experiences.learn.results import MAX_PROBLEM, error_name, result_of
 
 TRACEBACK = """\
 Traceback (most recent call last):
@@ -129,7 +129,7 @@ def test_who_called_the_tool_knows_best_that_it_failed(text: str) -> None:
     ids=range(10),
 )
 def test_hostile_results_are_read_and_the_problem_is_short(text: str) -> None:
-    assert len(result_of(result(text, is_error=True)).problem) <= LONGEST_PROBLEM
+    assert len(result_of(result(text, is_error=True)).problem) <= MAX_PROBLEM
     result_of(result(text))
 
 
