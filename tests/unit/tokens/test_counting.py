@@ -27,7 +27,7 @@ SAMPLES = [
     "a" * 999,
     " " * 80 + "\n" * 40,
 ]
-PROJECT = Path(__file__).parents[2]
+PROJECT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module", params=["o200k_base", "cl100k_base"])
