@@ -69,7 +69,7 @@ if TYPE_CHECKING:
         SyncProgress,
         SyncReport,
     )
-    from promptuary.sessions.sessions import Sessions, Wanted
+    from promptuary.sessions.sessions import PinChoice, Sessions
     from promptuary.sessions.values import Session, SessionReport
     from promptuary.threads.ledger import Ledger
     from promptuary.threads.ledger_values import Audit, AuditRow, Pruned
@@ -925,8 +925,8 @@ class AsyncSessions:
         *,
         thread: str | None = None,
         roots: Sequence[str] = (),
-        notes: Wanted = "all",
-        experiences: Wanted = "all",
+        notes: PinChoice = "all",
+        experiences: PinChoice = "all",
         memory: bool = True,
     ) -> Session:
         """Create a session: what a new thread may see, pinned at its current revisions.

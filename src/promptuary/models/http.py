@@ -131,8 +131,8 @@ def post_for_stream(
     """Yield each wait before a retry, and return the service's answer to ``content`` as it arrives.
 
     Only failures before the answer begins are retried. ``timeout`` of the policy is how long the service may be silent.
-    The ``cancel_token`` of the line ends it from another thread, also while it waits; leaving its ``connection`` closes it.
-    Raises ``PromptuaryError`` if there is no answer, and in ``connection`` if it breaks off.
+    The ``cancel_token`` of the line ends it from another thread, also while it waits; leaving its ``connection`` closes
+    it. Raises ``PromptuaryError`` if there is no answer, and in ``connection`` if it breaks off.
     """
     headers = line.credential.headers()
     target = _target(url)

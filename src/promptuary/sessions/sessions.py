@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from promptuary.app import App
     from promptuary.state import StateDatabase
 
-Wanted = Literal["all", "none"] | Sequence[str]
+PinChoice = Literal["all", "none"] | Sequence[str]
 """Which notes or experiences a session gets: all, none, or those with these ids."""
 
 _COMPARED: Final = 20_000
@@ -55,8 +55,8 @@ class Sessions:
         *,
         thread: str | None = None,
         roots: Sequence[str] = (),
-        notes: Wanted = "all",
-        experiences: Wanted = "all",
+        notes: PinChoice = "all",
+        experiences: PinChoice = "all",
         memory: bool = True,
     ) -> Session:
         """Create a session, and pin what it may see at its current revision. Raises ``PromptuaryError`` on failure."""
@@ -248,7 +248,7 @@ class Sessions:
         return UnknownSessionError(f"there is no session {name[:80]!r}; {advice}")
 
 
-def _choice(what: str, wanted: Wanted) -> Choice:
+def _choice(what: str, wanted: PinChoice) -> Choice:
     if isinstance(wanted, str):
         if wanted not in ("all", "none"):
             raise ConfigError(f'{what} are "all", "none" or a list of ids, not {wanted!r}')
@@ -256,7 +256,7 @@ def _choice(what: str, wanted: Wanted) -> Choice:
     return "chosen"
 
 
-def _chosen(wanted: Wanted) -> Sequence[str] | None:
+def _chosen(wanted: PinChoice) -> Sequence[str] | None:
     return None if isinstance(wanted, str) else list(dict.fromkeys(wanted))
 
 
