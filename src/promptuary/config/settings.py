@@ -334,13 +334,13 @@ def setting_help(name: str) -> str:
     text: str = Settings.__annotations__[name].__metadata__[0]
     default = SETTINGS[name]
     return (
-        f"{text} (default: {_spelled(name, default)})"
+        f"{text} (default: {_spell(name, default)})"
         if (default or default is False) and "(default" not in text
         else text
     )
 
 
-def _spelled(name: str, default: object) -> str:
+def _spell(name: str, default: object) -> str:
     match default:
         case bool():
             return "yes" if default else "no"

@@ -72,21 +72,23 @@ def converted(name: str, value: object, where: str, default: object) -> object:
         case bool():
             return _boolean(value, where)
         case int():
-            return _bounded(name, _integer(value, where), where)
+            return _check_bounds(name, _integer(value, where), where)
         case float() if name.endswith("_share"):
             return _share(value, where)
         case float():
-            return _bounded(name, _number(value, where), where)
+            return _check_bounds(name, _number(value, where), where)
         case tuple():
             return _names(value, where)
     if not isinstance(value, str):
-        raise ConfigError(f"{where} must be text, not {_shown(value)}")
+        raise ConfigError(f"{where} must be text, not {_format(value)}")
     if name in _CHOICES and value not in _CHOICES[name]:
-        raise ConfigError(f"{where} is unknown: {_shown(value)}; use one of: {', '.join(filter(None, _CHOICES[name]))}")
+        raise ConfigError(
+            f"{where} is unknown: {_format(value)}; use one of: {', '.join(filter(None, _CHOICES[name]))}"
+        )
     if name == "memory_folder" and (unknown := set(_PLACEHOLDER.findall(value)) - {"{user}", "{thread}"}):
-        raise ConfigError(f"{where} knows {{user}} and {{thread}}, not {_shown(min(unknown))}")
+        raise ConfigError(f"{where} knows {{user}} and {{thread}}, not {_format(min(unknown))}")
     if name.endswith("_tag") and _TAG.fullmatch(value) is None:
-        raise ConfigError(f"{where} must be a name of letters and digits, not {_shown(value)}")
+        raise ConfigError(f"{where} must be a name of letters and digits, not {_format(value)}")
     return value
 
 
@@ -94,7 +96,7 @@ def integer(value: object, where: str, *, least: int, most: int) -> int:
     """Return ``value``, or the text that spells it, as a whole number. Raises ``ConfigError`` if it is not one."""
     found = _integer(value, where)
     if not least <= found <= most:
-        raise ConfigError(f"{where} must be between {least:,} and {most:,}, not {_shown(found)}")
+        raise ConfigError(f"{where} must be between {least:,} and {most:,}, not {_format(found)}")
     return found
 
 
@@ -102,7 +104,7 @@ def number(value: object, where: str, *, least: float, most: float) -> float:
     """Return ``value``, or the text that spells it, as a number. Raises ``ConfigError`` if it is not one."""
     found = _number(value, where)
     if not least <= found <= most:
-        raise ConfigError(f"{where} must be between {least:,} and {most:,}, not {_shown(found)}")
+        raise ConfigError(f"{where} must be between {least:,} and {most:,}, not {_format(found)}")
     return found
 
 
@@ -111,7 +113,7 @@ def _boolean(value: object, where: str) -> bool:
         return value
     if isinstance(value, str) and value.strip().lower() in _SPELLED:
         return _SPELLED[value.strip().lower()]
-    raise ConfigError(f"{where} must be true or false, not {_shown(value)}")
+    raise ConfigError(f"{where} must be true or false, not {_format(value)}")
 
 
 def _integer(value: object, where: str) -> int:
@@ -119,7 +121,7 @@ def _integer(value: object, where: str) -> int:
         return value
     spelled = _SIZE.fullmatch(value.strip().lower()) if isinstance(value, str) else None
     if spelled is None:
-        raise ConfigError(f"{where} must be a whole number (128000, 128k, 2MB), not {_shown(value)}")
+        raise ConfigError(f"{where} must be a whole number (128000, 128k, 2MB), not {_format(value)}")
     scale = 1024 if "b" in spelled["unit"] else 1000
     steps = "kmg".find(spelled["unit"][:1] or "-") + 1
     return int(spelled["digits"].replace("_", "")) * math.prod([scale] * steps)
@@ -134,7 +136,7 @@ def _number(value: object, where: str) -> float:
                 return number / 100 if percent else number
     except (ValueError, OverflowError):
         pass
-    raise ConfigError(f"{where} must be a number, not {_shown(value)}")
+    raise ConfigError(f"{where} must be a number, not {_format(value)}")
 
 
 def _share(value: object, where: str) -> float:
@@ -142,13 +144,15 @@ def _share(value: object, where: str) -> float:
     if 0 < share <= 1:
         return share
     advice = f"; did you mean {share:g}%?" if 1 < share <= 100 else ""
-    raise ConfigError(f"{where} must be above 0 and at most 1 (or 100%), not {_shown(value)}{advice}")
+    raise ConfigError(f"{where} must be above 0 and at most 1 (or 100%), not {_format(value)}{advice}")
 
 
-def _bounded(name: str, number: float, where: str) -> float:
+def _check_bounds(name: str, number: float, where: str) -> float:
     least, most, unit = _BOUNDS[name]
     if not least <= number <= most:
-        raise ConfigError(f"{where} must be between {least:,} and {most:,} {unit}".rstrip() + f", not {_shown(number)}")
+        raise ConfigError(
+            f"{where} must be between {least:,} and {most:,} {unit}".rstrip() + f", not {_format(number)}"
+        )
     return number
 
 
@@ -157,7 +161,7 @@ def _names(value: object, where: str) -> tuple[str, ...]:
         return tuple(part.strip() for part in value.split(",") if part.strip())
     if isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value):
         return tuple(value)
-    raise ConfigError(f"{where} must be a list of names, not {_shown(value)}")
+    raise ConfigError(f"{where} must be a list of names, not {_format(value)}")
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
@@ -172,7 +176,7 @@ def cut(text: str) -> str:
     return beginning(text, _LONGEST_SHOWN)
 
 
-def _shown(value: object) -> str:
+def _format(value: object) -> str:
     try:
         return cut(repr(value))
     except (ValueError, RecursionError):

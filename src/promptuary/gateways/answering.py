@@ -90,13 +90,13 @@ async def answer(chat: AnsweredChat, received: Received, delivery: Delivery) -> 
     text = with_slash(chat.message.text.strip(), chat.mark)
     if received.begun and _is_done_once(text):
         return UNCERTAIN
-    if (said := await _said_at_once(chat, text)) is not None:
+    if (said := await _immediate_answer(chat, text)) is not None:
         return "\n\n".join([said, *await _documents(chat), *chat.notes])
     if await chat.inbox.noted(chat.gateway.name, chat.message.place, _FOUND) is not None:
         # A number is a choice only right after the list: later, it may be an answer to the model.
         await chat.inbox.note(chat.gateway.name, chat.message.place, _FOUND, None)
     # Before the documents: those of an answered message would be attached to the next one, too.
-    if text and received.begun and (before := await _answered_before(chat, received)) is not None:
+    if text and received.begun and (before := await _earlier_answer(chat, received)) is not None:
         return f"{RESTARTED}\n\n{before}"
     documents = await _documents(chat)
     if not text:
@@ -106,11 +106,11 @@ async def answer(chat: AnsweredChat, received: Received, delivery: Delivery) -> 
     return await _Run(chat, delivery).answer(as_sent(text, chat.mark))
 
 
-async def _said_at_once(chat: AnsweredChat, text: str) -> str | None:
+async def _immediate_answer(chat: AnsweredChat, text: str) -> str | None:
     """Return an answer that needs no model: a greeting, the result of a command, or of a choice by number."""
     if _START.match(text):
         return GREETING.format(mark=chat.mark)
-    return await _command(chat, text) if is_command(text) else await _chosen(chat, text)
+    return await _command(chat, text) if is_command(text) else await _attach_chosen(chat, text)
 
 
 def _is_done_once(text: str) -> bool:
@@ -118,7 +118,7 @@ def _is_done_once(text: str) -> bool:
     return isinstance(found, Invocation) and (found.command, found.action) in _ONCE
 
 
-async def _answered_before(chat: AnsweredChat, received: Received) -> str | None:
+async def _earlier_answer(chat: AnsweredChat, received: Received) -> str | None:
     """Return the answer of the model, if an earlier process recorded it before it ended.
 
     An answer that was interrupted by the end of the process is taken back, so that the model is asked again.
@@ -154,7 +154,7 @@ async def _command(chat: AnsweredChat, text: str) -> str:
     return f"{in_chat(found, chat.mark)}\n\nReply with a number to attach it."
 
 
-async def _chosen(chat: AnsweredChat, text: str) -> str | None:
+async def _attach_chosen(chat: AnsweredChat, text: str) -> str | None:
     """Attach the results with these numbers; ``None`` if the message is not a choice."""
     if not _NUMBERS.fullmatch(text):
         return None
@@ -192,7 +192,7 @@ async def _documents(chat: AnsweredChat) -> list[str]:
                 chat.notes.append(sentence)
             continue
         try:
-            data = await _downloaded(chat, file)
+            data = await _download(chat, file)
             label = await chat.promptuary.threads.attach_document(name, data, thread=chat.thread)
             told.append(f"I have {code(label)}. What shall I do with it?")
         except SourceError as error:
@@ -203,7 +203,7 @@ async def _documents(chat: AnsweredChat) -> list[str]:
     return told
 
 
-async def _downloaded(chat: AnsweredChat, file: ChatFile) -> bytes:
+async def _download(chat: AnsweredChat, file: ChatFile) -> bytes:
     most = chat.platform.capabilities.largest_download
     if file.size > most:
         raise SourceError(Code.FILE_TOO_LARGE, f"it is larger than {most // 1024 // 1024} MB")
@@ -236,7 +236,7 @@ class _Run:
             logger.warning("the model failed: %s", error)
             return self._whole(MODEL_BROKE_OFF if self._said.strip() else MODEL_FAILED)
         except PromptuaryError as error:
-            return self._whole(self._failed(error))
+            return self._whole(self._failure(error))
         except asyncio.CancelledError:
             watching.cancel()
             raise
@@ -263,7 +263,7 @@ class _Run:
             case _:
                 pass
 
-    def _failed(self, error: PromptuaryError) -> str:
+    def _failure(self, error: PromptuaryError) -> str:
         """Return a sentence about an error for the person, and log the error for the operator."""
         logger.warning("a message could not be answered: %s", one_line(str(error)))
         # A missing workspace is a ConfigError, too: only the settings tell whether the model is the cause.

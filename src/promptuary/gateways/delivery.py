@@ -110,32 +110,32 @@ class Delivery:
 
     async def _put(self, part: int, piece: str) -> None:
         """Make ``piece`` the text of a part: edit its message, or send a new one."""
-        sent = await self._prepared(part)
+        sent = await self._prepare(part)
         text = f"{REPEATED}\n\n{piece}" if sent.repeated else piece
         if sent.message:
             if self._shown.get(part) != text:
                 await self._reply.edit(sent.message, text)
         else:
             may_be_older = part in self._uncertain and self._capabilities.key_seconds > 0
-            message = await self._sent(part, lambda key: self._reply.send(text, key=key))
+            message = await self._send_part(part, lambda key: self._reply.send(text, key=key))
             if may_be_older:  # the platform may know the message by its key, with its earlier text
                 await self._reply.edit(message, text)
         self._shown[part] = text
 
     async def _put_file(self, text: str) -> None:
-        sent = await self._prepared(_FILE_PART)
+        sent = await self._prepare(_FILE_PART)
         if not sent.message:
             data, said = text.encode("utf-8", "replace"), REPEATED if sent.repeated else ""
-            await self._sent(_FILE_PART, lambda key: self._reply.send_file(FILE_NAME, data, text=said, key=key))
+            await self._send_part(_FILE_PART, lambda key: self._reply.send_file(FILE_NAME, data, text=said, key=key))
 
-    async def _prepared(self, part: int) -> SentPart:
+    async def _prepare(self, part: int) -> SentPart:
         """Return the record of a part that is about to be sent or edited; changes to it are stored first."""
         sent = self._parts.get(part)
         if sent is None:
             await self._inbox.sending(self._number, part)
             sent = SentPart(since=datetime.now(UTC).isoformat())
         elif not sent.message and part in self._uncertain:
-            found = await self._found(part)
+            found = await self._find(part)
             if found:
                 await self._inbox.sent(self._number, part, found)
                 sent = replace(sent, message=found)
@@ -145,7 +145,7 @@ class Delivery:
         self._parts[part] = sent
         return sent
 
-    async def _found(self, part: int) -> str:
+    async def _find(self, part: int) -> str:
         try:
             return await self._reply.find(self._key(part), after=self._question)
         except PlatformUnreachableError:
@@ -154,7 +154,7 @@ class Delivery:
             logger.info("a message that may have been sent could not be looked for: %s", error)
             return ""
 
-    async def _sent(self, part: int, send: Callable[[str], Awaitable[str]]) -> str:
+    async def _send_part(self, part: int, send: Callable[[str], Awaitable[str]]) -> str:
         """Send a part, record its id, and return it."""
         try:
             message = await send(self._key(part))

@@ -66,13 +66,13 @@ class Discord:
             # The library has no other place to set it.
             Route.BASE = base_url.rstrip("/")
             DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(base_url.replace("http", "ws", 1).rstrip("/") + "/gateway")
-        self._client = self._made_client()
+        self._client = self._make_client()
         self._logged_in = asyncio.Event()
         self._accept: Accept | None = None
         self._last: dict[str, str] = {}
         self._on_state: Callable[[str], None] = lambda _: None
 
-    def _made_client(self) -> "discord.Client":
+    def _make_client(self) -> "discord.Client":
         import discord  # noqa: PLC0415  (loaded already)
 
         class Client(discord.Client):
@@ -108,7 +108,7 @@ class Discord:
         backoff = Backoff()
         while True:
             try:
-                with _translated():
+                with _translate_errors():
                     await self._client.login(self._token)
                     self._logged_in.set()
                     backoff.reset()
@@ -117,7 +117,7 @@ class Discord:
                 on_state(f"Discord cannot be reached; trying again: {error}")
                 self._logged_in.clear()
                 await self._client.close()
-                self._client = self._made_client()  # a closed client cannot connect again
+                self._client = self._make_client()  # a closed client cannot connect again
                 await asyncio.sleep(backoff.after(error))
             else:
                 return
@@ -128,15 +128,15 @@ class Discord:
         known = dict(self._last)
         for chat, message in known.items():
             try:
-                with _translated():
-                    await self._missed(int(chat), int(message))
+                with _translate_errors():
+                    await self._get_missed(int(chat), int(message))
             except PlatformError as error:
                 self._on_state(f"missed messages of a chat could not be read: {error}")
         newest = max(map(int, known.values()), default=0)
         for channel in self._channels_with_news(known, newest):
             try:
-                with _translated():
-                    await self._missed(channel, newest, known=False)
+                with _translate_errors():
+                    await self._get_missed(channel, newest, known=False)
             except PlatformError as error:  # most of them are not for the bot
                 logger.info("the messages of a channel could not be read: %s", error)
 
@@ -157,7 +157,7 @@ class Discord:
         with_news.sort(key=lambda one: -(one.last_message_id or 0))
         return [one.id for one in with_news[:_MOST_CHANNELS]]
 
-    async def _missed(self, chat: int, message: int, *, known: bool = True) -> None:
+    async def _get_missed(self, chat: int, message: int, *, known: bool = True) -> None:
         import discord  # noqa: PLC0415  (loaded with the client)
 
         channel: Any = self._client.get_channel(chat) or await self._client.fetch_channel(chat)
@@ -243,12 +243,12 @@ class Discord:
         return _DiscordReply(self, int(chat))
 
     async def download(self, file: ChatFile) -> bytes:
-        with _translated():
+        with _translate_errors():
             return await (await self.client()).http.get_from_cdn(file.handle)
 
     async def check(self) -> Sequence[str]:
         """Try the token, and describe the bot."""
-        with _translated():
+        with _translate_errors():
             await self._client.login(self._token)
             info = await self._client.application_info()
         flags = info.flags
@@ -272,26 +272,26 @@ class _DiscordReply:
 
     async def typing(self) -> None:
         channel = await self._channel()
-        with _translated():
+        with _translate_errors():
             await channel.typing()
 
     async def send(self, text: str, *, key: str) -> str:
         channel = await self._channel()
-        with _translated():
+        with _translate_errors():
             # Without previews: Discord fetches the linked page, so a URL in an answer could leak text elsewhere.
             sent = await channel.send(discord_markdown(text), nonce=_nonce(key), suppress_embeds=True)
         return str(sent.id)
 
     async def edit(self, message: str, text: str) -> None:
         channel = await self._channel()
-        with _translated():
+        with _translate_errors():
             await channel.get_partial_message(int(message)).edit(content=discord_markdown(text))
 
     async def send_file(self, name: str, data: bytes, *, text: str, key: str) -> str:
         import discord  # noqa: PLC0415  (loaded with the client)
 
         channel, file = await self._channel(), discord.File(BytesIO(data), name)
-        with _translated():
+        with _translate_errors():
             sent = await channel.send(text or None, file=file, nonce=_nonce(key))
         return str(sent.id)
 
@@ -317,7 +317,7 @@ def _file_of(one: Mapping[str, Any]) -> ChatFile:
 
 
 @contextlib.contextmanager
-def _translated() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     import aiohttp  # noqa: PLC0415  (loaded with the client)
     import discord  # noqa: PLC0415
 

@@ -98,12 +98,12 @@ class Gateway:
         """Take a message; when this returns, it is stored, or it is one that gets no answer."""
         async with self._accepting:  # client libraries call this concurrently; messages are stored in their order
             try:
-                await self._accepted(message)
+                await self._accept(message)
             except PromptuaryError as error:
                 self._on_state(f"a message could not be stored: {error}")
                 raise
 
-    async def _accepted(self, message: Inbound) -> None:
+    async def _accept(self, message: Inbound) -> None:
         if not message.addressed:
             return
         if not self.config.allows(message.chat, message.user):

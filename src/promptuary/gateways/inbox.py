@@ -34,10 +34,10 @@ class AsyncInbox:
     @classmethod
     async def open(cls) -> AsyncInbox:
         """Open the inbox of this person."""
-        return await concurrency.run(cls._opened)
+        return await concurrency.run(cls._open)
 
     @classmethod
-    def _opened(cls) -> AsyncInbox:
+    def _open(cls) -> AsyncInbox:
         folder = made(state_folder() / "gateways")
         # Chats without a workspace share one that belongs to the person and stays empty.
         return cls(InboxStore(folder / "inbox.db"), made(folder / "no_workspace"))

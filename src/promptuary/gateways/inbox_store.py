@@ -61,7 +61,7 @@ class InboxStore:
 
         def found(connection: Connection) -> list[Received]:
             rows = _run(connection, "unanswered", {"gateway": to_column(gateway)}).fetchall()
-            return [self._received(connection, row) for row in rows]
+            return [self._to_received(connection, row) for row in rows]
 
         return self._database.read(found)
 
@@ -73,7 +73,7 @@ class InboxStore:
             if row is None:
                 return None
             _run(connection, "begin", {"number": number})
-            return self._received(connection, row)
+            return self._to_received(connection, row)
 
         return self._database.write(begun)
 
@@ -132,7 +132,7 @@ class InboxStore:
     def _write(self, query: str, **values: Any) -> None:
         self._database.write(lambda connection: _run(connection, query, values))
 
-    def _received(self, connection: Connection, row: tuple[Any, ...]) -> Received:
+    def _to_received(self, connection: Connection, row: tuple[Any, ...]) -> Received:
         number, chat, message, body, received, status, answer = row
         parts = _run(connection, "parts", {"number": number}).fetchall()
         with sound(self._database.name):

@@ -188,10 +188,10 @@ async def check_gateway(name: str) -> GatewayCheck:
     finally:
         await inbox.close()
     trouble = model_trouble(config, settings)
-    return GatewayCheck([*lines, *_described(config, settings, trouble)], can_answer=not trouble)
+    return GatewayCheck([*lines, *_describe(config, settings, trouble)], can_answer=not trouble)
 
 
-def _described(config: NamedGateway, settings: Settings, trouble: str) -> list[str]:
+def _describe(config: NamedGateway, settings: Settings, trouble: str) -> list[str]:
     lines = [f"model: {trouble or config.model or settings.answer_model}"]
     if not config.allow and not any(one.allow for one in config.chats.values()):
         lines.append(f"people: nobody; {_NOBODY}")

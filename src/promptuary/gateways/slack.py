@@ -11,6 +11,7 @@ import html
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -81,7 +82,7 @@ class Slack:
         self._accept, backoff = accept, Backoff()
         while True:
             try:
-                with _translated():
+                with _translate_errors():
                     self._user = str((await self._client.auth_test())["user_id"])
                     self._handler = AsyncSocketModeHandler(self._app, self._app_token, ping_interval=PING_SECONDS)
                     await self._handler.connect_async()
@@ -92,7 +93,7 @@ class Slack:
         on_state("connected to Slack")
         try:
             for chat, oldest in (await self._chats_with_news(last)).items():
-                await insist(lambda chat=chat, oldest=oldest: self._missed(chat, oldest, known=chat in last), tries=3)  # type: ignore[misc]
+                await insist(partial(self._get_missed, chat, oldest, known=chat in last), tries=3)
         except PlatformError as error:
             on_state(f"messages that were sent while the gateway did not run could not be read: {error}")
         await self._watch(on_state)
@@ -117,7 +118,7 @@ class Slack:
             return {}
         newest, found = max(last.values(), key=float), dict(last)
         try:
-            with _translated():
+            with _translate_errors():
                 listed = await self._client.users_conversations(types=_CHATS, exclude_archived=True, limit=_MOST_READ)
         except PlatformUnreachableError:
             raise
@@ -126,9 +127,9 @@ class Slack:
             return found
         return found | {str(one["id"]): newest for one in listed.get("channels") or [] if one["id"] not in found}
 
-    async def _missed(self, chat: str, oldest: str, *, known: bool) -> None:
+    async def _get_missed(self, chat: str, oldest: str, *, known: bool) -> None:
         try:
-            with _translated():
+            with _translate_errors():
                 found = await self._client.conversations_history(channel=chat, oldest=oldest, limit=_MOST_READ)
         except PlatformUnreachableError:
             raise
@@ -182,7 +183,7 @@ class Slack:
 
         if urlsplit(file.handle).netloc != self._host:
             raise PlatformError("the file is not on a Slack server")
-        with _translated():
+        with _translate_errors():
             headers = {"Authorization": f"Bearer {self._token}"}
             async with aiohttp.ClientSession(headers=headers) as session, session.get(file.handle) as response:
                 response.raise_for_status()
@@ -193,7 +194,7 @@ class Slack:
 
     async def check(self) -> Sequence[str]:
         """Try both tokens, and describe the bot."""
-        with _translated():
+        with _translate_errors():
             me = await self._client.auth_test()
             await self._client.apps_connections_open(app_token=self._app_token)
         scopes = str(me.headers.get("x-oauth-scopes", ""))
@@ -216,19 +217,19 @@ class _SlackReply:
 
     async def send(self, text: str, *, key: str) -> str:
         metadata = {"event_type": _ANSWER, "event_payload": {"key": key}}
-        with _translated():
+        with _translate_errors():
             sent = await self._client.chat_postMessage(
                 channel=self._chat, text=mrkdwn(text), thread_ts=self._thread, metadata=metadata, **_NO_PREVIEWS
             )
         return str(sent["ts"])
 
     async def edit(self, message: str, text: str) -> None:
-        with _translated():
+        with _translate_errors():
             await self._client.chat_update(channel=self._chat, ts=message, text=mrkdwn(text))
 
     async def send_file(self, name: str, data: bytes, *, text: str, key: str) -> str:
         del key
-        with _translated():
+        with _translate_errors():
             sent = await self._client.files_upload_v2(
                 channel=self._chat, thread_ts=self._thread, filename=name, content=data, initial_comment=text or None
             )
@@ -237,7 +238,7 @@ class _SlackReply:
     async def find(self, key: str, *, after: str) -> str:
         """Look for a message in the history by the key in its metadata."""
         about = {"channel": self._chat, "oldest": after, "limit": _MOST_READ, "include_all_metadata": True}
-        with _translated():
+        with _translate_errors():
             if self._thread:
                 found = await self._client.conversations_replies(ts=self._thread, **about)
             else:
@@ -270,7 +271,7 @@ def _file(one: Mapping[str, Any]) -> ChatFile:
 
 
 @contextlib.contextmanager
-def _translated() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     import aiohttp  # noqa: PLC0415  (loaded with the client)
     from slack_sdk.errors import SlackClientError  # noqa: PLC0415
 

@@ -72,12 +72,12 @@ class Telegram:
         while True:
             try:
                 if not is_connected:
-                    with _translated():
+                    with _translate_errors():
                         await self._bot.initialize()
                         await self._bot.delete_webhook()
                     is_connected = True
                     on_state(f"connected to Telegram as @{self._bot.username}")
-                with _translated():
+                with _translate_errors():
                     updates = await self._bot.get_updates(
                         offset=offset, timeout=_POLL_SECONDS, allowed_updates=_UPDATES
                     )
@@ -96,19 +96,19 @@ class Telegram:
 
     async def download(self, file: ChatFile) -> bytes:
         """Return the content of a file. With a path from the server, the library would read a file of this machine."""
-        with _translated():
+        with _translate_errors():
             path = ((await self._bot.get_file(file.handle)).file_path or "").removeprefix(self._files)
         if path.startswith("/"):
             raise PlatformError("the Bot API server runs in local mode; start it without --local")
         try:
-            with _translated():
+            with _translate_errors():
                 return await self._bot.request.retrieve(self._files + quote(path))
         except BadTokenError as error:  # the library's error for a missing address
             raise PlatformError("Telegram no longer has the file") from error
 
     async def check(self) -> Sequence[str]:
         """Try the token, and describe the bot."""
-        with _translated():
+        with _translate_errors():
             me = await self._bot.get_me()
         groups = "may be added to groups" if me.can_join_groups else "cannot be added to groups"
         reads = "reads every message there" if me.can_read_all_group_messages else "reads there what is addressed to it"
@@ -125,7 +125,7 @@ class Telegram:
         text, is_direct = message.text or message.caption or "", message.chat.type == "private"
         name = f"@{self._bot.username}"
         replied = message.reply_to_message.from_user if message.reply_to_message else None
-        mentioned = _named(name).search(text) is not None
+        mentioned = _name_pattern(name).search(text) is not None
         command = _COMMAND.match(text)
         is_ours = command is not None and (command[1] or name).lower() == name.lower()
         to_us = (replied is not None and replied.id == self._bot.id) or mentioned or is_ours
@@ -150,19 +150,19 @@ class _TelegramReply:
         self._bot, self._chat, self._thread = bot, chat, thread
 
     async def typing(self) -> None:
-        with _translated():
+        with _translate_errors():
             await self._bot.send_chat_action(self._chat, "typing", message_thread_id=self._thread)
 
     async def send(self, text: str, *, key: str) -> str:
         del key  # Telegram has no such keys
-        sent = await _shown(
+        sent = await _show(
             text,
             lambda shown, about: self._bot.send_message(self._chat, shown, message_thread_id=self._thread, **about),
         )
         return str(sent.message_id)
 
     async def edit(self, message: str, text: str) -> None:
-        await _shown(
+        await _show(
             text,
             lambda shown, about: self._bot.edit_message_text(
                 shown, chat_id=self._chat, message_id=int(message), **about
@@ -172,7 +172,7 @@ class _TelegramReply:
     async def send_file(self, name: str, data: bytes, *, text: str, key: str) -> str:
         del key
         where = self._thread
-        with _translated():
+        with _translate_errors():
             sent = await self._bot.send_document(
                 self._chat, data, filename=name, caption=text or None, message_thread_id=where
             )
@@ -184,7 +184,7 @@ class _TelegramReply:
         return ""
 
 
-async def _shown(text: str, put: "Callable[[str, dict[str, Any]], Awaitable[Any]]") -> Any:
+async def _show(text: str, put: "Callable[[str, dict[str, Any]], Awaitable[Any]]") -> Any:
     """Show a Markdown text with ``put``; without entities if Telegram refuses them."""
     import telegram  # noqa: PLC0415  (loaded already)
 
@@ -196,14 +196,14 @@ async def _shown(text: str, put: "Callable[[str, dict[str, Any]], Awaitable[Any]
     # Without previews: Telegram fetches the linked page, so a URL in an answer could leak text elsewhere.
     about = {"link_preview_options": telegram.LinkPreviewOptions(is_disabled=True)}
     try:
-        with _translated():
+        with _translate_errors():
             return await put(shown, {**about, "entities": entities})
     except (PlatformUnreachableError, BadTokenError):
         raise
     except PlatformError:
         if not entities:
             raise
-        with _translated():
+        with _translate_errors():
             return await put(shown.replace("@", "@\u200b")[: _CAPABILITIES.longest], about)
 
 
@@ -211,10 +211,10 @@ def _without_name(text: str, name: str) -> str:
     """Return a message without the name of the bot it is addressed to; a command may keep it."""
     if text.startswith("/"):
         return text
-    return _named(name).sub("", text, count=1).strip() if _named(name).search(text) else text
+    return _name_pattern(name).sub("", text, count=1).strip() if _name_pattern(name).search(text) else text
 
 
-def _named(name: str) -> re.Pattern[str]:
+def _name_pattern(name: str) -> re.Pattern[str]:
     """Return a pattern that matches the name of a bot, and no longer name that begins with it."""
     return re.compile(rf"{re.escape(name)}(?!\w)", re.IGNORECASE)
 
@@ -246,7 +246,7 @@ def _may_have_arrived(error: Exception) -> bool:
 
 
 @contextlib.contextmanager
-def _translated() -> "Iterator[None]":
+def _translate_errors() -> "Iterator[None]":
     from telegram import error as errors  # noqa: PLC0415  (loaded with the bot)
 
     try:

@@ -49,7 +49,7 @@ class OpenWorkspaces:
         async with self._lock:
             opened = self._parts.get(key)
             if opened is None:
-                whole = await self._opened(rules)
+                whole = await self._open(rules)
                 opened = self._parts[key] = _Opened(await whole.acting_as(principal, access=access_of(rules)))
             opened.users += 1
             self._parts.move_to_end(key)
@@ -63,7 +63,7 @@ class OpenWorkspaces:
         """Raise ``ConfigError`` if the workspace of a chat, or one of its folders, cannot be used."""
         async with self._lock:
             try:
-                whole = await self._opened(rules)
+                whole = await self._open(rules)
             except ConfigError as error:
                 raise ConfigError(f"{error} Create or repair it, or name another workspace.") from error
         for folder in filter(None, rules.folders):
@@ -77,7 +77,7 @@ class OpenWorkspaces:
             await whole.close()
         self._whole.clear()
 
-    async def _opened(self, rules: ChatRules) -> Promptuary:
+    async def _open(self, rules: ChatRules) -> Promptuary:
         folder = os.path.expanduser(rules.workspace) if rules.workspace else str(self._place)  # noqa: ASYNC240, PTH111
         key = (folder, rules.max_file_size)
         if key not in self._whole:

@@ -75,8 +75,8 @@ class Sessions:
             experiences=_choice("experiences", experiences),
             memory=memory,
         )
-        pins = self._pins(session, _chosen(notes), _chosen(experiences))
-        session = _counted(session, pins)
+        pins = self._pins(session, _chosen_ids(notes), _chosen_ids(experiences))
+        session = _count_pins(session, pins)
         if not self._store.add(session, pins):
             self._check_free(name, thread)
             raise PromptuaryError(f"the session {name!r} was made by another process just now; try again")
@@ -88,18 +88,18 @@ class Sessions:
 
     def show(self, name: str) -> SessionReport:
         """Return a session, and what has changed since it was pinned."""
-        session = self._known(name)
+        session = self._get(name)
         pins = self._pins_of(session)
         return _report(session, pins, self._pins_now(session, pins))
 
     def refresh(self, name: str) -> SessionReport:
         """Pin everything at its current revision, and return what had changed."""
-        session = self._known(name)
+        session = self._get(name)
         pins, at = self._pins_of(session), now_in_seconds()
         current = self._pins_now(session, pins)
-        after = _counted(replace(session, pinned=at, version=session.version + 1), current)
+        after = _count_pins(replace(session, pinned=at, version=session.version + 1), current)
         if not self._store.replace(after, current):
-            raise self._unknown(name)
+            raise self._unknown_error(name)
         return _report(after, pins, current)
 
     def archive(self, name: str) -> Session:
@@ -114,14 +114,14 @@ class Sessions:
 
         A used thread keeps its session: otherwise it would get access to what the session may not see.
         """
-        session = self._known(name)
+        session = self._get(name)
         if self._is_used(session.thread):
             raise PromptuaryError(
                 f"the thread {session.thread!r} of the session {name!r} has turns; remove these first: "
                 f"`promptuary thread rm --thread {quote(session.thread)}`"
             )
         if not self._store.remove(session.id):
-            raise self._unknown(name)
+            raise self._unknown_error(name)
         return session
 
     def access(self, thread: str) -> Access:
@@ -134,7 +134,7 @@ class Sessions:
         with self._lock:
             pins = self._cached.pop(key, None)
         if pins is None and (pins := self._store.pins(session.name)) is None:
-            raise self._unknown(session.name)
+            raise self._unknown_error(session.name)
         with self._lock:
             self._cached[key] = pins
             while len(self._cached) > _CACHED:
@@ -142,12 +142,12 @@ class Sessions:
         return pins
 
     def _with_status(self, name: str, status: Literal["active", "archived"]) -> Session:
-        session = self._known(name)
+        session = self._get(name)
         if session.status == status:
             return session
         after = replace(session, status=status)
         if not self._store.replace(after):
-            raise self._unknown(name)
+            raise self._unknown_error(name)
         return after
 
     def _pins(self, session: Session, notes: Sequence[str] | None, experiences: Sequence[str] | None) -> Pins:
@@ -230,13 +230,13 @@ class Sessions:
     def _is_used(self, thread: str) -> bool:
         return any(one.id == thread for one in self._threads.threads())
 
-    def _known(self, name: str) -> Session:
+    def _get(self, name: str) -> Session:
         found = self._store.get(name)
         if found is None:
-            raise self._unknown(name)
+            raise self._unknown_error(name)
         return found
 
-    def _unknown(self, name: str) -> UnknownSessionError:
+    def _unknown_error(self, name: str) -> UnknownSessionError:
         names = [one.name for one in self._store.all()]
         near = get_close_matches(name, names, n=3, cutoff=0.5)
         if near:
@@ -256,11 +256,11 @@ def _choice(what: str, wanted: PinChoice) -> Choice:
     return "chosen"
 
 
-def _chosen(wanted: PinChoice) -> Sequence[str] | None:
+def _chosen_ids(wanted: PinChoice) -> Sequence[str] | None:
     return None if isinstance(wanted, str) else list(dict.fromkeys(wanted))
 
 
-def _counted(session: Session, pins: Pins) -> Session:
+def _count_pins(session: Session, pins: Pins) -> Session:
     return replace(
         session,
         files_pinned=len(pins.files),

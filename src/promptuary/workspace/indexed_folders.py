@@ -33,7 +33,7 @@ class IndexedFoldersFile:
         self._file = workspace_file(self._lists, workspace)
 
     def all(self) -> Sequence[Folder]:
-        found = self._listed()
+        found = self._read_list()
         if found is None:
             return self._taken_over()
         if found and not is_signed(self._workspace) and former_place(self._workspace) is None:
@@ -52,20 +52,20 @@ class IndexedFoldersFile:
         return [] if former is None else self._take_over(former.path, inside_only=not former.gone)
 
     def _take_over(self, former: Path, *, inside_only: bool) -> Sequence[Folder]:
-        theirs = IndexedFoldersFile(former, folder=self._lists)._listed() or ()  # noqa: SLF001  (of this class)
+        theirs = IndexedFoldersFile(former, folder=self._lists)._read_list() or ()  # noqa: SLF001  (of this class)
         moved = [
             Folder(str(self._workspace / Path(one.path).relative_to(former)), one.label) if inside else one
             for one in theirs
             if (inside := Path(one.path).is_relative_to(former)) or not inside_only
         ]
-        with self._locked():
-            known = {one.path: one for one in [*moved, *(self._listed() or ())]}
+        with self._lock():
+            known = {one.path: one for one in [*moved, *(self._read_list() or ())]}
             if known:
                 # What a copy has not taken over yet can still be adopted.
                 self._write(list(known.values()), signed=len(moved) == len(theirs))
         return list(known.values())
 
-    def _listed(self) -> Sequence[Folder] | None:
+    def _read_list(self) -> Sequence[Folder] | None:
         try:
             with self._file.open("rb") as opened:
                 found = json.loads(opened.read(_MAX_FILE))
@@ -75,23 +75,23 @@ class IndexedFoldersFile:
             advice = shortage(error.errno) or f"it cannot be read ({error.strerror}); check its permissions."
             raise ConfigError(f"{self._file}: {advice}") from error
         except (ValueError, RecursionError):
-            raise self._malformed() from None
+            raise self._format_error() from None
         if not isinstance(found, list):
-            raise self._malformed()
+            raise self._format_error()
         return [self._folder(one) for one in found]
 
     def add(self, folder: Folder) -> None:
         """Add a folder at the end, replacing an entry with the same path."""
         self.all()  # a list from elsewhere is taken over first
-        with self._locked():
-            others = [one for one in self._listed() or () if one.path != folder.path]
+        with self._lock():
+            others = [one for one in self._read_list() or () if one.path != folder.path]
             self._write([*others, folder])
 
     def remove(self, path: str) -> bool:
         """Remove a folder from the list; return whether it was in it."""
         self.all()
-        with self._locked():
-            before = self._listed() or ()
+        with self._lock():
+            before = self._read_list() or ()
             after = [one for one in before if one.path != path]
             if len(after) < len(before):
                 self._write(after)
@@ -102,13 +102,13 @@ class IndexedFoldersFile:
             case {"path": str(path), "label": str(label)} if path:
                 return Folder(os.path.normpath(self._workspace / path), label)
             case _:
-                raise self._malformed()
+                raise self._format_error()
 
-    def _malformed(self) -> ConfigError:
+    def _format_error(self) -> ConfigError:
         return ConfigError(f"{self._file} is not a list of folders; remove it, and index your folders again.")
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _lock(self) -> Iterator[None]:
         """Hold the lock around a change of the list."""
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -54,8 +54,8 @@ def state_file(workspace: Workspace) -> StateFile:
     Raises ``ForeignStateError`` if git tracks the database or another user owns it, unless the person has adopted it.
     The caller must compare the binding.
     """
-    found = _found(workspace)
-    if not _adopted(workspace).exists() and _is_tracked(workspace):
+    found = _find(workspace)
+    if not _adopt(workspace).exists() and _is_tracked(workspace):
         raise ForeignStateError(
             f"{_PLACE} is not used: git tracks it, so it may hold somebody else's words. If it is yours, run "
             f"`promptuary doctor --adopt`; otherwise remove it: git rm -f '{_PLACE}*'."
@@ -65,15 +65,15 @@ def state_file(workspace: Workspace) -> StateFile:
 
 def adopt(workspace: Workspace) -> StateFile:
     """Record that the person adopted the database of ``workspace``, and return it."""
-    found = _found(workspace)
+    found = _find(workspace)
     if _is_tracked(workspace):
-        marker = _adopted(workspace)
+        marker = _adopt(workspace)
         marker.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         durable.create(marker, os.fsencode(workspace.root.path))
     return found
 
 
-def _found(workspace: Workspace) -> StateFile:
+def _find(workspace: Workspace) -> StateFile:
     path = private_folder(workspace.root.path) / STATE
     try:
         found = path.lstat()
@@ -102,7 +102,7 @@ def _is_tracked(workspace: Workspace) -> bool:
         ) from error
 
 
-def _adopted(workspace: Workspace) -> Path:
+def _adopt(workspace: Workspace) -> Path:
     return workspace_file(state_folder() / "adopted", workspace.root.path)
 
 

@@ -51,11 +51,11 @@ def _fits(text: str, longest: int, size: Callable[[str], int]) -> bool:
 def _first(head: str, rest: str, longest: int) -> tuple[str, str, str]:
     """Return the first piece, the rest, and the opening of the fence that continues there."""
     room = longest - len(head)
-    end = _cut(rest, room)
+    end = _cut_position(rest, room)
     fence, info = _open_fence(head + rest[:end])
     if fence:
         # Leaves room for the closing fence; the end may move out of the fence by that, which is fine.
-        end = _cut(rest, room - len(fence) - 1)
+        end = _cut_position(rest, room - len(fence) - 1)
         fence, info = _open_fence(head + rest[:end])
     piece = head + rest[:end]
     if not fence:
@@ -64,7 +64,7 @@ def _first(head: str, rest: str, longest: int) -> tuple[str, str, str]:
     return piece + closing, rest[end:].removeprefix("\n"), f"{fence}{info}\n"
 
 
-def _cut(text: str, room: int) -> int:
+def _cut_position(text: str, room: int) -> int:
     """Return where to cut ``text`` so that at most ``room`` characters are before it."""
     if len(text) <= room:
         return len(text)

@@ -18,7 +18,7 @@ def discord_markdown(markdown: str) -> str:
     return in_dialect(markdown, _DISCORD) or "\u200b"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Return text in which Discord finds no markup; a URL stays unchanged, since escapes would break it."""
     parts = _ADDRESS.split(text)
     parts[::2] = [_SPECIAL.sub(r"\\\1", one) for one in parts[::2]]
@@ -28,11 +28,11 @@ def _escaped(text: str) -> str:
 def _code(text: str) -> str:
     if "`" not in text:
         return f"`{text}`"
-    return _escaped(text) if "``" in text else f"`` {text} ``"
+    return _escape(text) if "``" in text else f"`` {text} ``"
 
 
 _DISCORD: Final = Dialect(
-    words=_escaped,
+    words=_escape,
     code=_code,
     block=lambda text, language: f"```{language}\n{within_fence(text)}\n```",
     link=lambda text, url: f"[{text}](<{url}>)",

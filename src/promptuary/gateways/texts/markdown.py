@@ -101,11 +101,11 @@ def pieces(text: str) -> list[Piece]:
 
 def in_dialect(markdown: str, dialect: Dialect) -> str:
     """Return a Markdown text with the markup of a platform; a text of nothing but markup is shown literally."""
-    shown = "".join(_written(piece, dialect) for piece in pieces(markdown))
+    shown = "".join(_write(piece, dialect) for piece in pieces(markdown))
     return shown if shown.strip() else dialect.words(markdown)
 
 
-def _written(piece: Piece, dialect: Dialect) -> str:
+def _write(piece: Piece, dialect: Dialect) -> str:
     match piece:
         case Text(text):
             return dialect.words(text)
@@ -155,12 +155,12 @@ def with_tables_as_code(text: str) -> str:
     for place, token in enumerate(tokens):
         if token.type == "table_open" and token.map and not token.level:
             begin, end = token.map
-            shown += [*lines[done:begin], fenced(_drawn(tokens[place:], "\n".join(lines[begin:end])))]
+            shown += [*lines[done:begin], fenced(_draw_table(tokens[place:], "\n".join(lines[begin:end])))]
             done = end
     return "\n".join([*shown, *lines[done:]])
 
 
-def _drawn(tokens: "Sequence[Token]", source: str) -> str:
+def _draw_table(tokens: "Sequence[Token]", source: str) -> str:
     """Return a table with aligned columns, or its source if a long cell would pad the others with blanks."""
     columns: list[Column] = []
     rows: list[list[str]] = []
@@ -254,21 +254,21 @@ def _inline(tokens: "Sequence[Token]", within: Sequence[Style]) -> Iterator[Piec
         if token.type == "link_open":
             label, target = [], str(token.attrs.get("href", ""))
         elif token.type == "link_close":
-            yield _linked("".join(label or ()), target)
+            yield _link("".join(label or ()), target)
             label = None
         elif label is not None:
-            label.append(_said(token))
+            label.append(_text_of(token))
         elif (style := _STYLES.get(token.tag)) is not None and token.nesting:
             depth[style] += token.nesting
             if depth[style] == (1 if token.nesting > 0 else 0):
                 yield Styled(style, on=token.nesting > 0)
         elif token.type == "code_inline":
             yield InlineCode(token.content)
-        elif said := _said(token):
+        elif said := _text_of(token):
             yield Text(said)
 
 
-def _said(token: "Token") -> str:
+def _text_of(token: "Token") -> str:
     if token.type in {"softbreak", "hardbreak"}:
         return "\n"
     if token.type == "image":
@@ -277,7 +277,7 @@ def _said(token: "Token") -> str:
     return token.content
 
 
-def _linked(label: str, url: str) -> Piece:
+def _link(label: str, url: str) -> Piece:
     """Return a link if its text is harmless, else both the text and the address."""
     if not label.strip() or label == url:
         return Text(url)

@@ -15,16 +15,16 @@ def mrkdwn(markdown: str) -> str:
     return in_dialect(markdown, _SLACK) or " "
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Return a text that contains no Slack command, such as one that notifies everybody."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 _SLACK: Final = Dialect(
-    words=_escaped,
-    code=lambda text: f"`{_escaped(text)}`",
-    block=lambda text, _: f"```\n{_escaped(within_fence(text))}\n```",
-    link=lambda text, url: f"<{_escaped(url)}|{_escaped(text)}>",
+    words=_escape,
+    code=lambda text: f"`{_escape(text)}`",
+    block=lambda text, _: f"```\n{_escape(within_fence(text))}\n```",
+    link=lambda text, url: f"<{_escape(url)}|{_escape(text)}>",
     marks={"bold": "*", "italic": "_", "strike": "~"},
     quote=">",
 )

@@ -86,9 +86,11 @@ def in_chat(result: CommandResult, mark: str) -> str:
         case FilesFound(_, paths):
             return "\n".join(f"{number}. {code(one_line(path))}" for number, path in enumerate(paths, 1))
         case PassagesFound():
-            shown: CommandResult = replace(result, result=replace(result.result, notes=_told(result.result.notes)))
+            shown: CommandResult = replace(
+                result, result=replace(result.result, notes=_for_everybody(result.result.notes))
+            )
         case NotesMatched():
-            shown = replace(result, result=replace(result.result, notes=_told(result.result.notes)))
+            shown = replace(result, result=replace(result.result, notes=_for_everybody(result.result.notes)))
         case _:
             shown = result
     text = without_addresses(without_codes(plain_text(shown, mark))) or "Done."
@@ -96,7 +98,7 @@ def in_chat(result: CommandResult, mark: str) -> str:
     return fenced(text) if is_table else escaped(text)
 
 
-def _told(notes: tuple[SearchNote, ...]) -> tuple[SearchNote, ...]:
+def _for_everybody(notes: tuple[SearchNote, ...]) -> tuple[SearchNote, ...]:
     """Return the notes of a search that everybody may read; the others name files and settings of the operator."""
     return tuple(one for one in notes if isinstance(one, IndexBusy))
 

@@ -73,7 +73,7 @@ def list_all(workspace: Workspace, last: ListedNames | None = None) -> CurrentFi
     """Return the files that ``workspace`` lists. Git is not asked if it would repeat what it listed ``last``."""
     root = workspace.root.path
     if last is not None and last.is_current():
-        current = _listed_by_git(root, list(last.names), 0)
+        current = _list_with_git(root, list(last.names), 0)
         current.listed = last
         return current
     try:
@@ -83,10 +83,10 @@ def list_all(workspace: Workspace, last: ListedNames | None = None) -> CurrentFi
         # If git should have listed the files and did not, a walk is the best there is, but no proof that one is gone.
         listed, unreadable_folders = None, int(error.code is not Code.NOT_A_REPOSITORY)
     if listed is not None and listed.names:
-        current = _listed_by_git(root, list(listed.names), unreadable_folders)
+        current = _list_with_git(root, list(listed.names), unreadable_folders)
         current.listed = None if unreadable_folders else listed
         return current
-    walked = _walked(root, None)
+    walked = _walk(root, None)
     walked.unreadable_folders += unreadable_folders
     return walked
 
@@ -104,7 +104,7 @@ def list_at(workspace: Workspace, paths: Collection[str]) -> CurrentFiles:
             in_git = bool(names) or _lists_anything(repository)
     except SourceError:
         in_git, names, unreadable_folders = False, [], 0
-    return _listed_by_git(root, names, unreadable_folders) if in_git else _walked(root, paths)
+    return _list_with_git(root, names, unreadable_folders) if in_git else _walk(root, paths)
 
 
 def _git_paths(root: Path, paths: Collection[str]) -> list[str]:
@@ -131,7 +131,7 @@ def _lists_anything(repository: "Repository") -> bool:
     return any(repository.tracked()) or any(repository.untracked())
 
 
-def _listed_by_git(root: Path, listed: list[str], unreadable_folders: int) -> CurrentFiles:
+def _list_with_git(root: Path, listed: list[str], unreadable_folders: int) -> CurrentFiles:
     file_filter = FileFilter(root)
     names = file_filter.opened(listed)
     folders = [name[:-1] for name in names if name.endswith("/")]
@@ -162,7 +162,7 @@ def _own_rules(root: Path, names: Sequence[str], nested: Collection[str]) -> Own
     return OwnIgnoreRules(root, counts)
 
 
-def _walked(root: Path, paths: Collection[str] | None) -> CurrentFiles:
+def _walk(root: Path, paths: Collection[str] | None) -> CurrentFiles:
     file_filter = FileFilter(root)
     if paths is None:
         found = list(chain.from_iterable(walk(file_filter, "", IgnoreRules())))

@@ -56,7 +56,7 @@ def write_archive(target: Path, made: str, workspaces: Sequence[str], files: Map
     if not force and os.path.lexists(target):
         raise PromptuaryError(f"{target} exists already; choose another name, or add --force")
     hashes: dict[str, tuple[int, str]] = {}
-    with _written(target) as opened, zipfile.ZipFile(opened, "w", zipfile.ZIP_DEFLATED) as archive:
+    with _open_for_writing(target) as opened, zipfile.ZipFile(opened, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, path in files.items():
             hashes[name] = _add(archive, name, path)
         content = {
@@ -85,7 +85,7 @@ def unpack(source: Path, folder: Path) -> Manifest:
     except FileNotFoundError:
         raise PromptuaryError(f"{source} does not exist") from None
     except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, NotImplementedError, RuntimeError) as error:
-        raise _refused(f"it is damaged, or not a backup ({error})") from error
+        raise _refusal(f"it is damaged, or not a backup ({error})") from error
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise
@@ -94,7 +94,7 @@ def unpack(source: Path, folder: Path) -> Manifest:
 
 
 @contextmanager
-def _written(target: Path) -> Iterator[BinaryIO]:
+def _open_for_writing(target: Path) -> Iterator[BinaryIO]:
     folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         durable.remove_leftovers(folder, older_than=_STALLED)  # of a backup that was killed
@@ -120,44 +120,44 @@ def _add(archive: zipfile.ZipFile, name: str, path: Path) -> tuple[int, str]:
 def _manifest(archive: zipfile.ZipFile, source: Path) -> Manifest:
     entries = archive.infolist()
     if len(entries) > _MOST_FILES:
-        raise _refused(f"it has more than {_MOST_FILES:,} files")
+        raise _refusal(f"it has more than {_MOST_FILES:,} files")
     names = [one.filename for one in entries]
     if len(set(names)) < len(names):
-        raise _refused("it has two files of one name")
+        raise _refusal("it has two files of one name")
     for one in entries:
         kind = stat.S_IFMT(one.external_attr >> 16)
         if kind not in (0, stat.S_IFREG) or one.is_dir():
-            raise _refused(f"{one.filename!r} in it is not a plain file")
+            raise _refusal(f"{one.filename!r} in it is not a plain file")
         if one.filename != _MANIFEST and NAME.fullmatch(one.filename) is None:
-            raise _refused(f"{one.filename!r} in it is not a name that a backup has")
+            raise _refusal(f"{one.filename!r} in it is not a name that a backup has")
     if _MANIFEST not in names or archive.getinfo(_MANIFEST).file_size > _LARGEST_MANIFEST:
-        raise _refused("it has no manifest")
-    manifest = _parsed(_bounded(archive, _MANIFEST, _LARGEST_MANIFEST))
+        raise _refusal("it has no manifest")
+    manifest = _parse_manifest(_read_some(archive, _MANIFEST, _LARGEST_MANIFEST))
     if manifest.files.keys() != set(names) - {_MANIFEST}:
-        raise _refused("its manifest names other files than there are")
+        raise _refusal("its manifest names other files than there are")
     total = sum(size for size, _ in manifest.files.values())
     if total > max(_ALWAYS, _RATIO * source.stat().st_size):
-        raise _refused(f"it would unpack to {total:,} bytes, far more than such a file can hold")
+        raise _refusal(f"it would unpack to {total:,} bytes, far more than such a file can hold")
     return manifest
 
 
-def _bounded(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
+def _read_some(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
     with archive.open(name) as file:
         return file.read(most)
 
 
-def _parsed(content: bytes) -> Manifest:
+def _parse_manifest(content: bytes) -> Manifest:
     try:
         found: Any = json.loads(content)
         if found["format"] != FORMAT:
-            raise _refused("it was made by a newer version; upgrade first")
+            raise _refusal("it was made by a newer version; upgrade first")
         files = {str(name): (int(one["bytes"]), str(one["sha256"])) for name, one in found["files"].items()}
         workspaces = [str(one) for one in found["workspaces"]]
         if any(size < 0 for size, _ in files.values()):
-            raise _refused("its manifest has a size below zero")
+            raise _refusal("its manifest has a size below zero")
         return Manifest(str(found["made"]), workspaces, files)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise _refused("its manifest cannot be read") from error
+        raise _refusal("its manifest cannot be read") from error
 
 
 def _extract(archive: zipfile.ZipFile, name: str, target: Path, size: int, sha256: str) -> None:
@@ -171,8 +171,8 @@ def _extract(archive: zipfile.ZipFile, name: str, target: Path, size: int, sha25
             hashed.update(piece)
             file.write(piece)
     if left or hashed.hexdigest() != sha256:
-        raise _refused(f"{name} in it is not what its manifest says")
+        raise _refusal(f"{name} in it is not what its manifest says")
 
 
-def _refused(why: str) -> PromptuaryError:
+def _refusal(why: str) -> PromptuaryError:
     return PromptuaryError(f"the archive is refused: {why}")

@@ -43,13 +43,13 @@ class LinkedNotes:
     def _current(self) -> frozenset[_FileId]:
         began = time.monotonic()
         if began >= self._until:
-            self._known = frozenset(one for root, folder in self._places for one in _linked(root, folder))
+            self._known = frozenset(one for root, folder in self._places for one in _find_links(root, folder))
             now = time.monotonic()
             self._until = now + max(FRESH_FOR, 10 * (now - began))
         return self._known
 
 
-def _linked(root: Path, start: str) -> Iterator[_FileId]:
+def _find_links(root: Path, start: str) -> Iterator[_FileId]:
     pending = [start]
     with Folders(root) as folders:
         while pending:

@@ -55,7 +55,7 @@ def private_folder(root: Path, inner: str = "") -> Path:
     place = own_place(root, disposable=inner == _INDEX)
     if place.is_sealed:
         raise ConfigError(_SEALED)
-    with _opened(root, inner) if place.inside else _opened_outside(place.folder) as folder:
+    with _open(root, inner) if place.inside else _open_outside(place.folder) as folder:
         if inner:
             durable.make_folder(inner, dir_fd=folder)
             with durable.opened_folder(inner, dir_fd=folder):
@@ -66,7 +66,7 @@ def private_folder(root: Path, inner: str = "") -> Path:
 
 def put(root: Path, name: str, content: bytes) -> None:
     """Replace the file ``name`` in ``.promptuary`` of the workspace ``root``. Raises ``ConfigError`` if that fails."""
-    with _opened(root, name) as folder:
+    with _open(root, name) as folder:
         durable.replace(name, content, dir_fd=folder)
 
 
@@ -78,12 +78,12 @@ def unignore(root: Path) -> None:
     """
     if not own_place(root).inside:
         return
-    with _opened(root, _IGNORE_FILE) as folder:
+    with _open(root, _IGNORE_FILE) as folder:
         _commit_ignore_file(folder)
 
 
 @contextmanager
-def _opened(root: Path, inner: str) -> Iterator[int]:
+def _open(root: Path, inner: str) -> Iterator[int]:
     """Open ``.promptuary``, created if it is missing; ``inner`` is named in an error."""
     try:
         above = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -97,11 +97,11 @@ def _opened(root: Path, inner: str) -> Iterator[int]:
         finally:
             os.close(above)
     except OSError as error:
-        raise _translated(error, f"{FOLDER}/{inner}".rstrip("/")) from error
+        raise _translate(error, f"{FOLDER}/{inner}".rstrip("/")) from error
 
 
 @contextmanager
-def _opened_outside(folder: Path) -> Iterator[int]:
+def _open_outside(folder: Path) -> Iterator[int]:
     """Open the folder of a workspace among the person's own, created if it is missing."""
     try:
         # How others may see the folders above is the person's choice; they hold the state of other programs.
@@ -128,7 +128,7 @@ def _commit_ignore_file(folder: int) -> None:
         durable.replace(_IGNORE_FILE, _COMMITTED.encode(), dir_fd=folder)
 
 
-def _translated(error: OSError, name: str) -> ConfigError:
+def _translate(error: OSError, name: str) -> ConfigError:
     if error.errno in {errno.ELOOP, errno.ENOTDIR}:
         return ConfigError(
             f"{name} in the workspace is a link or not a folder, and is not used; move it elsewhere, "

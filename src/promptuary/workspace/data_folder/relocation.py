@@ -55,13 +55,13 @@ def sign(root: Path) -> None:
 
 def is_signed(root: Path) -> bool:
     """Return whether the record in the workspace at ``root`` names that path."""
-    signed = _signed(root)
+    signed = _read_signature(root)
     return signed is not None and signed[0] == str(root)
 
 
 def former_place(root: Path) -> FormerPlace | None:
     """Return where the workspace at ``root`` was before this person moved or copied it; ``None`` if it was not."""
-    signed = _signed(root)
+    signed = _read_signature(root)
     if signed is None or signed[0] == str(root) or not signed[0].startswith("/"):
         return None
     former = Path(signed[0])
@@ -70,7 +70,7 @@ def former_place(root: Path) -> FormerPlace | None:
     return FormerPlace(former, gone=not os.path.lexists(former / FOLDER))
 
 
-def _signed(root: Path) -> tuple[str, str] | None:
+def _read_signature(root: Path) -> tuple[str, str] | None:
     """Return the path and the proof that are recorded in the workspace at ``root``."""
     place = own_place(root)
     if not place.inside:

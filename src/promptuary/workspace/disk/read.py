@@ -188,7 +188,7 @@ def decode(data: bytes, path: str) -> tuple[str, str]:
     """Return the text in ``data`` and its encoding. Raises ``SourceError`` if it is not text."""
     if data and data[0] in _BOM_STARTS:
         for bom, encoding in _BOMS:
-            if data.startswith(bom) and (text := _decoded(data[len(bom) :], encoding)) is not None:
+            if data.startswith(bom) and (text := _decode_as(data[len(bom) :], encoding)) is not None:
                 return text, encoding
     if b"\x00" in data:
         return _decode_wide(data, path)
@@ -198,7 +198,7 @@ def decode(data: bytes, path: str) -> tuple[str, str]:
         return _decode_legacy(data, path)
 
 
-def _decoded(data: bytes, encoding: str) -> str | None:
+def _decode_as(data: bytes, encoding: str) -> str | None:
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError:
@@ -210,7 +210,7 @@ def _decode_wide(data: bytes, path: str) -> tuple[str, str]:
     """Decode UTF-32 or UTF-16 without a byte order mark."""
     little_endian = data[1::2].count(0) > data[0::2].count(0)
     for encoding in ("utf-32-le", "utf-16-le") if little_endian else ("utf-32-be", "utf-16-be"):
-        text = _decoded(data, encoding)
+        text = _decode_as(data, encoding)
         if text is not None and _reads_like_wide_text(text) and not _content_kind(data):
             return text, encoding
     return _refuse_binary(data, path)
@@ -229,7 +229,7 @@ def _decode_legacy(data: bytes, path: str) -> tuple[str, str]:
 
     matches = from_bytes(data, cp_isolation=_LEGACY)
     for match in sorted(matches, key=lambda m: (m.chaos, _LEGACY.index(m.encoding))):
-        if (text := _decoded(data, match.encoding)) is not None:
+        if (text := _decode_as(data, match.encoding)) is not None:
             return text, match.encoding
     return _refuse_binary(data, path)
 

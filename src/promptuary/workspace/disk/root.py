@@ -213,11 +213,11 @@ class Root:
             return Opened(self._open(self._fd, path or ".", flags), path)
         except OSError as error:
             if error.errno != errno.ELOOP or not self.follow_symlinks:
-                raise _translated(error, path) from error
+                raise _translate(error, path) from error
         try:
             return open_following_links(self._fd, path, flags)
         except OSError as error:
-            raise _translated(error, path, followed=True) from error
+            raise _translate(error, path, followed=True) from error
 
 
 def _choose(opener: OpenerName, root: int) -> Opener:
@@ -260,7 +260,7 @@ _REASONS = {
 }
 
 
-def _translated(error: OSError, path: str, *, followed: bool = False) -> SourceError:
+def _translate(error: OSError, path: str, *, followed: bool = False) -> SourceError:
     code = _CODES.get(error.errno or 0, Code.READ_FAILED)
     name = display_path(path)
     if error.errno == errno.EXDEV:

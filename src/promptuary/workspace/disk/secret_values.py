@@ -64,7 +64,7 @@ def mask_secrets(text: str) -> str:
         return text
     words = b" ".join([data[start:end] for start, end in found]).decode("ascii")
     for form in _forms_in(words):
-        text = _masked(form, text)
+        text = _mask(form, text)
     random = [(start, end) for start, end in found if _has_random(data[start:end])]
     return _mask_named(text, data, random) if random else text
 
@@ -78,12 +78,12 @@ def _forms_in(words: str) -> list[Form]:
         longest = {piece[-_STEM:] for piece in words.split(mark)[:-1]}
         stems = longest.union(*({stem[-size:] for stem in longest} for size in range(1, _STEM)))
         wanted.update(*(numbers[stem] for stem in numbers.keys() & stems))
-    return [forms[number] for number in sorted(wanted) if _compiled(forms[number].pattern).search(words)]
+    return [forms[number] for number in sorted(wanted) if _compile(forms[number].pattern).search(words)]
 
 
-def _masked(form: Form, text: str, flags: int = 0) -> str:
+def _mask(form: Form, text: str, flags: int = 0) -> str:
     parts, position = [], 0
-    for match in _compiled(form.pattern, flags).finditer(text):
+    for match in _compile(form.pattern, flags).finditer(text):
         start, end = match.span("value") if "value" in match.re.groupindex else match.span()
         start -= form.before
         if start >= position and _is_secret(form, match, start, end):
@@ -121,20 +121,20 @@ def _mask_named(text: str, data: bytes, random: list[tuple[int, int]]) -> str:
     names = near.decode("utf-8", "replace")
     for form in NAMED_FORMS:
         if any(literal in names for literal in form.literals):
-            text = _masked(form, text)
-    if _secret_name().search(near.lower()) and _compiled(SERVICE_SECRET.pattern, re.IGNORECASE).search(names):
-        text = _masked(SERVICE_SECRET, text, re.IGNORECASE)
+            text = _mask(form, text)
+    if _secret_name().search(near.lower()) and _compile(SERVICE_SECRET.pattern, re.IGNORECASE).search(names):
+        text = _mask(SERVICE_SECRET, text, re.IGNORECASE)
     if "LS0tL" in names:
-        text = _compiled(_ENCODED_KEY).sub(_masked_encoded, text)
+        text = _compile(_ENCODED_KEY).sub(_mask_encoded, text)
     if "Private-Lines: " in names:
-        text = _compiled(_PUTTY).sub(lambda match: _masked_lines(match.group()), text)
+        text = _compile(_PUTTY).sub(lambda match: _mask_lines(match.group()), text)
     return _mask_keys(text) if "PRIVATE KEY" in names or "Static key" in names else text
 
 
 def _is_secret(form: Form, match: re.Match[str], start: int, end: int) -> bool:
     """Return whether a match is a secret, or only resembles one."""
     value = match["body"] if "body" in match.re.groupindex else match.string[start:end]
-    if _compiled(_IN_DIGEST).search(match.string[max(start - _LONGEST_DIGEST, 0) : start]):
+    if _compile(_IN_DIGEST).search(match.string[max(start - _LONGEST_DIGEST, 0) : start]):
         return False
     if form is SERVICE_SECRET and sum(map(str.isdigit, value)) <= _LEAST_DIGITS:
         return False
@@ -154,62 +154,62 @@ def _is_random(value: str) -> bool:
 def _is_apart(text: str, start: int, end: int, value: str) -> bool:
     """Return whether no word goes on before or after a secret, and whether it is no name like ``some-long-name-2``."""
     before = text[max(start - _BEFORE, 0) : start]
-    if before and not _compiled(_EDGE).search(before):
+    if before and not _compile(_EDGE).search(before):
         return False
-    if text[end - 1] != "=" and _compiled(_GOES_ON).match(text, end):
+    if text[end - 1] != "=" and _compile(_GOES_ON).match(text, end):
         return False
     words = value.lower() == value and any(char in "-_" for char in value)
-    return not words or _compiled(r"[a-f0-9-]+(?:us\d+)?").fullmatch(value) is not None
+    return not words or _compile(r"[a-f0-9-]+(?:us\d+)?").fullmatch(value) is not None
 
 
-def _masked_encoded(match: re.Match[str]) -> str:
+def _mask_encoded(match: re.Match[str]) -> str:
     """Return a private key in base64, as Kubernetes keeps it, masked; certificates begin in the same way."""
     opening = b64decode(match.group()[:64] + "==", validate=False)
     return masked_as("private key") if b"PRIVATE KEY" in opening else match.group()
 
 
 def _mask_keys(text: str) -> str:
-    text = _compiled(_KEY).sub(_masked_key, text)
+    text = _compile(_KEY).sub(_mask_key, text)
     parts, position = [], 0
-    for end in _compiled(_KEY_END).finditer(text):  # a hunk may show the end of a key alone
+    for end in _compile(_KEY_END).finditer(text):  # a hunk may show the end of a key alone
         last = first = max(text.rfind("\n", position, end.start()) + 1, position)
         while first > position:
             above = max(text.rfind("\n", position, first - 1) + 1, position)
-            if not _compiled(_KEY_LINE).fullmatch(text, above, first - 1):
+            if not _compile(_KEY_LINE).fullmatch(text, above, first - 1):
                 break
             first = above
-        parts += [text[position:first], _masked_lines(text[first:last])]
+        parts += [text[position:first], _mask_lines(text[first:last])]
         position = last
     return "".join([*parts, text[position:]])
 
 
-def _masked_key(match: re.Match[str]) -> str:
+def _mask_key(match: re.Match[str]) -> str:
     """Return a private key with its lines masked; one without an end only as far as its lines look like a key."""
     body = match["body"]
-    if not _compiled(_LONG).search(body):
+    if not _compile(_LONG).search(body):
         return match.group()  # a text about keys
     size = len(body)
     if not match["end"]:
         size = 0
         for number, line in enumerate(body.splitlines(keepends=True)):
-            if number and not _compiled(_SOME).search(line) and not _is_header(line):
+            if number and not _compile(_SOME).search(line) and not _is_header(line):
                 break
             size += len(line)
     whole, cut = match.group(), match.start("body") - match.start()
-    return whole[:cut] + _masked_lines(body[:size]) + whole[cut + size :]
+    return whole[:cut] + _mask_lines(body[:size]) + whole[cut + size :]
 
 
-def _masked_lines(body: str) -> str:
+def _mask_lines(body: str) -> str:
     """Return the lines of a key masked; the first says what it was, the headers stay."""
     marks = iter((masked_as("private key"),))
     return "".join(
-        line if _is_header(line) else _compiled(_KEY_TEXT).sub(lambda _: next(marks, "⟨masked⟩"), line)
+        line if _is_header(line) else _compile(_KEY_TEXT).sub(lambda _: next(marks, "⟨masked⟩"), line)
         for line in body.splitlines(keepends=True)
     )
 
 
 def _is_header(line: str) -> bool:
-    return ": " in line and not _compiled(_LONG).search(line)
+    return ": " in line and not _compile(_LONG).search(line)
 
 
 @cache
@@ -244,5 +244,5 @@ def _secret_name() -> re.Pattern[bytes]:
 
 
 @cache
-def _compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
+def _compile(pattern: str, flags: int = 0) -> re.Pattern[str]:
     return re.compile(pattern, re.ASCII | flags)

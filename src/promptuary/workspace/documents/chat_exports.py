@@ -62,9 +62,9 @@ def as_transcript(text: str, names: Names = dict) -> str | None:
     for reader in (_chatgpt, _claude, _history, _turn):
         chats = reader(whole)
         if chats is not None:
-            return _rendered(chats)
+            return _render(chats)
     chats = _slack(whole, names)
-    return None if chats is None else _rendered(chats)
+    return None if chats is None else _render(chats)
 
 
 def _chatgpt(whole: Sequence[dict[str, Any]]) -> list[_Chat] | None:
@@ -221,7 +221,7 @@ def _time(value: object) -> int | None:
         return None
 
 
-def _rendered(chats: Sequence[_Chat]) -> str:
+def _render(chats: Sequence[_Chat]) -> str:
     """Return the chats as Markdown; the front matter says who speaks, so that nothing else is taken for a turn."""
     said = [chat._replace(messages=[one for one in chat.messages if one.text]) for chat in chats]
     names = {one.speaker: _name(one.speaker) for chat in said for one in chat.messages}

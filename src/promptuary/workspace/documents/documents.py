@@ -32,7 +32,7 @@ def document_text(data: bytes, path: str) -> DocumentText:
     """Return the text of the document ``path``. Raises ``SourceError`` if it has none, is broken, or takes too long."""
     kind = PROGRAMS.get(PurePosixPath(path).suffix.lower())
     if kind is not None and _MAGIC[kind] in data[:1024]:
-        return _converted(kind, data, path)
+        return _convert(kind, data, path)
     text, _ = decode(data, path)
     shown = notebook_text(text) if kind is None else None
     if shown is None:
@@ -41,7 +41,7 @@ def document_text(data: bytes, path: str) -> DocumentText:
     return DocumentText(shown.text, f"a notebook{left_out}")
 
 
-def _converted(kind: PageKind, data: bytes, path: str) -> DocumentText:
+def _convert(kind: PageKind, data: bytes, path: str) -> DocumentText:
     try:
         page = run_converter(kind, data, "", _SECONDS)
     except SourceError as error:

@@ -71,9 +71,9 @@ def _cell(cell: object, language: str) -> Iterator[str]:
         return
     source = _text(cell.get("source", cell.get("input")))
     if cell.get("cell_type") != "code":
-        yield source.strip("\n") if cell.get("cell_type") == "markdown" else _fenced(source, "")
+        yield source.strip("\n") if cell.get("cell_type") == "markdown" else _fence(source, "")
         return
-    yield _fenced(source, language)
+    yield _fence(source, language)
     outputs = cell.get("outputs")
     for output in outputs if isinstance(outputs, list) else ():
         yield from _output(output)
@@ -85,7 +85,7 @@ def _output(output: object) -> Iterator[str]:
     if output.get("output_type") == "error":
         trace = output.get("traceback")
         told = "\n".join(map(_text, trace)) if isinstance(trace, list) else ""
-        yield _printed(told or f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}")
+        yield _render_output(told or f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}")
         return
     data = output.get("data", output)  # version 3 has no separate field
     if not isinstance(data, dict):
@@ -94,15 +94,15 @@ def _output(output: object) -> Iterator[str]:
     if any(key.startswith("image/") or key in {"png", "jpeg", "svg"} for key in data):
         yield _IMAGE
     elif plain is not None:
-        yield _printed(_text(plain))
+        yield _render_output(_text(plain))
 
 
-def _printed(text: str) -> str:
+def _render_output(text: str) -> str:
     plain = _COLOURS.sub("", text)
-    return f"Output:\n\n{_fenced(plain, 'text')}" if plain.strip() else ""
+    return f"Output:\n\n{_fence(plain, 'text')}" if plain.strip() else ""
 
 
-def _fenced(text: str, language: str) -> str:
+def _fence(text: str, language: str) -> str:
     if not text.strip():
         return ""
     fence = "`" * max([3, *(len(run) + 1 for run in _TICKS.findall(text))])

@@ -105,10 +105,10 @@ def format_settings(settings: Iterable[tuple[str, str]], *, sha256: bool) -> str
     for key, value in (*settings, *_OURS):
         section, _, rest = key.partition(".")
         middle, _, name = rest.rpartition(".")
-        head = f"[{section} {_quoted(middle)}]" if middle else f"[{section}]"
-        lines.append(f"{head}\n\t{name} = {_quoted(value)}")
+        head = f"[{section} {_quote(middle)}]" if middle else f"[{section}]"
+        lines.append(f"{head}\n\t{name} = {_quote(value)}")
     return "\n".join(lines) + "\n"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

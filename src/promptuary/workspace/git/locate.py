@@ -77,8 +77,8 @@ def _repository_at(top: Path) -> GitFolder | None:
         whole = all(os.path.lexists(pointer / name) for name in ("HEAD", "objects", "refs"))
         return GitFolder(top, pointer, pointer, proven=True) if whole else None
     if stat.S_ISLNK(mode):
-        return _confirmed(top, Path(os.path.realpath(pointer)))
-    return _confirmed(top, _target_of_file(top))
+        return _confirm(top, Path(os.path.realpath(pointer)))
+    return _confirm(top, _target_of_file(top))
 
 
 def _target_of_file(top: Path) -> Path:
@@ -88,7 +88,7 @@ def _target_of_file(top: Path) -> Path:
     return resolve_pointer(top, text.removeprefix("gitdir:"))
 
 
-def _confirmed(top: Path, own: Path) -> GitFolder:
+def _confirm(top: Path, own: Path) -> GitFolder:
     if not own.is_dir():
         raise not_a_repository("the workspace's .git points at a folder that is not there")
     shared = read_inside(own, "commondir", _POINTER)

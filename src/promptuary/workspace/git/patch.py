@@ -272,10 +272,10 @@ def quoted(name: bytes) -> bytes:
     """Return a name as git writes it: in quotes with escapes if it contains unusual characters."""
     if not any(byte < 32 or byte in b'"\\\x7f' for byte in name):
         return name
-    return b'"' + b"".join(_escaped(byte) for byte in name) + b'"'
+    return b'"' + b"".join(_escape(byte) for byte in name) + b'"'
 
 
-def _escaped(byte: int) -> bytes:
+def _escape(byte: int) -> bytes:
     if byte in _ESCAPES:
         return b"\\" + _ESCAPES[byte]
     if byte < 32 or byte == 127:

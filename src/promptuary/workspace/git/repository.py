@@ -302,9 +302,9 @@ class Repository:
         try:
             yield from stream(self._shadow.command("ls-files", "-z", *options))
         except SourceError as error:
-            raise self._explained(error, "ls-files") from error
+            raise self._explain(error, "ls-files") from error
 
-    def _explained(self, error: SourceError, command: str) -> SourceError:
+    def _explain(self, error: SourceError, command: str) -> SourceError:
         if error.code is not Code.GIT_FAILED:
             return error
         reason = f"git {command} failed: {self._shadow.without_paths(error.reason)}"
@@ -325,7 +325,7 @@ class Repository:
         command = (shadow or self._shadow).command(*arguments, stdin=stdin)
         result = run(command, max_output=max_output or self._max_output)
         if result.status:
-            raise self._explained(SourceError(Code.GIT_FAILED, result.errors), arguments[0])
+            raise self._explain(SourceError(Code.GIT_FAILED, result.errors), arguments[0])
         return result
 
     def _has_commits(self) -> bool:

@@ -180,7 +180,7 @@ class Shadow:
     def _copy_refs(self, git: GitFolder, length: int) -> None:
         """Write all branches and tags into one file: writing thousands of small files would take long."""
         (self._folder / "refs").mkdir()
-        refs = _packed(git.common, length)
+        refs = _read_packed_refs(git.common, length)
         symbolic: dict[str, str] = {}
         for base in dict.fromkeys((git.common, git.own)):
             for name, text in _loose(base):
@@ -309,7 +309,7 @@ def _is_ref_name(name: str) -> bool:
     return bool(_REF_NAME.fullmatch(name)) and not _NOT_IN_A_NAME.search(name)
 
 
-def _packed(common: Path, length: int) -> dict[str, str]:
+def _read_packed_refs(common: Path, length: int) -> dict[str, str]:
     found = {}
     for line in os.fsdecode(read_inside(common, "packed-refs", _MAX_PACKED_REFS) or b"").split("\n"):
         value, _, name = line.partition(" ")
@@ -352,15 +352,15 @@ def _share_objects(theirs: Path, ours: Path) -> None:
     """Give git access to the repository's objects, but not to those of the alternates that it lists."""
     (ours / "info").mkdir(parents=True)
     if theirs.is_symlink():
-        raise _linked("objects")
+        raise _link_error("objects")
     with os.scandir(theirs) as entries:
         folders = [entry for entry in entries if entry.name == "pack" or _OBJECTS.fullmatch(entry.name)]
     for folder in folders:
         if folder.is_symlink():
-            raise _linked(f"objects/{folder.name}")
+            raise _link_error(f"objects/{folder.name}")
         with os.scandir(folder) as objects:
             if any(one.is_symlink() for one in objects):
-                raise _linked(f"objects/{folder.name}")
+                raise _link_error(f"objects/{folder.name}")
     if not os.path.lexists(theirs / "info/alternates"):
         store = quoted(os.fsencode(theirs))
         (ours / "info/alternates").write_bytes(store + b"\n")
@@ -370,5 +370,5 @@ def _share_objects(theirs: Path, ours: Path) -> None:
         (ours / folder.name).symlink_to(folder.path)
 
 
-def _linked(name: str) -> SourceError:
+def _link_error(name: str) -> SourceError:
     return SourceError(Code.GIT_FAILED, f".git/{name} is or contains a symbolic link: objects elsewhere are not read")

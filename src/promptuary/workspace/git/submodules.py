@@ -66,10 +66,10 @@ def _commit_in(base: Path, git_folder: str) -> str | None:
 
     head = read("HEAD", _MAX_POINTER).strip()
     if head.startswith("ref: ") and _REF.fullmatch(name := head[5:].strip()):
-        head = read(name, _MAX_POINTER).strip() or _packed(read("packed-refs", _MAX_PACKED_REFS), name)
+        head = read(name, _MAX_POINTER).strip() or _find_packed_ref(read("packed-refs", _MAX_PACKED_REFS), name)
     return head if _HEX.fullmatch(head) else None
 
 
-def _packed(listed: str, name: str) -> str:
+def _find_packed_ref(listed: str, name: str) -> str:
     ending = f" {name}"
     return next((line.removesuffix(ending) for line in listed.split("\n") if line.endswith(ending)), "")

@@ -73,7 +73,7 @@ class IgnoreFile:
         """Return whether ``path``, relative to this file's folder, is hidden; ``None`` if no rule matches."""
         path = _bytewise(path)
         name = path.rpartition("/")[2]
-        last, hides = self._looked_up(name, path, folder=folder)
+        last, hides = self._look_up(name, path, folder=folder)
         if not ((self._any_name and self._any_name.match(name)) or (self._any_path and self._any_path.match(path))):
             return hides
         for number, rule in self._wildcards:
@@ -83,7 +83,7 @@ class IgnoreFile:
                 return rule.hides
         return hides
 
-    def _looked_up(self, name: str, path: str, *, folder: bool) -> tuple[int, bool | None]:
+    def _look_up(self, name: str, path: str, *, folder: bool) -> tuple[int, bool | None]:
         """Return the number and the verdict of the last rule without wildcards that matches."""
         found: tuple[int, bool | None] = (-1, None)
         for only_folders in (False, True) if folder else (False,):

@@ -249,10 +249,10 @@ def folders_of(paths: Iterable[str]) -> list[str]:
 
 def _signature(root: Path) -> tuple[object, ...]:
     """Return a value that changes when a file is added or removed at the top, or git's index is written."""
-    return tuple(_modified(path) for path in (root, root / ".git" / "index"))
+    return tuple(_modification_time(path) for path in (root, root / ".git" / "index"))
 
 
-def _modified(path: Path) -> int | None:
+def _modification_time(path: Path) -> int | None:
     try:
         return path.stat().st_mtime_ns
     except OSError:

@@ -128,7 +128,7 @@ def _grade_path(word: str, path: str, compared: str, *, exact_case: bool) -> Gra
     named = part_fit(name, last, exact_case=exact_case)
     if named is None:
         return Tier.LOOSE, 0
-    placed = _placed(tuple(folders), above, exact_case=exact_case)
+    placed = _find_place(tuple(folders), above, exact_case=exact_case)
     if placed is None:
         return Tier.LOOSE, 0
     slips = (named >= _SLIP) + (placed >= _SLIP)
@@ -141,7 +141,7 @@ _SLIP: Final = 4
 """From this number, a fit has a typing error."""
 
 
-def _placed(folders: tuple[str, ...], above: list[str], *, exact_case: bool) -> int | None:
+def _find_place(folders: tuple[str, ...], above: list[str], *, exact_case: bool) -> int | None:
     """Return the worst fit of ``folders``, each in a later folder than the one before; ``None`` if one does not fit.
 
     Every folder is given the best place that leaves one to those after it; at most one may have a typing error.
@@ -265,7 +265,7 @@ def abbreviates(text: str, name: str, *, exact_case: bool = False) -> bool:
         # Most words begin with a letter that is not wanted next: checked first, because it is cheap.
         begun = [length for length in reached if wanted[length] == word[0]]
         if begun:
-            reached.update(_extended(wanted, word, begun))
+            reached.update(_extend(wanted, word, begun))
             if len(wanted) in reached:
                 return True
     # The whole text from the beginning of a word on, separators between words included.
@@ -281,7 +281,7 @@ def _in_order(letters: str, name: str) -> bool:
     return True
 
 
-def _extended(wanted: str, word: str, begun: list[int]) -> Iterator[int]:
+def _extend(wanted: str, word: str, begun: list[int]) -> Iterator[int]:
     for length in begun:
         for more in range(1, min(len(word), len(wanted) - length) + 1):
             if wanted[length + more - 1] != word[more - 1]:

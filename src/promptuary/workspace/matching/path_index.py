@@ -259,7 +259,7 @@ class PathIndex:
             return
         *folders, name = parts
         for place, part in enumerate(folders):
-            for segment in self._respelled(part, exact_case=search.query.exact_case):
+            for segment in self._respell(part, exact_case=search.query.exact_case):
                 respelled = (*folders[:place], segment, *folders[place + 1 :], name)
                 search.ask(self._whole, respelled, "substring", most=search.limit * 5)
         if len(name) < SHORTEST_WITH_TYPO or not folders or search.enough(Tier.TYPO, search.few):
@@ -273,7 +273,7 @@ class PathIndex:
         fits = (part_fit(part, self._segments.text(index), exact_case=exact_case) for index, _ in found)
         return any(fit is not None for fit in fits)
 
-    def _respelled(self, part: str, *, exact_case: bool) -> list[str]:
+    def _respell(self, part: str, *, exact_case: bool) -> list[str]:
         """Return the names of folders that ``part`` may mean with one typing error, the nearest first."""
         if len(part) < SHORTEST_BEGINNING:
             return []

@@ -246,10 +246,10 @@ class _Highlights:
         for word in self._query.words:
             at = shown.find(word, 0 if "/" in word else path.rfind("/") + 1)
             at = at if at >= 0 else shown.find(word)
-            marked.update(range(at, at + len(word)) if at >= 0 else self._scattered(word, path))
+            marked.update(range(at, at + len(word)) if at >= 0 else self._find_scattered(word, path))
         return tuple(sorted(index for index in marked if index < len(path)))
 
-    def _scattered(self, word: str, path: str) -> list[int]:
+    def _find_scattered(self, word: str, path: str) -> list[int]:
         # Building a matcher costs more than using it for one path.
         matcher = self._matchers.get(word)
         if matcher is None:

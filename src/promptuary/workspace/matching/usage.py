@@ -65,22 +65,22 @@ class Usage:
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with durable.locked(self._file.with_suffix(".lock"), timeout=_LOCK_TIMEOUT):
                 uses = with_uses(_read(self._file), paths, now)
-                durable.replace(self._file, _packed(uses), sync=False)
+                durable.replace(self._file, _pack(uses), sync=False)
                 self._uses = uses
         except (OSError, LockTimeoutError):
-            self._uses = with_uses(self._known(), paths, now)
+            self._uses = with_uses(self._load(), paths, now)
 
     def score(self, path: str) -> float:
         """Return the weight of the uses of ``path`` now; zero if it was never used."""
-        use = self._known().get(path)
+        use = self._load().get(path)
         return decayed_weight(use, self._clock()) if use else 0.0
 
     def scores(self) -> dict[str, float]:
         """Return the weight of every path that was used, now."""
         now = self._clock()
-        return {path: decayed_weight(use, now) for path, use in self._known().items()}
+        return {path: decayed_weight(use, now) for path, use in self._load().items()}
 
-    def _known(self) -> dict[str, Use]:
+    def _load(self) -> dict[str, Use]:
         if self._uses is None:
             self._uses = _read(self._file)
         return self._uses
@@ -99,5 +99,5 @@ def _read(file: Path) -> dict[str, Use]:
         return {}
 
 
-def _packed(uses: Mapping[str, Use]) -> bytes:
+def _pack(uses: Mapping[str, Use]) -> bytes:
     return json.dumps({path: [round(use.weight, 4), round(use.when)] for path, use in uses.items()}).encode()

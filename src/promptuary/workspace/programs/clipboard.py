@@ -45,8 +45,8 @@ _INSTALL: Final = "install wl-clipboard (Wayland), xclip or xsel (X11); macOS ha
 def read_clipboard(workspace: Path) -> str:
     """Return the text in the clipboard. Raises ``SourceError`` if there is none, or no program for it."""
     for tool in _usable():
-        if program := _found(tool.program, workspace):
-            return _decoded(_output([program, *tool.reads]))
+        if program := _find_program(tool.program, workspace):
+            return _decode(_output([program, *tool.reads]))
     raise _no_program("read")
 
 
@@ -57,10 +57,10 @@ def write_clipboard(text: str, workspace: Path) -> bool:
     """
     data = text.encode("utf-8", "replace")
     for tool in _usable():
-        if program := _found(tool.writer[0], workspace):
+        if program := _find_program(tool.writer[0], workspace):
             _start([program, *tool.writer[1:]], data)
             return True
-    if os.environ.get("TMUX") and (program := _found("tmux", workspace)):
+    if os.environ.get("TMUX") and (program := _find_program("tmux", workspace)):
         _start([program, "load-buffer", "-w", "-"], data)  # tmux forwards it to the terminal, if configured
         return False
     if not _by_terminal(data):
@@ -73,7 +73,7 @@ def _usable() -> list[_Tool]:
     return [tool for tool in _TOOLS if not tool.display or os.environ.get(tool.display)]
 
 
-def _found(program: str, workspace: Path) -> str | None:
+def _find_program(program: str, workspace: Path) -> str | None:
     """Return the path of ``program``, unless a folder of the workspace provides it."""
     inside = workspace.resolve()
     folders = [Path(folder) for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if folder]
@@ -93,7 +93,7 @@ def _output(command: list[str]) -> bytes:
     except subprocess.TimeoutExpired:
         raise SourceError(Code.TIMEOUT, f"{Path(command[0]).name} did not return what was copied.") from None
     except OSError as error:
-        raise _failed(command, error.strerror or "it could not be started") from error
+        raise _failure(command, error.strerror or "it could not be started") from error
     if len(data) > MAX_BYTES:
         raise SourceError(Code.FILE_TOO_LARGE, f"the clipboard holds more than {MAX_BYTES:,} bytes; save it as a file")
     if code != 0 or not data:
@@ -135,9 +135,9 @@ def _start(command: list[str], data: bytes) -> None:
     except subprocess.TimeoutExpired:
         raise SourceError(Code.TIMEOUT, f"{Path(command[0]).name} did not accept the text to copy.") from None
     except OSError as error:
-        raise _failed(command, error.strerror or "it could not be started") from error
+        raise _failure(command, error.strerror or "it could not be started") from error
     if done.returncode != 0:
-        raise _failed(command, f"it ended with the code {done.returncode}")
+        raise _failure(command, f"it ended with the code {done.returncode}")
 
 
 def _environment() -> Mapping[str, str]:
@@ -155,7 +155,7 @@ def _by_terminal(data: bytes) -> bool:
     return True
 
 
-def _decoded(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -174,5 +174,5 @@ def _no_program(done: str) -> SourceError:
     return SourceError(Code.NEEDS_EXTRA, f"no program is installed by which the clipboard can be {done}; {_INSTALL}")
 
 
-def _failed(command: list[str], why: str) -> SourceError:
+def _failure(command: list[str], why: str) -> SourceError:
     return SourceError(Code.READ_FAILED, f"{Path(command[0]).name} could not reach the clipboard: {why}")

@@ -85,7 +85,7 @@ class Content(NamedTuple):
 
 def page_content(tree: "LexborHTMLParser", url: str) -> Content:
     """Return the content of a page, without its frame and without invisible elements."""
-    about = _title(tree), _published(tree), _base(tree, url)
+    about = _title(tree), _publication_date(tree), _base(tree, url)
     body = tree.body
     if body is None:
         return Content(None, *about)
@@ -118,7 +118,7 @@ def convert_html(markup: str, url: str) -> Converted:
         notes.append("layout lost: nested too deeply")
     if not text:
         notes.append("no text: the page may need a browser that runs scripts")
-    return _bounded(Converted(text=text, title=title, published=published, notes=notes))
+    return _limit_text(Converted(text=text, title=title, published=published, notes=notes))
 
 
 def convert_pdf(body: bytes) -> Converted:
@@ -129,7 +129,7 @@ def convert_pdf(body: bytes) -> Converted:
         document = pypdfium2.PdfDocument(body)
     except pypdfium2.PdfiumError as error:
         locked = getattr(error, "err_code", None) == pypdfium2.raw.FPDF_ERR_PASSWORD
-        return _failed("The PDF needs a password." if locked else "The PDF is broken and cannot be read.")
+        return _failure("The PDF needs a password." if locked else "The PDF is broken and cannot be read.")
     pages, seen, total = [], 0, len(document)
     for number in range(min(total, MAX_PAGES)):
         pages.append(f"--- page {number + 1} ---\n\n{_pdf_page(document, number)}")
@@ -137,7 +137,7 @@ def convert_pdf(body: bytes) -> Converted:
         if seen > MAX_CHARACTERS:
             break
     if not any(page.split("\n\n", 1)[1] for page in pages):
-        return _failed("The PDF contains no text; its pages may be scanned images.")
+        return _failure("The PDF contains no text; its pages may be scanned images.")
     about = document.get_metadata_dict()
     created = re.match(r"D:(\d{4})(\d\d)(\d\d)", about.get("CreationDate", ""))
     result = Converted(text="\n\n".join(pages), title=_line(about.get("Title", "")), notes=[])
@@ -146,7 +146,7 @@ def convert_pdf(body: bytes) -> Converted:
     if len(pages) < total:
         result["truncated"] = True
         result["notes"] = [f"pages 1-{len(pages)} of {total}"]
-    return _bounded(result)
+    return _limit_text(result)
 
 
 def _pdf_page(document: object, number: int) -> str:
@@ -169,22 +169,22 @@ def convert_docx(body: bytes) -> Converted:
         with zipfile.ZipFile(io.BytesIO(body)) as archive:
             styles = _Styles()
             if "word/styles.xml" in archive.namelist():
-                _parse_xml(_unpacked(archive.open("word/styles.xml")), styles.start, None, None)
+                _parse_xml(_unpack(archive.open("word/styles.xml")), styles.start, None, None)
             words = _Words(styles.headings)
-            _parse_xml(_unpacked(archive.open("word/document.xml")), words.start, words.end, words.text)
+            _parse_xml(_unpack(archive.open("word/document.xml")), words.start, words.end, words.text)
     except KeyError:
-        return _failed("It is not a Word document, whatever its name says.")
+        return _failure("It is not a Word document, whatever its name says.")
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ExpatError, ValueError):
-        return _failed("The Word document is broken or protected, and cannot be read.")
+        return _failure("The Word document is broken or protected, and cannot be read.")
     text = re.sub(r"\n{3,}", "\n\n", "".join(words.written)).strip("\n")
     if not text:
-        return _failed("The Word document contains no text.")
+        return _failure("The Word document contains no text.")
     notes = [f"{words.pictures} picture{'s' * (words.pictures != 1)} left out"] if words.pictures else []
     notes += ["hidden text left out"] if words.hidden else []
-    return _bounded(Converted(text=text + "\n", notes=notes))
+    return _limit_text(Converted(text=text + "\n", notes=notes))
 
 
-def _unpacked(part: "IO[bytes]") -> bytes:
+def _unpack(part: "IO[bytes]") -> bytes:
     """Return the unpacked part of an archive; the size in its header is not trusted."""
     data = part.read(MAX_XML + 1)
     if len(data) > MAX_XML:
@@ -493,7 +493,7 @@ def _title(tree: "LexborHTMLParser") -> str:
     return ""
 
 
-def _published(tree: "LexborHTMLParser") -> str:
+def _publication_date(tree: "LexborHTMLParser") -> str:
     for selector, attribute in _DATES:
         node = tree.css_first(selector)
         found = re.match(r"\d{4}-\d\d-\d\d", (node.attributes.get(attribute) or "") if node else "")
@@ -515,7 +515,7 @@ def _line(text: str) -> str:
     return " ".join(text.split())[:300]
 
 
-def _bounded(page: Converted) -> Converted:
+def _limit_text(page: Converted) -> Converted:
     if len(page["text"]) > MAX_CHARACTERS:
         page["text"] = page["text"][:MAX_CHARACTERS]
         page["truncated"] = True
@@ -523,7 +523,7 @@ def _bounded(page: Converted) -> Converted:
     return page
 
 
-def _failed(reason: str) -> Converted:
+def _failure(reason: str) -> Converted:
     return Converted(text="", failed=reason)
 
 

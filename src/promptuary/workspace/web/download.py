@@ -89,7 +89,7 @@ def download(
             if error.code not in {Code.FETCH_FAILED, Code.TIMEOUT} or failures >= _ATTEMPTS:
                 raise
             time.sleep(_PAUSE * failures)
-    return _verified(fetching.partial, path, expected)
+    return _verify(fetching.partial, path, expected)
 
 
 class _Download(Struct, frozen=True):
@@ -175,7 +175,7 @@ def _refuse_plain_http(target: Target, access: Access) -> None:
         )
 
 
-def _verified(partial: Path, path: Path, expected: ExpectedFile) -> str:
+def _verify(partial: Path, path: Path, expected: ExpectedFile) -> str:
     """Rename a complete file to its target. One that is not the expected file is deleted."""
     sha256, blob = hashlib.sha256(), hashlib.sha1(f"blob {expected.size}\0".encode(), usedforsecurity=False)
     with partial.open("rb") as file:

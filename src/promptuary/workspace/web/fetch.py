@@ -105,7 +105,7 @@ def _allowed_addresses(
     if not allowed_host and target.port not in access.ports:
         allowed = ", ".join(map(str, sorted(access.ports)))
         name = target.authority
-        raise _blocked(f"Port {target.port} is not one of {allowed}. {_how_to_allow(name)}")
+        raise _blocked_error(f"Port {target.port} is not one of {allowed}. {_how_to_allow(name)}")
     if not allowed_host and target.local:
         raise _not_public(target)
     literal = target.address
@@ -120,12 +120,12 @@ def resolve_host(target: Target, resolve: Resolver, deadline: Deadline) -> tuple
     lookup = concurrency.begin(lambda: resolve(target.host, target.port))
     if not lookup.wait(deadline.left()):
         raise deadline.passed()
-    unknown = _failed(f"{target.host} has no address; check the name, and whether you are online.")
+    unknown = _failure(f"{target.host} has no address; check the name, and whether you are online.")
     try:
         found = tuple(dict.fromkeys(map(ip_address, lookup.result())))
     except (OSError, ValueError) as error:
         if isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN:
-            raise _failed(f"{target.host} cannot be looked up: no name server answers; are you online?") from error
+            raise _failure(f"{target.host} cannot be looked up: no name server answers; are you online?") from error
         raise unknown from error
     if not found:
         raise unknown
@@ -138,7 +138,9 @@ def _follow(target: Target, location: str) -> Target:
     except SourceError as error:
         raise SourceError(error.code, f"{target.host} redirects to a bad URL. {error.reason}") from None
     if target.scheme == "https" and following.scheme == "http":
-        raise _failed(f"{target.host} redirects from https to http, where anyone on the network could change the page.")
+        raise _failure(
+            f"{target.host} redirects from https to http, where anyone on the network could change the page."
+        )
     return following
 
 
@@ -180,18 +182,18 @@ def _page_date(content: "PageText", modified: str, now: datetime) -> tuple[str, 
 
 def _not_public(target: Target) -> SourceError:
     host = f"[{target.host}]" if ":" in target.host else target.host
-    return _blocked(f"{host} is not on the public internet. {_how_to_allow(host)}")
+    return _blocked_error(f"{host} is not on the public internet. {_how_to_allow(host)}")
 
 
 def _how_to_allow(host: str) -> str:
     return f"If you trust {host}, allow it by name (--allow-host {host}, or allow_hosts in your configuration)."
 
 
-def _blocked(reason: str) -> SourceError:
+def _blocked_error(reason: str) -> SourceError:
     return SourceError(Code.BLOCKED_ADDRESS, reason)
 
 
-def _failed(reason: str, cause: Exception | None = None) -> SourceError:
+def _failure(reason: str, cause: Exception | None = None) -> SourceError:
     error = SourceError(Code.FETCH_FAILED, reason)
     error.__cause__ = cause
     return error

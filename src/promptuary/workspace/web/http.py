@@ -50,12 +50,12 @@ def get(target: "Target", addresses: Sequence[str], *, max_bytes: int, deadline:
     url = httpcore2.URL(scheme=target.scheme, host=target.host, port=target.port, target=target.path)
     headers = [("Host", target.authority), *_HEADERS]
     with (
-        _translated(target.host, deadline),
+        _translate_errors(target.host, deadline),
         httpcore2.ConnectionPool(network_backend=backend) as pool,
         pool.stream("GET", url, headers=headers) as response,
     ):
         answer = _read_response(target.host, response, max_bytes, deadline)
-    return answer if answer.redirect is not None else _decompressed(target.host, answer, max_bytes)
+    return answer if answer.redirect is not None else _decompress(target.host, answer, max_bytes)
 
 
 class HttpStream(Struct, frozen=True):
@@ -122,7 +122,7 @@ def stream(
     plain += [] if body is None else [("Content-Length", str(len(body)))]
     method = "GET" if body is None else "POST"
     with (
-        _translated(target.host, deadline),
+        _translate_errors(target.host, deadline),
         httpcore2.ConnectionPool(network_backend=backend) as pool,
         pool.stream(method, url, headers=plain, content=body) as response,
     ):
@@ -147,17 +147,17 @@ def post(
     url = httpcore2.URL(scheme=target.scheme, host=target.host, port=target.port, target=target.path)
     sent = [("Host", target.authority), _HEADERS[0], *_HEADERS[2:], *headers, ("Content-Length", str(len(body)))]
     with (
-        _translated(target.host, deadline),
+        _translate_errors(target.host, deadline),
         httpcore2.ConnectionPool(network_backend=backend) as pool,
         pool.stream("POST", url, headers=sent, content=body) as response,
     ):
         received = _headers(target.host, response)
         answer = HttpResponse(received, _body(target.host, response, received, max_bytes, deadline))
-    return response.status, _decompressed(target.host, answer, max_bytes)
+    return response.status, _decompress(target.host, answer, max_bytes)
 
 
 @contextmanager
-def _translated(host: str, deadline: "Deadline") -> Iterator[None]:
+def _translate_errors(host: str, deadline: "Deadline") -> Iterator[None]:
     """Translate the errors of the HTTP library into ``SourceError``."""
     try:
         yield
@@ -166,13 +166,13 @@ def _translated(host: str, deadline: "Deadline") -> Iterator[None]:
     except httpcore2.ConnectError as error:
         tls = "SSL" in str(error)
         why = "has no valid certificate (TLS)" if tls else "refuses the connection or cannot be reached"
-        raise _failed(f"{host} {why}.") from error
+        raise _failure(f"{host} {why}.") from error
     except httpcore2.NetworkError as error:
-        raise _failed(f"{host} closed the connection early.") from error
+        raise _failure(f"{host} closed the connection early.") from error
     except httpcore2.ProtocolError as error:
         is_lost = "closed connection" in str(error) or "disconnected" in str(error)
         why = "closed the connection early" if is_lost else "does not answer in valid HTTP"
-        raise _failed(f"{host} {why}.") from error
+        raise _failure(f"{host} {why}.") from error
 
 
 def _read_response(host: str, response: httpcore2.Response, max_bytes: int, deadline: "Deadline") -> HttpResponse:
@@ -180,13 +180,13 @@ def _read_response(host: str, response: httpcore2.Response, max_bytes: int, dead
     if response.status in _REDIRECTS and "location" in headers:
         return HttpResponse(headers, b"", headers["location"])
     if not 200 <= response.status < 300:
-        raise _failed(f"{host} answers with HTTP status {response.status}.")
+        raise _failure(f"{host} answers with HTTP status {response.status}.")
     return HttpResponse(headers, _body(host, response, headers, max_bytes, deadline))
 
 
 def _headers(host: str, response: httpcore2.Response) -> dict[str, str]:
     if len(response.headers) > _MAX_HEADERS:
-        raise _failed(f"{host} sends more than {_MAX_HEADERS} headers.")
+        raise _failure(f"{host} sends more than {_MAX_HEADERS} headers.")
     return {name.decode("latin-1").lower(): value.decode("utf-8", "replace") for name, value in response.headers}
 
 
@@ -205,7 +205,7 @@ def _body(
     return bytes(body)
 
 
-def _decompressed(host: str, answer: HttpResponse, max_bytes: int) -> HttpResponse:
+def _decompress(host: str, answer: HttpResponse, max_bytes: int) -> HttpResponse:
     """Decompress the body, to at most one byte more than the limit."""
     encoding = answer.headers.get("content-encoding", "").strip().lower()
     window = _ENCODINGS.get(encoding)
@@ -219,11 +219,11 @@ def _decompressed(host: str, answer: HttpResponse, max_bytes: int) -> HttpRespon
     try:
         body = decompressor.decompress(answer.body, max_bytes + 1)
     except zlib.error as error:
-        raise _failed(f"{host} sends a body that cannot be decompressed.") from error
+        raise _failure(f"{host} sends a body that cannot be decompressed.") from error
     if len(body) > max_bytes:
         raise _too_large(host, max_bytes)
     if not decompressor.eof or decompressor.unused_data:
-        raise _failed(f"{host} sends an incomplete compressed body.")
+        raise _failure(f"{host} sends an incomplete compressed body.")
     return HttpResponse(answer.headers, body)
 
 
@@ -303,5 +303,5 @@ def _too_large(host: str, max_bytes: int) -> SourceError:
     return SourceError(Code.RESPONSE_TOO_LARGE, f"{host} sends more than {max_bytes} bytes.")
 
 
-def _failed(reason: str) -> SourceError:
+def _failure(reason: str) -> SourceError:
     return SourceError(Code.FETCH_FAILED, reason)

@@ -107,13 +107,13 @@ def read_body(body: bytes, content_type: str, *, url: str, seconds: float) -> Pa
     media = media if _MEDIA.fullmatch(media) else ""
     kind = _kind(body, media)
     if kind == "pdf":
-        return _converted("pdf", body, url, seconds, notes=(), media="application/pdf", language="text")
+        return _convert("pdf", body, url, seconds, notes=(), media="application/pdf", language="text")
     text, notes = decode(body, content_type)
     if kind == "html":
         markup = text.encode("utf-8", "replace")
-        return _converted("html", markup, url, seconds, notes=notes, media=media or "text/html", language="markdown")
+        return _convert("html", markup, url, seconds, notes=notes, media=media or "text/html", language="markdown")
     if "\0" in text[:8192]:
-        raise _unsupported("The response is binary, not text.")
+        raise _unsupported_error("The response is binary, not text.")
     return PageText(text, media or "text/plain", _language(media), notes=notes)
 
 
@@ -123,7 +123,7 @@ def decode(body: bytes, content_type: str) -> tuple[str, tuple[str, ...]]:
     if bom:
         return well_formed(body.decode(bom, "replace")), ()
     said = _CHARSET.search(content_type)
-    declared = said[1] if said else _declared(body)
+    declared = said[1] if said else _declared_charset(body)
     if declared and _codec(declared):
         return _decode_as(body, _codec(declared), declared)
     try:
@@ -140,7 +140,7 @@ def _decode_as(body: bytes, codec: str, name: str) -> tuple[str, tuple[str, ...]
         return well_formed(body.decode(codec, "replace")), (f"not valid {name.lower()}: invalid bytes were replaced",)
 
 
-def _declared(body: bytes) -> str:
+def _declared_charset(body: bytes) -> str:
     found = _DECLARED.search(body[:4096].replace(b"CHARSET", b"charset"))
     return found[1].decode("ascii") if found else ""
 
@@ -176,7 +176,9 @@ def _kind(body: bytes, media: str) -> PageKind:
     if media in _HTML or (media in _UNSAID - {"text/plain"} and looks_like_page):
         return "html"
     if not (media in _UNSAID or media.startswith("text/") or _subtype(media) in _LANGUAGES):
-        raise _unsupported(f"{media} is not text. HTML, PDF, JSON, XML, YAML, Markdown and plain text can be read.")
+        raise _unsupported_error(
+            f"{media} is not text. HTML, PDF, JSON, XML, YAML, Markdown and plain text can be read."
+        )
     return "text"
 
 
@@ -191,7 +193,7 @@ def _language(media: str) -> str:
     return _LANGUAGES.get(_subtype(media), "text")
 
 
-def _converted(
+def _convert(
     kind: PageKind, body: bytes, url: str, seconds: float, *, notes: tuple[str, ...], media: str, language: str
 ) -> PageText:
     page = run_converter(kind, body, url, seconds)
@@ -216,7 +218,7 @@ def run_converter(kind: PageKind, body: bytes, url: str, seconds: float) -> "Con
     now than about the content: ``TIMEOUT`` after ``seconds``, else ``FETCH_FAILED``.
     """
     key = f"{hashlib.sha256(body).hexdigest()} {kind} {converter_version()}\n"
-    if failed := _remembered(key):
+    if failed := _read_reason(key):
         return {"text": "", "failed": failed}
     # With -P it imports nothing from the current folder or our own.
     command = [sys.executable, "-P", str(Path(__file__).with_name("convert.py")), kind, str(_MAX_SECONDS)]
@@ -246,7 +248,7 @@ def run_converter(kind: PageKind, body: bytes, url: str, seconds: float) -> "Con
     return page
 
 
-def _remembered(key: str) -> str:
+def _read_reason(key: str) -> str:
     """Return why this content could not be converted before; empty if that is not known."""
     try:
         with _place(key).open("rb") as file:
@@ -268,5 +270,5 @@ def _place(key: str) -> Path:
     return cache_folder() / "failed-conversions" / key[:3]
 
 
-def _unsupported(reason: str) -> SourceError:
+def _unsupported_error(reason: str) -> SourceError:
     return SourceError(Code.UNSUPPORTED_TYPE, reason)

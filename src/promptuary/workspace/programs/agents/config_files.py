@@ -101,11 +101,11 @@ def apply_edits(client: str, edits: Sequence[SettingsEdit]) -> None:
 
     Raises ``PromptuaryError`` if a file was changed since it was read, or may not be written; then nothing is written.
     """
-    with _locked(client):
+    with _lock(client):
         noted = {one.path: one for one in noted_files(client)}
         for edit in edits:
             _check(edit)
-            noted[edit.path] = _noted_after(edit, noted.get(edit.path))
+            noted[edit.path] = _build_note(edit, noted.get(edit.path))
         _note(client, list(noted.values()))
         for edit in edits:
             _replace(edit, noted[edit.path].folders)
@@ -117,7 +117,7 @@ def undo_edits(client: str, edits: Sequence[SettingsEdit]) -> Mapping[Path, str]
     Return the reason for each file that could not be written.
     """
     failed: dict[Path, str] = {}
-    with _locked(client):
+    with _lock(client):
         noted = {one.path: one for one in noted_files(client)}
         for edit in edits:
             known = noted.get(edit.path)
@@ -142,7 +142,7 @@ def _check(edit: SettingsEdit) -> None:
         check_writable(edit.path)
 
 
-def _noted_after(edit: SettingsEdit, earlier: NotedSettings | None) -> NotedSettings:
+def _build_note(edit: SettingsEdit, earlier: NotedSettings | None) -> NotedSettings:
     follows = earlier is not None and earlier.is_as_written(edit.before)
     became = (*(earlier.became if earlier and follows else ()), _hash(edit.after))
     made = tuple(_missing(_target(edit.path).parent)) if edit.before is None else ()
@@ -217,7 +217,7 @@ def _record(client: str) -> Path:
 
 
 @contextmanager
-def _locked(client: str) -> Iterator[None]:
+def _lock(client: str) -> Iterator[None]:
     folder = made(_record(client).parent)
     with durable.locked(folder / f"{client}.lock"):
         yield

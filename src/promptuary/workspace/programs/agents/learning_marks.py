@@ -38,7 +38,7 @@ def note_learnt(session: str, mark: str) -> None:
 
 def shown_marks(session: str) -> list[str]:
     """Return the marks of what was shown with the last prompts of a session; none without a session."""
-    return " ".join(_shown_lines(session)).split() if session else []
+    return " ".join(_read_lines(session)).split() if session else []
 
 
 def note_shown(session: str, marks: Sequence[str], *, anew: bool) -> None:
@@ -46,7 +46,7 @@ def note_shown(session: str, marks: Sequence[str], *, anew: bool) -> None:
 
     Each prompt is a line, and the last few are kept: an agent may shorten its history without telling.
     """
-    lines = [*([] if anew else _shown_lines(session)), " ".join(marks)][-_MOST_PROMPTS:]
+    lines = [*([] if anew else _read_lines(session)), " ".join(marks)][-_MOST_PROMPTS:]
     path = _file(session, "shown")
     made(path.parent)
     if not path.exists():
@@ -55,7 +55,7 @@ def note_shown(session: str, marks: Sequence[str], *, anew: bool) -> None:
         durable.replace(path, "\n".join(lines).encode()[-_LONGEST_SHOWN:], mode=0o600, sync=False)
 
 
-def _shown_lines(session: str) -> list[str]:
+def _read_lines(session: str) -> list[str]:
     try:
         with open(_file(session, "shown"), "rb") as file:  # noqa: PTH123
             return file.read(_LONGEST_SHOWN).decode("ascii", "replace").split("\n")

@@ -49,12 +49,12 @@ def own_streams() -> tuple[BinaryIO, BinaryIO]:
 
     Programs that are started later read an empty input, and what they or libraries print goes to standard error.
     """
-    source = os.fdopen(_taken(sys.stdin.fileno(), os.open(os.devnull, os.O_RDONLY)), "rb")
+    source = os.fdopen(_take(sys.stdin.fileno(), os.open(os.devnull, os.O_RDONLY)), "rb")
     try:
         instead = os.dup(2)
     except OSError:  # standard error is closed
         instead = os.open(os.devnull, os.O_WRONLY)
-    return source, os.fdopen(_taken(sys.stdout.fileno(), instead), "wb")
+    return source, os.fdopen(_take(sys.stdout.fileno(), instead), "wb")
 
 
 def discard_output(stream: BinaryIO) -> None:
@@ -64,7 +64,7 @@ def discard_output(stream: BinaryIO) -> None:
     os.close(null)
 
 
-def _taken(descriptor: int, instead: int) -> int:
+def _take(descriptor: int, instead: int) -> int:
     """Return a duplicate of a descriptor, after replacing the descriptor by ``instead``."""
     own = os.dup(descriptor)
     os.dup2(instead, descriptor)
@@ -171,14 +171,14 @@ def _exchange(one: socket.socket, payload: bytes, deadline: float) -> dict[str, 
             return None
         one.settimeout(max(0.01, deadline - time.monotonic()))
         one.sendall(_LENGTH.pack(len(payload)) + payload)
-        length = frame_length(_received(one, HEAD, deadline))
-        answer = json.loads(_received(one, length, deadline))
+        length = frame_length(_receive(one, HEAD, deadline))
+        answer = json.loads(_receive(one, length, deadline))
     except (OSError, ValueError, struct.error, RecursionError):
         return None
     return answer if isinstance(answer, dict) else None
 
 
-def _received(one: socket.socket, length: int, deadline: float) -> bytes:
+def _receive(one: socket.socket, length: int, deadline: float) -> bytes:
     parts: list[bytes] = []
     while length > 0:
         one.settimeout(max(0.01, deadline - time.monotonic()))

@@ -28,10 +28,10 @@ def own_token(name: str) -> tuple[str, bool]:
     made(path.parent)
     new = secrets.token_urlsafe(32)
     is_new = durable.create(path, f"{new}\n".encode())
-    return (new, True) if is_new else (_kept(path), False)
+    return (new, True) if is_new else (_read_token(path), False)
 
 
-def _kept(path: Path) -> str:
+def _read_token(path: Path) -> str:
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb") as file:  # noqa: PTH123  (it is open already)
         found = os.fstat(descriptor)
