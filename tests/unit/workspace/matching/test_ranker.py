@@ -41,7 +41,7 @@ TABLE = [
     ("UserConf", ["x/UserConfig.ts"]),
     ("hs", ["HTTPServer.java", "matchs.py"]),
     ("readme", ["README.md", "docs/README.md", "docs/readme_first.md"]),
-    ("core/ref", ["base/references.py", "src/core/references.py", "src/core/references/kinds.py"]),
+    ("core/ref", ["core/references.py", "src/core/references.py", "src/core/references/kinds.py"]),
     ("src/", ["src/a.py", "src/zz.py", "src/deep/a.py"]),
     ("cr/ref", ["src/crate/ref.py"]),
     ("test ref", ["tests/test_references.py", "tests/references/common.py"]),
