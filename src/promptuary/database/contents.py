@@ -38,6 +38,8 @@ REDACTED: Final = 2
 PART: Final = 4
 """In ``packed`` of what is not a text, but a part of a list of messages."""
 _HASH: Final = 32
+_AT_ONCE: Final = 16
+"""How many texts are looked up at once: the slots of ``stored_contents``."""
 
 
 class Packed(Struct, frozen=True):
@@ -88,7 +90,7 @@ def unpack_bytes(sha256: bytes, packed: int, body: bytes) -> bytes:
 class Contents:
     """The texts of an owner, within one transaction; a text is named by its hash."""
 
-    __slots__ = ("_connection", "_known", "_owner", "_seen", "redacted")
+    __slots__ = ("_connection", "_known", "_missing", "_owner", "_seen", "redacted")
 
     def __init__(self, connection: Connection, owner: int) -> None:
         self.redacted: set[bytes] = set()
@@ -96,16 +98,24 @@ class Contents:
         self._connection = connection
         self._owner = {"tenant": connection.tenant, "owner": owner}
         self._known: set[bytes] = set()
+        self._missing: set[bytes] = set()
         self._seen: dict[bytes, str] = {}
+
+    def look_up(self, digests: Iterable[bytes]) -> None:
+        """Find out which of these are stored, many at a time, before ``has`` and ``put`` ask for each."""
+        asked = [digest for digest in dict.fromkeys(digests) if digest not in self._known]
+        for start in range(0, len(asked), _AT_ONCE):
+            some = asked[start : start + _AT_ONCE]
+            slots = {f"text{slot}": some[min(slot, len(some) - 1)] for slot in range(_AT_ONCE)}
+            found = {row[0] for row in self._connection.execute(_QUERIES["stored_contents"], self._owner | slots)}
+            self._known |= found
+            self._missing |= set(some) - found
 
     def has(self, digest: bytes) -> bool:
         """Return whether something is stored under a hash."""
-        if digest in self._known:
-            return True
-        if self._connection.execute(_QUERIES["has_content"], self._of(digest)).fetchone() is None:
-            return False
-        self._known.add(digest)
-        return True
+        if digest not in self._known and digest not in self._missing:
+            self.look_up([digest])
+        return digest in self._known
 
     def put(self, text: str, digest: bytes = b"", *, is_receipt: bool = False) -> bytes:
         """Store ``text`` and return its hash, which may be given if it is known."""
@@ -159,6 +169,7 @@ class Contents:
         for query in ("drop_mentions", "drop_mention_items", "drop_content"):
             self._connection.executemany(_QUERIES[query], keys)
         self._known.clear()
+        self._missing.clear()
 
     def _add(self, packed: Packed) -> None:
         values = {"packed": packed.packed, "body": packed.body}

@@ -1,6 +1,9 @@
--- name: has_content
--- Whether a text is stored.
-SELECT 1 FROM content WHERE tenant = :tenant AND owner = :owner AND sha256 = :sha256;
+-- name: stored_contents
+-- Which of some texts are stored.
+SELECT sha256 FROM content WHERE tenant = :tenant AND owner = :owner AND sha256 IN (
+    :text0, :text1, :text2, :text3, :text4, :text5, :text6, :text7,
+    :text8, :text9, :text10, :text11, :text12, :text13, :text14, :text15
+);
 
 -- name: add_content
 -- Store a text that is not there yet.

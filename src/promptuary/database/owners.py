@@ -22,8 +22,15 @@ Key = dict[str, Any]
 
 def find_owner(connection: Connection, owner: Owner) -> int | None:
     """Return the number of ``owner``; ``None`` if nothing was written for it yet."""
+    known = connection.owners.get(owner)
+    if known is not None:
+        return known
     row = connection.execute(_QUERIES["find_owner"], _owner_key(connection, owner)).fetchone()
-    return None if row is None else int(row[0])
+    if row is None:
+        return None
+    if connection.is_committed:  # otherwise its row may be rolled back
+        connection.owners[owner] = int(row[0])
+    return int(row[0])
 
 
 def add_owner(connection: Connection, owner: Owner) -> int:

@@ -42,6 +42,16 @@ class Connection(Protocol):
         """The workspace whose rows it reads and writes: the first part of every key."""
         ...
 
+    @property
+    def owners(self) -> dict[Any, int]:
+        """The numbers of owners that were read from what is committed: they never change."""
+        ...
+
+    @property
+    def is_committed(self) -> bool:
+        """Whether everything that it reads is committed."""
+        ...
+
     def execute(self, query: str, values: Mapping[str, Any] | Sequence[Any] = ..., /) -> Cursor:
         """Run a statement."""
         ...

@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from promptuary.base import durable
 from promptuary.base.errors import ConflictError, LockTimeoutError, PromptuaryError, StateReplacedError, shortage
@@ -48,6 +48,11 @@ class SqliteConnection(sqlite3.Connection):
     """A connection to a database that holds one workspace."""
 
     tenant: Final = 1
+    is_committed = False
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.owners: dict[Any, int] = {}
 
 
 class SqliteDatabase(Database):
@@ -92,7 +97,7 @@ class SqliteDatabase(Database):
                 self._locks = (self._locks[0], self._locks[0])
             else:
                 try:
-                    self._reader = self._open(path)
+                    self._reader = self._open_reader(path)
                 except BaseException:
                     self._writer.close()
                     raise
@@ -303,7 +308,7 @@ class SqliteDatabase(Database):
             self._reader.close()
             self._writer.close()
             self._writer = self._open(path)
-            self._reader = self._open(path)
+            self._reader = self._open_reader(path)
             self._closed = False
 
     def _open_in_memory(self) -> "SqliteConnection":
@@ -328,6 +333,12 @@ class SqliteDatabase(Database):
             connection.close()
             raise
         return connection
+
+    def _open_reader(self, path: Path) -> "SqliteConnection":
+        """Open the second connection: what it reads is committed."""
+        reader = self._open(path)
+        reader.owners, reader.is_committed = self._writer.owners, True
+        return reader
 
     def _prepare(self, connection: "SqliteConnection") -> None:
         """Set up a connection. A file that must not be changed is refused before the first setting that changes it."""

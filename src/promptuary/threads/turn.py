@@ -87,7 +87,7 @@ class Thread:
         )
         self._runner.look_back(self._earlier)
         self._lock = asyncio.Lock()
-        self._access = Access()
+        self._access, self._head = Access(), _Head()
 
     async def prepare(self, text: str, pasted: Pasted = (), tools: Sequence[ToolSpec] = ()) -> Turn:
         """Assemble the turn of ``text``, record it, and return it; nothing in the ``pasted`` parts is a reference.
@@ -105,17 +105,17 @@ class Thread:
         self._access.check_open()
         marks, typed = self._runner.marks(), said.typed
         said = await self._runner.on_message(said, log)
-        stored = await concurrency.run(self._stored)
-        queued = stored.queued
+        stored, queued = self._head, self._head.queued
+        whole = await concurrency.run(lambda: self._history(stored.history))
         expansion = await self._expanded(said, stored, tools.tokens)
         message: Message = {**expansion.messages[-1], "role": "user"}
         spent = message_cost(message, common.counter) + tools.tokens
         available = common.room.usable - spent
         attached = receipt_entries.of_references(expansion)
         words = receipt_entries.of_message(expansion.text, common.counter.count(expansion.text))
-        request = RecallRequest(text, 0, stored.history.items, [*words.blocks, *attached.blocks], typed)
-        shared = await self._shared(request, stored.history, available, log)
-        history, compacted, warnings = await self._compacted(stored.history, shared.for_history)
+        request = RecallRequest(text, 0, whole.items, [*words.blocks, *attached.blocks], typed)
+        shared = await self._shared(request, whole, available, log)
+        history, compacted, warnings = await self._compacted(whole, shared.for_history)
         if compacted:  # layers get more room, and may recall what has left the window
             request = replace(request, history=history.items)
             shared = await self._shared(request, history, available, log)
@@ -171,7 +171,7 @@ class Thread:
         """Write a change. A cancelled caller still waits for it: the next turn must find what this one wrote."""
         await concurrency.to_its_end(concurrency.run(lambda: self._common.store.apply(change)))
 
-    def _found(self, turn: str, stored: "_Stored", marks: Mapping[str, Json]) -> before_turn.BeforeTurn:
+    def _found(self, turn: str, stored: "_Head", marks: Mapping[str, Json]) -> before_turn.BeforeTurn:
         """Return what a turn took, and what layers added to their states with its message."""
         changed = {
             name: (marks.get(name), mark) for name, mark in self._runner.marks().items() if marks.get(name) != mark
@@ -185,9 +185,9 @@ class Thread:
         async with self._lock:
             log = await self._resume(turn)
             self._access.check_open()
-            stored = await concurrency.run(self._stored)
+            past = await concurrency.run(lambda: self._history(self._head.history))
             extension = Extension(self._common, self._runner, turn, said, self._ask)
-            further = await extension.run(stored.history, stored.last_number + 1, log)
+            further = await extension.run(past, self._head.last_number + 1, log)
             states = [*self._runner.changed(), pending_state(further)]
             change = ThreadChange(self.name, turn=_recorded(further, "prepared"), states=states, continued=turn.id)
             await self._apply(change)
@@ -225,7 +225,7 @@ class Thread:
             self.name,
             turn=recorded,
             items=[asked, *said.items],
-            states=[*self._runner.changed(), *await self._no_longer_pending(turn)],
+            states=[*self._runner.changed(), *self._no_longer_pending(turn)],
         )
         receipt = await concurrency.run(lambda: self._store_finished(turn, change, recorded))
         if self._common.learning is not None:
@@ -241,7 +241,7 @@ class Thread:
         if learning is None:
             common.store.apply(change)
             return receipt
-        history = [*common.store.history(self.name), *change.items]
+        history = [*self._head.history, *change.items]
         failures: dict[str, Failure] = {}
         while True:
             finished = FinishedTurn(turn.id, self.name, history, receipt, noted=turn.noted)
@@ -273,17 +273,16 @@ class Thread:
         log = await self._resume(turn)
         await self._runner.complete(ending, log)
         if unsaid:
-            (stored,) = await concurrency.run(lambda: self._common.store.states([before_turn.key(self.name)]))
-            self._runner.take_back(before_turn.found(stored, turn.root).marks)
+            self._runner.take_back(before_turn.found(self._head.before, turn.root).marks)
         status: TurnStatus = "failed" if ending == "failed" else "abandoned"
-        states = [*self._runner.changed(), *await self._no_longer_pending(turn)]
+        states = [*self._runner.changed(), *self._no_longer_pending(turn)]
         await self._apply(ThreadChange(self.name, turn=_recorded(turn, status), states=states))
 
     async def compact(self) -> CompactedThread:
         """Compact the history now, even if that is not due: down to the policy's share of its cost."""
         common, counter = self._common, self._common.counter
         async with self._lock:
-            history = (await concurrency.run(self._stored)).history
+            history = await concurrency.run(lambda: self._history(common.store.history(self.name)))
             size = min(history.tokens, common.room.usable)
             done = await compact(history.items, size, counter, policy=common.policy, model=common.model)
             if done.changed:
@@ -303,24 +302,24 @@ class Thread:
     async def _resume(self, turn: Turn) -> HookLog:
         """Check that a turn is still pending, and reload the states: others may have changed them since."""
         store, log = self._common.store, HookLog()
-        known = await concurrency.run(lambda: store.turn(self.name, turn.number))
-        if known is None or known.id != turn.id or known.status != "prepared":
-            became = f"is {known.status} already" if known and known.id == turn.id else "is not in the ledger"
+        known = await concurrency.run(lambda: store.turn_status(self.name, turn.number))
+        if known != (turn.id, "prepared"):
+            became = f"is {known[1]} already" if known and known[0] == turn.id else "is not in the ledger"
             raise ConflictError(f"turn {turn.number} of thread {self.name!r} {became}; prepare a new one")
         await self._runner.init(self._states, log)
         return log
 
-    async def _no_longer_pending(self, turn: Turn) -> Sequence[LayerState]:
-        key = pending.pending_key(self.name)
-        (stored,) = await concurrency.run(lambda: self._common.store.states([key]))
-        return pending.no_pending(self.name, stored, turn.id)
+    def _no_longer_pending(self, turn: Turn) -> Sequence[LayerState]:
+        return pending.no_pending(self.name, self._head.pending, turn.id)
 
     async def _states(self, keys: Sequence[StateKey]) -> Sequence[LayerState | None]:
-        """Return the states, and find out what the turn may see: both in one step, since every turn waits for this."""
-        common = self._common
-        self._access, states = await concurrency.run(lambda: (common.access(self.name), common.store.states(keys)))
+        """Return the states, and read everything else that a turn needs: in one step, since every turn waits for it."""
+        own = [key(self.name) for key in (queue_key, documents_key, before_turn.key, pending.pending_key)]
+        store, access = self._common.store, self._common.access
+        self._access, head = await concurrency.run(lambda: (access(self.name), store.head(self.name, [*keys, *own])))
+        self._head = _Head(head.history, head.last_number, *head.states[len(keys) :])
         self._runner.look_through(self._access)
-        return states
+        return head.states[: len(keys)]
 
     async def _earlier(self, revision: str) -> str:
         """Return the message of the last request that has this SHA-256, as the ledger has it now."""
@@ -328,13 +327,9 @@ class Thread:
         messages = last.messages if last else ()
         return next((one["content"] for one in messages if content_hash(one["content"]) == revision), "")
 
-    def _stored(self) -> "_Stored":
-        """Read everything that a turn needs from the store, in one step."""
-        store = self._common.store
-        keys = [queue_key(self.name), documents_key(self.name), before_turn.key(self.name)]
-        queued, documents, before = store.states(keys)
-        history = PricedHistory.of(self._with_images(store.history(self.name)), self._common.counter)
-        return _Stored(history, queued, documents, before, store.last_number(self.name))
+    def _history(self, items: Sequence[Item]) -> PricedHistory:
+        """Return the history with its images and its cost. Blocks."""
+        return PricedHistory.of(self._with_images(items), self._common.counter)
 
     def _with_images(self, items: Sequence[Item]) -> Sequence[Item]:
         """Return the history with the images that its messages show again."""
@@ -361,7 +356,7 @@ class Thread:
                 return after, done.replacements, (f"the history was compacted: {done.reason}",)
         return history, (), ()
 
-    async def _expanded(self, said: Incoming, stored: "_Stored", tools: int) -> Expansion:
+    async def _expanded(self, said: Incoming, stored: "_Head", tools: int) -> Expansion:
         """Attach what the message refers to, within its limit and the room that the message and the tools leave."""
         words = self._common.counter.count(said.text) + MESSAGE_OVERHEAD + tools
         queued = stored.queued.value if stored.queued else []
@@ -443,14 +438,15 @@ class Thread:
         )
 
 
-class _Stored(Struct, frozen=True):
-    """What the store has of a thread before a turn."""
+class _Head(Struct, frozen=True):
+    """What the store has of a thread before a step of a turn."""
 
-    history: PricedHistory
-    queued: LayerState | None
-    documents: LayerState | None
-    before: LayerState | None
-    last_number: int
+    history: Sequence[Item] = ()
+    last_number: int = 0
+    queued: LayerState | None = None
+    documents: LayerState | None = None
+    before: LayerState | None = None
+    pending: LayerState | None = None
 
 
 class _Shared(Struct, frozen=True):

@@ -35,9 +35,9 @@ class Histories:
     def read(self, connection: Connection, owner: int, thread: str) -> tuple[Item, ...]:
         """Return the history of ``thread`` as it is now, in order."""
         key = {"tenant": connection.tenant, "owner": owner, "name": to_column(thread)}
-        standing = connection.execute(_QUERIES["standing"], key).fetchall()
-        row = connection.execute(_QUERIES["history_checksum"], key).fetchone()
-        if row is not None and row[0] != history_checksum(standing):
+        found = connection.execute(_QUERIES["standing"], key).fetchall()
+        standing = [row[:3] for row in found if row[0] is not None]
+        if found and found[0][3] != history_checksum(standing):
             raise ValueError("a history is not what was written")
         known = self._known.setdefault(owner, {})
         new = [number for number, _, checksum in standing if number not in known or known[number][1] != checksum]
@@ -48,13 +48,13 @@ class Histories:
                 if number not in known:
                     self._size += len(item.content) + _EACH
                 known[number] = item, checksums[number]
-        found = []
+        items = []
         for number, pinned, checksum in standing:
             item = known[number][0]
             if item.pinned is not bool(pinned):
                 item = replace(item, pinned=bool(pinned))
                 known[number] = item, checksum
-            found.append(item)
+            items.append(item)
         if self._size > _KEPT_CHARACTERS:
             self._known, self._size = {}, 0
-        return tuple(found)
+        return tuple(items)

@@ -50,14 +50,21 @@ def sent_as(message: Mapping[str, Any], digest: bytes) -> Sent:
     return Sent(digest, "", to_text({**message, "content": ""}))
 
 
-def put_messages(messages: Sequence[Message], contents: Contents) -> tuple[bytes, list[bytes]]:
-    """Store the texts of ``messages``; return the list, and the hashes of the texts."""
+def put_messages(
+    messages: Sequence[Message], contents: Contents, *, also: Sequence[bytes] = ()
+) -> tuple[bytes, list[bytes]]:
+    """Store the texts of ``messages``; return the list, and the hashes of the texts.
+
+    ``also`` are the hashes of other texts that the caller stores: all are looked up together.
+    """
     entries = [sent_as(message, hash_of(message["content"])) for message in messages]
     whole = len(messages) - 1 - (len(messages) - 1) % _AT_ONCE if messages else 0
+    firsts = range(0, whole, _AT_ONCE)
+    parts = [b"".join(map(_entry, entries[first : first + _AT_ONCE])) for first in firsts]
+    digests = list(map(_hash_of_part, parts))
+    contents.look_up([*digests, *(entry.content for entry in entries[whole:]), *also])
     listed = b""
-    for first in range(0, whole, _AT_ONCE):
-        part = b"".join(map(_entry, entries[first : first + _AT_ONCE]))
-        digest = _hash_of_part(part)
+    for first, part, digest in zip(firsts, parts, digests, strict=True):
         if not contents.has(digest):  # otherwise its texts are there, too
             _put_texts(messages[first : first + _AT_ONCE], entries[first : first + _AT_ONCE], contents)
             contents.put_part(part)

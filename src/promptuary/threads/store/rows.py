@@ -13,7 +13,7 @@ from promptuary.base.blocks import Attachment, Detail
 from promptuary.base.messages import Item, ToolCall
 from promptuary.context.receipt import Receipt, receipt_from_json, receipt_json
 from promptuary.database.columns import from_column, row_checksum, to_column, to_text
-from promptuary.database.contents import Contents, marked, pack, unpack
+from promptuary.database.contents import Contents, hash_of, marked, pack, unpack
 from promptuary.layers.layer import LayerState, StateKey
 from promptuary.threads.records import ThreadInfo, TurnRecord
 from promptuary.threads.store.prompts import Sent, entries_of, put_messages
@@ -129,7 +129,8 @@ def _attachment(value: Any) -> Attachment:
 
 def of_turn(turn: TurnRecord, thread: int, user: str, contents: Contents) -> tuple[Values, list[bytes]]:
     """Return the row of ``turn``, in which ``user`` acted, and the hashes of the texts of its messages."""
-    messages, sent = put_messages(turn.messages, contents)
+    receipt = receipt_text(turn.receipt)
+    messages, sent = put_messages(turn.messages, contents, also=(hash_of(turn.text), hash_of(receipt)))
     row: Values = {
         "number": turn.number,
         "id": to_column(turn.id),
@@ -138,7 +139,7 @@ def of_turn(turn: TurnRecord, thread: int, user: str, contents: Contents) -> tup
         "status": to_column(turn.status),
         "text": contents.put(turn.text),
         "messages": messages,
-        "receipt": contents.put(receipt_text(turn.receipt), is_receipt=True),
+        "receipt": contents.put(receipt, is_receipt=True),
         "user": to_column(user),
         "tokens": turn.receipt.tokens,
         "reply_tokens": turn.reply_tokens,

@@ -7,7 +7,7 @@ and ``rows``, ``prompts`` and ``contents`` (how values are stored).
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -15,7 +15,7 @@ from promptuary.base.messages import Item
 from promptuary.base.principals import Principal
 from promptuary.context.receipt import receipt_from_json
 from promptuary.database.columns import from_column, history_checksum, to_column
-from promptuary.database.contents import REDACTED, Contents, marked, mentioned
+from promptuary.database.contents import REDACTED, Contents, hash_of, marked, mentioned
 from promptuary.database.errors import sound
 from promptuary.database.owners import EVERYBODY, NOBODY, Counter, add_owner, find_owner
 from promptuary.database.port import Connection, Database, Result, Work
@@ -41,9 +41,19 @@ from promptuary.threads.store.values import (
 )
 
 _QUERIES: Final = queries(__package__, "threads.sql")
+_STATES_AT_ONCE: Final = 10
+"""How many states are read at once: the slots of ``states``."""
 
 NOUN: Final = "thread"
 """What the feed of changes calls a thread."""
+
+
+class ThreadHead(NamedTuple):
+    """The states of some layers, the history of a thread, and the highest number that a turn of it has or had."""
+
+    states: Sequence[LayerState | None]
+    history: Sequence[Item]
+    last_number: int
 
 
 class ThreadStore:
@@ -119,14 +129,32 @@ class ThreadStore:
 
         return self._read(found)
 
-    def last_number(self, thread: str) -> int:
-        """Return the highest number that a turn has or had; 0 if there was none."""
+    def turn_status(self, thread: str, number: int) -> tuple[str, str] | None:
+        """Return the id of the turn with this number, and its status; ``None`` if there is none."""
 
-        def found(connection: Connection) -> int:
-            row = connection.execute(_QUERIES["last_number"], self._key(connection, thread)).fetchone()
-            return 0 if row is None else int(max(row))
+        def found(connection: Connection) -> tuple[str, str] | None:
+            key = self._key(connection, thread) | {"number": number}
+            row = connection.execute(_QUERIES["turn_status"], key).fetchone()
+            return None if row is None else (from_column(row[0]), from_column(row[1]))
 
         return self._read(found)
+
+    def last_number(self, thread: str) -> int:
+        """Return the highest number that a turn has or had; 0 if there was none."""
+        return self._read(lambda connection: self._last_number(connection, thread))
+
+    def head(self, thread: str, keys: Sequence[StateKey]) -> ThreadHead:
+        """Return what a turn needs to begin, all read at the same moment."""
+
+        def found(connection: Connection) -> ThreadHead:
+            history = self._histories.read(connection, self._owner(connection), thread)
+            return ThreadHead(self._states(connection, keys), history, self._last_number(connection, thread))
+
+        return self._read(found)
+
+    def _last_number(self, connection: Connection, thread: str) -> int:
+        row = connection.execute(_QUERIES["last_number"], self._key(connection, thread)).fetchone()
+        return 0 if row is None else int(max(row))
 
     def turns(self, thread: str) -> Sequence[TurnRecord]:
         """Return the turns of a thread in the order of their numbers."""
@@ -232,16 +260,22 @@ class ThreadStore:
 
     def states(self, keys: Sequence[StateKey]) -> Sequence[LayerState | None]:
         """Return the state under each key, in the order of ``keys``, all read at the same moment."""
+        return self._read(lambda connection: self._states(connection, keys))
 
-        def found(connection: Connection) -> tuple[LayerState | None, ...]:
-            own = self._own(connection)
-            return tuple(state(connection, key, own) for key in keys)
-
-        def state(connection: Connection, key: StateKey, own: dict[str, int]) -> LayerState | None:
-            row = connection.execute(_QUERIES["state"], _of_scope(own, key) | rows.of_key(key)).fetchone()
-            return None if row is None else rows.to_state(key, row)
-
-        return self._read(found)
+    def _states(self, connection: Connection, keys: Sequence[StateKey]) -> tuple[LayerState | None, ...]:
+        own, found = self._own(connection), dict[StateKey, LayerState]()
+        for start in range(0, len(keys), _STATES_AT_ONCE):
+            some = keys[start : start + _STATES_AT_ONCE]
+            values: dict[str, Any] = {}
+            for slot in range(_STATES_AT_ONCE):
+                key = some[min(slot, len(some) - 1)]
+                columns = {"owner": _of_scope(own, key)["owner"]} | rows.of_key(key)
+                values |= {f"{name}{slot}": value for name, value in columns.items()}
+            by_columns = {tuple(rows.of_key(key).values()): key for key in some}
+            for *columns, version, digest, packed, body in connection.execute(_QUERIES["states"], own | values):
+                key = by_columns[tuple(columns)]
+                found[key] = rows.to_state(key, (version, digest, packed, body))
+        return tuple(map(found.get, keys))
 
     def _key(self, connection: Connection, thread: str) -> dict[str, Any]:
         return self._own(connection) | {"name": to_column(thread)}
@@ -256,7 +290,7 @@ class ThreadStore:
         return {"tenant": connection.tenant, "owner": self._owner(connection)}
 
     def _owner(self, connection: Connection) -> int:
-        """Return the number of the owner. A number never changes, but its row may be rolled back: it is not cached."""
+        """Return the number of the owner."""
         found = find_owner(connection, self._principal.owner)
         return NOBODY if found is None else found
 
@@ -321,6 +355,9 @@ class _Writing:
         return self._connection.execute(_QUERIES[query], self._own | values)
 
     def _append(self) -> None:
+        if not self._change.items:
+            return
+        self._contents.look_up(hash_of(item.content) for item in self._change.items)
         (last,) = self._execute("last_place", {"thread": self._thread}).fetchone()
         for place, item in enumerate(self._change.items, last + 1):
             self._add(item, place)

@@ -69,16 +69,13 @@ UPDATE item SET pinned = :pinned WHERE tenant = :tenant AND owner = :owner AND i
 UPDATE item SET compacted = 1 WHERE tenant = :tenant AND owner = :owner AND id = :id;
 
 -- name: standing
--- The items in the history of a thread, in order, with the only columns that can change.
-SELECT item.item, pinned, checksum
+-- The items in the history of a thread, in order, with the only columns that can change, and the checksum of the
+-- history; of an empty one, that alone.
+SELECT item.item, pinned, checksum, history
 FROM thread
-JOIN item ON item.tenant = thread.tenant AND item.owner = thread.owner AND item.thread = thread.thread AND item.compacted = 0
+LEFT JOIN item ON item.tenant = thread.tenant AND item.owner = thread.owner AND item.thread = thread.thread AND item.compacted = 0
 WHERE thread.tenant = :tenant AND thread.owner = :owner AND thread.name = :name
 ORDER BY item.place;
-
--- name: history_checksum
--- The checksum of the history of a thread, if it has one.
-SELECT history FROM thread WHERE tenant = :tenant AND owner = :owner AND name = :name;
 
 -- name: standing_of
 -- The same as ``standing``, by the number of the thread.
@@ -167,6 +164,13 @@ FROM thread
 JOIN turn ON turn.tenant = thread.tenant AND turn.owner = thread.owner AND turn.thread = thread.thread
 WHERE thread.tenant = :tenant AND thread.owner = :owner AND thread.name = :name AND number = :number;
 
+-- name: turn_status
+-- Which turn has a number, and whether it is finished.
+SELECT turn.id, status
+FROM thread
+JOIN turn ON turn.tenant = thread.tenant AND turn.owner = thread.owner AND turn.thread = thread.thread
+WHERE thread.tenant = :tenant AND thread.owner = :owner AND thread.name = :name AND number = :number;
+
 -- name: last_turn
 -- The turn with the highest number.
 SELECT
@@ -228,8 +232,15 @@ VALUES (:tenant, :owner, :layer, :scope, :name, :version, :sha256, :packed, :bod
 ON CONFLICT (tenant, owner, layer, scope, name) DO UPDATE SET
     version = excluded.version, sha256 = excluded.sha256, packed = excluded.packed, body = excluded.body;
 
--- name: state
--- What is stored for a layer in a scope.
-SELECT version, sha256, packed, body
+-- name: states
+-- What is stored for some layers in their scopes.
+SELECT layer, scope, name, version, sha256, packed, body
 FROM state
-WHERE tenant = :tenant AND owner = :owner AND layer = :layer AND scope = :scope AND name = :name;
+WHERE tenant = :tenant AND (owner, layer, scope, name) IN (
+    VALUES
+    (:owner0, :layer0, :scope0, :name0), (:owner1, :layer1, :scope1, :name1),
+    (:owner2, :layer2, :scope2, :name2), (:owner3, :layer3, :scope3, :name3),
+    (:owner4, :layer4, :scope4, :name4), (:owner5, :layer5, :scope5, :name5),
+    (:owner6, :layer6, :scope6, :name6), (:owner7, :layer7, :scope7, :name7),
+    (:owner8, :layer8, :scope8, :name8), (:owner9, :layer9, :scope9, :name9)
+);
