@@ -94,6 +94,8 @@ STORE_READS: Final[dict[str, Callable[[ThreadStore], object]]] = {
     "items": lambda store: store.items(EVERY_ITEM),
     "turn": lambda store: [store.turn(name, number) for name in THREADS for number in (None, 1, 2, 3)],
     "last_number": lambda store: [store.last_number(name) for name in THREADS],
+    "head": lambda store: [store.head(name, [StateKey("file_reference", "thread", name)]) for name in THREADS],
+    "turn_status": lambda store: [store.turn_status(name, number) for name in THREADS for number in (1, 2)],
     "turns": lambda store: [store.turns(name) for name in THREADS],
     "threads": lambda store: store.threads(),
     "uses": lambda store: [store.uses([one]) for one in (*store.addresses(), *EVERY_SOURCE)],

@@ -233,14 +233,17 @@ ON CONFLICT (tenant, owner, layer, scope, name) DO UPDATE SET
     version = excluded.version, sha256 = excluded.sha256, packed = excluded.packed, body = excluded.body;
 
 -- name: states
--- What is stored for some layers in their scopes.
-SELECT layer, scope, name, version, sha256, packed, body
-FROM state
-WHERE tenant = :tenant AND (owner, layer, scope, name) IN (
+-- What is stored for some layers in their scopes. The keys come first, whatever a planner thinks.
+WITH wanted (owner, layer, scope, name) AS (
     VALUES
     (:owner0, :layer0, :scope0, :name0), (:owner1, :layer1, :scope1, :name1),
     (:owner2, :layer2, :scope2, :name2), (:owner3, :layer3, :scope3, :name3),
     (:owner4, :layer4, :scope4, :name4), (:owner5, :layer5, :scope5, :name5),
     (:owner6, :layer6, :scope6, :name6), (:owner7, :layer7, :scope7, :name7),
     (:owner8, :layer8, :scope8, :name8), (:owner9, :layer9, :scope9, :name9)
-);
+)
+SELECT state.layer, state.scope, state.name, version, sha256, packed, body
+FROM wanted
+CROSS JOIN state
+WHERE state.tenant = :tenant AND state.owner = wanted.owner AND state.layer = wanted.layer
+    AND state.scope = wanted.scope AND state.name = wanted.name;
