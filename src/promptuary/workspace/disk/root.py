@@ -172,7 +172,7 @@ class Root:
         try:
             durable.replace(name, content, dir_fd=descriptor)
         except OSError as error:
-            raise _translated(error, path) from error
+            raise _translate(error, path) from error
         finally:
             os.close(descriptor)
 
