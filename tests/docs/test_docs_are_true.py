@@ -2,6 +2,7 @@
 
 import argparse
 import inspect
+import pkgutil
 import re
 import shlex
 import subprocess
@@ -238,3 +239,14 @@ def test_every_flag_that_a_page_names_exists(path: Path) -> None:
     named = {flag for code in re.findall(r"`([^`\n]+)`", prose) for flag in re.findall(r"(?<!\S)--[a-z][a-z-]*", code)}
 
     assert named - NOT_PARSED <= set(flags_of(make_parser()))
+
+
+@pytest.mark.parametrize(
+    "path", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda path: path.name
+)
+def test_every_module_and_class_that_a_page_names_exists(path: Path) -> None:
+    prose = re.sub(r"^(`{3,}).*?^\1$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for name in re.findall(r"`(promptuary(?:\.\w+)+)", prose):
+        if name in {"promptuary.toml", "promptuary.json", "promptuary.layers", "promptuary.embedders"}:
+            continue  # files, and groups of entry points
+        pkgutil.resolve_name(name)
