@@ -28,7 +28,7 @@ from promptuary.base import durable
 from promptuary.base.clock import now_in_seconds
 from promptuary.blocking import Promptuary
 from promptuary.memory.memory import Memory
-from promptuary.memory.recall.digest import digest, remembered
+from promptuary.memory.recall.digest import digest, read_digest
 from promptuary.memory.recall.search import NoteQuery
 from promptuary.memory.values import NoteDraft
 
@@ -110,7 +110,7 @@ def measure(workspace: Path, size: int, asked: Sequence[str], before: dict[str, 
         memory.settle()
         counter = Counter()
         sides: dict[str, Callable[[str], object]] = {
-            "digest": lambda _: digest(remembered(memory.refreshed()), DIGEST, counter),
+            "digest": lambda _: digest(read_digest(memory.refreshed()), DIGEST, counter),
             "ranking": lambda question: memory.search.find(NoteQuery(question, 5)),
         }
         for name, work in sides.items():

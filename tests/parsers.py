@@ -36,7 +36,7 @@ from promptuary.experiences.drafting import draft
 from promptuary.experiences.fingerprint import fingerprint
 from promptuary.experiences.learn.from_statements import choice
 from promptuary.experiences.learn.learner import lessons
-from promptuary.experiences.scrub import scrubbed, scrubbed_value
+from promptuary.experiences.scrub import scrub, scrub_value
 from promptuary.gateways.answering import as_sent, with_slash
 from promptuary.gateways.slack import plain
 from promptuary.gateways.texts.chunking import chunks as message_chunks
@@ -51,7 +51,7 @@ from promptuary.layers.tracked.links import linked
 from promptuary.layers.tracked.scoring import RelevanceQuestion, judge
 from promptuary.layers.tracked.scoring import parse as parse_score
 from promptuary.maintenance.doctor import broken_links
-from promptuary.memory.index_page import human_text, updated_page
+from promptuary.memory.index_page import human_text, update_page
 from promptuary.memory.note_file import Ownership, read_note, rewrite
 from promptuary.memory.notebook.defaults import title_of
 from promptuary.memory.secret_texts import has_secret
@@ -354,7 +354,7 @@ def note(text: str) -> object:
         read = read_note(whole.encode("utf-8", "replace"), "private/user/a.md", Ownership("project"))
         with suppress(PromptuaryError):
             found.append((read, rewrite(read.text, {"title": text[:100]}, text)))
-    page = updated_page(text, "private", [read.header for read, _ in found], 1)
+    page = update_page(text, "private", [read.header for read, _ in found], 1)
     links = [broken_links(read, set(), set()) for read, _ in found]
     return found, links, page, human_text(page), title_of(NoteDraft(text))
 
@@ -374,7 +374,7 @@ def tool_use(text: str) -> object:
 
 def experience(text: str) -> object:
     """Read ``text`` as what was learnt: its intent, its solution, a field of it and a tag."""
-    scrubs = scrubbed(text), scrubbed_value({text[:100]: [text], "a": {"token": text}})
+    scrubs = scrub(text), scrub_value({text[:100]: [text], "a": {"token": text}})
     with suppress(ConfigError):
         at = "2026-01-01T00:00:00.000Z"
         return scrubs, draft("task_solution", text, text, {"problem": text, "tags": [text]}, now=at)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from promptuary.base.errors import DatabaseDamagedError
 from promptuary.base.principals import LOCAL, Principal
 from promptuary.experiences.store import ExperienceStore
-from promptuary.experiences.values import used
+from promptuary.experiences.values import use
 from promptuary.state import StateDatabase
 from tests.suites.experiences import ALL, DAY_TWO, FAILED, SOLVED, ExperienceStoreConformance
 
@@ -43,8 +43,8 @@ def test_what_one_owner_learnt_is_nobody_elses(state: StateDatabase, other: Prin
 
     assert (store.get(FAILED.id), store.some([FAILED.id]), list(store.list(ALL)), store.count(ALL)) == (None, {}, [], 0)
     assert list(store.beginning("", 9)) == []
-    assert list(store.change(None, lambda one: used(one, DAY_TWO))) == []
-    assert list(store.change([FAILED.id], lambda one: used(one, DAY_TWO))) == []
+    assert list(store.change(None, lambda one: use(one, DAY_TWO))) == []
+    assert list(store.change([FAILED.id], lambda one: use(one, DAY_TWO))) == []
     assert store.remove([FAILED.id]) == 0
     assert store.add(FAILED) == FAILED  # not reinforced: it is the first of this owner
     assert state.experiences(LOCAL).get(FAILED.id) == FAILED

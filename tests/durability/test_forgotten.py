@@ -12,7 +12,7 @@ from promptuary.blocking import Promptuary
 from promptuary.database.contents import unpack
 from promptuary.memory.digest_layer import MemoryDigest
 from promptuary.memory.layer import MemoryRecall
-from promptuary.memory.recall.digest import remembered
+from promptuary.memory.recall.digest import read_digest
 from promptuary.memory.recall.index import RECIPE, NoteIndex
 from promptuary.memory.recall.select import RecallPolicy, Selector
 from promptuary.memory.recall.visible import NoteKey
@@ -125,7 +125,7 @@ def opened(folder: Path, shelf: Shelf, principal: Principal) -> Iterator[tuple[P
         first.threads.prepare("Hello.", thread="first")  # which makes the database
     search = index_at(folder, shelf, principal)
     selector = Selector(lambda query: search.find(query, timeout=30.0), visible, RecallPolicy(), None)
-    layers = [MemoryDigest(lambda: remembered(visible)), MemoryRecall(selector, visible)]
+    layers = [MemoryDigest(lambda: read_digest(visible)), MemoryRecall(selector, visible)]
     try:
         with Promptuary.open(folder, exact=True, principal=principal, layers=layers) as promptuary:
             yield promptuary, search

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from promptuary.base.errors import FrontMatterError
 from promptuary.base.front_matter import _Field, _Scanner, parse
-from promptuary.memory.index_page import human_text, updated_page
+from promptuary.memory.index_page import human_text, update_page
 from promptuary.memory.note_file import Ownership, as_bytes, as_text, read_note, rewrite, write_new
 from promptuary.memory.values import KINDS
 
@@ -110,12 +110,12 @@ def test_the_list_of_notes_keeps_human_text_and_is_stable(page: str, title: str,
         "private/user/a.md",
         Ownership("user"),
     )
-    once = updated_page(page, "private", [note.header], 1)
+    once = update_page(page, "private", [note.header], 1)
 
     assert once.startswith(page)
     assert human_text(once) == page.removeprefix("\ufeff").strip()
-    assert updated_page(once, "private", [note.header], 1) == once
-    assert human_text(updated_page(once, "private", [], 0)) == human_text(once)
+    assert update_page(once, "private", [note.header], 1) == once
+    assert human_text(update_page(once, "private", [], 0)) == human_text(once)
 
 
 class Thorough(_Scanner):

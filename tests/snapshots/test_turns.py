@@ -9,7 +9,7 @@ from promptuary.blocking import Promptuary
 from promptuary.experiences.layer import ExperienceRecall
 from promptuary.memory.digest_layer import MemoryDigest
 from promptuary.memory.layer import MemoryRecall
-from promptuary.memory.recall.digest import remembered
+from promptuary.memory.recall.digest import read_digest
 from promptuary.memory.recall.select import RecallPolicy, Selector
 from promptuary.memory.recall.visible import MemoryPage
 from promptuary.threads.prepared import Turn
@@ -96,7 +96,7 @@ def test_a_turn_with_a_memory(files: Files, tmp_path: Path) -> None:
     search = index_at(tmp_path / "index", shelf)
     selector = Selector(lambda query: search.find(query, timeout=60.0), visible, RecallPolicy(note_tokens=200))
     page = MemoryPage("project", "private/MEMORY.md", "The release manager is Mira.")
-    known = replace(remembered(visible), pages=[page], total=9)
+    known = replace(read_digest(visible), pages=[page], total=9)
     layers = [MemoryDigest(lambda: known), MemoryRecall(selector, visible)]
     with Promptuary.open(project, exact=True, window=16_000, embedder="none", layers=layers) as promptuary:
         first = promptuary.threads.prepare("Should I indent Python with tabs or with spaces?")

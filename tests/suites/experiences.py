@@ -15,11 +15,11 @@ from promptuary.experiences.store import ExperienceStore
 from promptuary.experiences.values import (
     Experience,
     ExperienceFilter,
-    contradicted,
-    decayed,
-    reinforced,
+    contradict,
+    decay,
+    reinforce,
     strength,
-    used,
+    use,
 )
 
 DAY_ONE: Final = "2026-01-01T00:00:00.000Z"
@@ -78,15 +78,15 @@ class ExperienceStoreConformance:
         store.add(FAILED)
         again = replace(SOLVED, fingerprint=FAILED.fingerprint)
 
-        assert store.add(again) == reinforced(FAILED, again)
-        assert list(store.list(ALL)) == [reinforced(FAILED, again)]
+        assert store.add(again) == reinforce(FAILED, again)
+        assert list(store.list(ALL)) == [reinforce(FAILED, again)]
 
     def test_a_value_of_the_same_topic_contradicts_the_others(self, store: ExperienceStore) -> None:
         for one in (TABS, SOLVED, SPACES):
             store.add(one)
 
         assert store.some([TABS.id, SPACES.id, SOLVED.id]) == {
-            TABS.id: contradicted(TABS),
+            TABS.id: contradict(TABS),
             SPACES.id: SPACES,
             SOLVED.id: SOLVED,
         }
@@ -140,12 +140,12 @@ class ExperienceStoreConformance:
         store.add(SOLVED)
 
         def use_failures(one: Experience) -> Experience:
-            return used(one, DAY_TWO) if one.outcome == "failure" else one
+            return use(one, DAY_TWO) if one.outcome == "failure" else one
 
-        assert list(store.change(None, use_failures)) == [used(FAILED, DAY_TWO)]
+        assert list(store.change(None, use_failures)) == [use(FAILED, DAY_TWO)]
         assert list(store.change([SOLVED.id, "none"], use_failures)) == []
-        assert list(store.change([SOLVED.id], partial(used, now=DAY_TWO))) == [used(SOLVED, DAY_TWO)]
-        assert store.get(FAILED.id) == used(FAILED, DAY_TWO)
+        assert list(store.change([SOLVED.id], partial(use, now=DAY_TWO))) == [use(SOLVED, DAY_TWO)]
+        assert store.get(FAILED.id) == use(FAILED, DAY_TWO)
 
     def test_a_change_that_fails_changes_nothing(self, store: ExperienceStore, told: list[Collection[str]]) -> None:
         store.add(FAILED)
@@ -155,7 +155,7 @@ class ExperienceStoreConformance:
         def broken(one: Experience) -> Experience:
             if one.id == FAILED.id:
                 raise ValueError("broken")
-            return decayed(one, DAY_TWO, 1.0)
+            return decay(one, DAY_TWO, 1.0)
 
         with suppress(ValueError):
             store.change(None, broken)
@@ -176,7 +176,7 @@ class ExperienceStoreConformance:
     ) -> None:
         store.add(TABS)
         store.add(SPACES)
-        store.change(None, partial(used, now=DAY_TWO))
+        store.change(None, partial(use, now=DAY_TWO))
         store.change([SPACES.id], lambda one: replace(one, intent="other", rev="other"))
         store.remove([TABS.id])
         store.remove(["none"])
@@ -185,7 +185,7 @@ class ExperienceStoreConformance:
 
     def test_several_threads_count_every_use(self, store: ExperienceStore) -> None:
         store.add(SOLVED)
-        tasks = [concurrency.begin(partial(store.change, [SOLVED.id], partial(used, now=DAY_TWO))) for _ in range(12)]
+        tasks = [concurrency.begin(partial(store.change, [SOLVED.id], partial(use, now=DAY_TWO))) for _ in range(12)]
         for task in tasks:
             task.result()
         found = store.get(SOLVED.id)

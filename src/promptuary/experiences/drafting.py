@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from promptuary.base.errors import ConfigError
 from promptuary.base.values import Json
 from promptuary.experiences.fingerprint import fingerprint, preference_fingerprint, topic
-from promptuary.experiences.scrub import scrubbed, scrubbed_value
+from promptuary.experiences.scrub import scrub, scrub_value
 from promptuary.experiences.values import (
     FEEDBACK,
     FIRST_CONFIDENCE,
@@ -29,7 +29,7 @@ from promptuary.experiences.values import (
     ExperienceFields,
     ExperienceOutcome,
     Feedback,
-    revised,
+    with_revision,
 )
 from promptuary.memory.values import NoteTrust, new_note_id
 
@@ -67,12 +67,12 @@ def draft(
     type_: str, intent: str, solution: Json, fields: ExperienceFields, *, now: str, trust: NoteTrust = "person"
 ) -> Experience:
     """Return a new experience. Raises ``ConfigError`` if a value is invalid."""
-    outcome = checked_outcome(fields.get("outcome", "success"))
-    said = scrubbed(_text("intent", intent, MAX_INTENT, empty=False))
-    known = checked_type(type_)
-    way = scrubbed_value(_value(solution))
-    problem = scrubbed(_text("problem", fields.get("problem", ""), MAX_PROBLEM))
-    weight = checked_share("weight", fields.get("weight", 1.0))
+    outcome = check_outcome(fields.get("outcome", "success"))
+    said = scrub(_text("intent", intent, MAX_INTENT, empty=False))
+    known = check_type(type_)
+    way = scrub_value(_value(solution))
+    problem = scrub(_text("problem", fields.get("problem", ""), MAX_PROBLEM))
+    weight = check_share("weight", fields.get("weight", 1.0))
     score = fields.get("success_score", 1.0 if outcome == "success" else 0.0)
     made = Experience(
         new_note_id(),
@@ -85,17 +85,17 @@ def draft(
         fingerprint(known, outcome, said, way),
         outcome,
         problem,
-        checked_share("success_score", score),
+        check_share("success_score", score),
         weight,
         weight,
         now,
-        confidence=checked_share("confidence", fields.get("confidence", 1.0)),
-        tags=checked_tags(fields.get("tags", ())),
+        confidence=check_share("confidence", fields.get("confidence", 1.0)),
+        tags=check_tags(fields.get("tags", ())),
         thread=_text("thread", fields.get("thread", ""), _MAX_NAME),
         turn=_text("turn", fields.get("turn", ""), _MAX_NAME),
         trust=trust,
     )
-    return revised(made)
+    return with_revision(made)
 
 
 def preference(
@@ -105,15 +105,15 @@ def preference(
 
     ``said`` is the sentence in which somebody stated it; that is what is searched and shown.
     """
-    kind = scrubbed(_text("category", category, MAX_TAG, empty=False))
-    liked = scrubbed(_text("value", value, MAX_INTENT - MAX_TAG - 2, empty=False))
+    kind = scrub(_text("category", category, MAX_TAG, empty=False))
+    liked = scrub(_text("value", value, MAX_INTENT - MAX_TAG - 2, empty=False))
     given: ExperienceFields = {"confidence": FIRST_CONFIDENCE, **fields}
     way = {"preference": said} if said else {"category": kind, "value": liked}
     made = draft(PREFERENCE, said or f"{kind}: {liked}", way, given, now=now, trust=trust)
     return replace(made, fingerprint=preference_fingerprint(kind, liked), topic=topic(kind))
 
 
-def checked_type(name: str) -> str:
+def check_type(name: str) -> str:
     """Return a valid type: a built-in one, or that of a plug-in, ``package.name``."""
     if name in TYPES or _PLUGIN_TYPE.fullmatch(str(name)):
         return name
@@ -125,20 +125,20 @@ def checked_type(name: str) -> str:
     )
 
 
-def checked_outcome(outcome: str) -> ExperienceOutcome:
+def check_outcome(outcome: str) -> ExperienceOutcome:
     if outcome not in OUTCOMES:
         raise ConfigError(f"outcome is {' or '.join(OUTCOMES)}, not {str(outcome)[:80]!r}")
     return outcome
 
 
-def checked_feedback(feedback: str) -> Feedback:
+def check_feedback(feedback: str) -> Feedback:
     """Return a valid judgement."""
     if feedback not in FEEDBACK:
         raise ConfigError(f"feedback is {', '.join(FEEDBACK)}, not {str(feedback)[:80]!r}")
     return feedback
 
 
-def checked_share(name: str, value: float) -> float:
+def check_share(name: str, value: float) -> float:
     """Return a number from 0 to 1."""
     number = _number(name, value)
     if not 0.0 <= number <= 1.0:
@@ -146,7 +146,7 @@ def checked_share(name: str, value: float) -> float:
     return number
 
 
-def checked_days(name: str, value: float) -> float:
+def check_days(name: str, value: float) -> float:
     """Return a number of days above 0."""
     number = _number(name, value)
     if not 0.0 < number <= _MAX_DAYS:
@@ -154,11 +154,11 @@ def checked_days(name: str, value: float) -> float:
     return number
 
 
-def checked_tags(tags: Sequence[str]) -> tuple[str, ...]:
+def check_tags(tags: Sequence[str]) -> tuple[str, ...]:
     """Return tags in lower case, each once."""
     if isinstance(tags, str) or not isinstance(tags, Sequence):
         raise ConfigError(f"tags are a list of texts: tags=[{tags!r}]"[:200])
-    texts = (normalize("NFC", scrubbed(_text("a tag", tag, MAX_TAG))).lower() for tag in tags)
+    texts = (normalize("NFC", scrub(_text("a tag", tag, MAX_TAG))).lower() for tag in tags)
     found = dict.fromkeys(" ".join(text.split()) for text in texts if text)
     if len(found) > MAX_TAGS:
         raise ConfigError(f"an experience has at most {MAX_TAGS} tags, not {len(found)}")

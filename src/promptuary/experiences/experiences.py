@@ -17,19 +17,19 @@ from promptuary.base.errors import ConfigError, PromptuaryError, UnknownExperien
 from promptuary.base.values import Json
 from promptuary.experiences.decay import HALF_LIFE, PRUNE_BELOW
 from promptuary.experiences.drafting import (
-    checked_days,
-    checked_feedback,
-    checked_outcome,
-    checked_share,
-    checked_tags,
-    checked_type,
+    check_days,
+    check_feedback,
+    check_outcome,
+    check_share,
+    check_tags,
+    check_type,
     draft,
     preference,
 )
 from promptuary.experiences.experience_blocks import experience_block
 from promptuary.experiences.index import ExperienceIndex
 from promptuary.experiences.search import ExperienceQuery
-from promptuary.experiences.selection import MAX_FOUND, selected
+from promptuary.experiences.selection import MAX_FOUND, select
 from promptuary.experiences.store import Change, ExperienceStore
 from promptuary.experiences.values import (
     Experience,
@@ -41,10 +41,10 @@ from promptuary.experiences.values import (
     ExperienceStats,
     Feedback,
     PruneReport,
-    decayed,
-    judged,
+    decay,
+    judge,
     strength,
-    used,
+    use,
 )
 from promptuary.memory.values import NoteTrust
 from promptuary.search.query import unquoted
@@ -146,12 +146,12 @@ class Experiences:
         if offset < 0:
             raise PromptuaryError(f"offset is how many to leave out, 0 or more, not {offset!r}")
         wanted = ExperienceFilter(
-            [checked_type(type)] if type else (),
-            [checked_outcome(outcome)] if outcome else (),
-            checked_tags(tags),
+            [check_type(type)] if type else (),
+            [check_outcome(outcome)] if outcome else (),
+            check_tags(tags),
             limit,
         )
-        least, now = checked_share("min_weight", min_weight), self._clock()
+        least, now = check_share("min_weight", min_weight), self._clock()
         if not offset and not least:
             return ExperienceList(self._store.list(wanted), self._store.count(wanted))
         every = [
@@ -183,10 +183,10 @@ class Experiences:
             self._search.embed_few()
         asked = ExperienceQuery(
             query,
-            checked_tags(tags),
+            check_tags(tags),
             limit,
-            [checked_type(type)] if type else (),
-            [checked_outcome(outcome)] if outcome else (),
+            [check_type(type)] if type else (),
+            [check_outcome(outcome)] if outcome else (),
             strict_tags,
             lexical_only,
         )
@@ -203,37 +203,37 @@ class Experiences:
     def for_message(self, message: str, *, lexical_only: bool = False) -> Sequence[Block]:
         """Return what a turn with ``message`` is shown, as blocks; empty if nothing is relevant."""
         found = self.find_similar(unquoted(message), limit=MAX_FOUND, lexical_only=lexical_only)
-        return [experience_block(hit.experience, self._counter, self._clock()) for hit in selected(found).shown]
+        return [experience_block(hit.experience, self._counter, self._clock()) for hit in select(found).shown]
 
     def mark_used(self, key: str) -> Experience:
         """Count a use: it resets the strength of an experience to its base weight."""
-        return self._changed(key, partial(used, now=self._clock()))
+        return self._change(key, partial(use, now=self._clock()))
 
     def mark_all_used(self, ids: Sequence[str]) -> None:
         """Count a use of each of these; missing ones are ignored."""
         if ids:
-            self._store.change(ids, partial(used, now=self._clock()))
+            self._store.change(ids, partial(use, now=self._clock()))
 
     def feedback(self, key: str, feedback: Feedback) -> Experience:
         """Record that an experience helped, is wrong, or is stale."""
-        said = checked_feedback(feedback)
-        return self._changed(key, partial(judged, feedback=said, now=self._clock()))
+        said = check_feedback(feedback)
+        return self._change(key, partial(judge, feedback=said, now=self._clock()))
 
     def apply_decay(self, half_life_days: float = HALF_LIFE) -> int:
         """Store the current weights, which halve in ``half_life_days`` without use; return how many changed.
 
         Applied daily or once, the result is the same.
         """
-        days, now = checked_days("half_life_days", half_life_days), self._clock()
+        days, now = check_days("half_life_days", half_life_days), self._clock()
         ids = list(self._store.revisions(now, 0.0))
         # In batches, so that others can write in between: what a kill leaves undone is done next time.
         batches = (ids[start : start + _BATCH] for start in range(0, len(ids), _BATCH))
-        change = partial(decayed, now=now, half_life_days=days)
+        change = partial(decay, now=now, half_life_days=days)
         return sum(len(self._store.change(batch, change)) for batch in batches)
 
     def prune_expired(self, min_weight: float = PRUNE_BELOW, *, dry_run: bool = False) -> PruneReport:
         """Remove experiences whose strength is below ``min_weight``; ``dry_run`` only reports them."""
-        least, now = checked_share("min_weight", min_weight), self._clock()
+        least, now = check_share("min_weight", min_weight), self._clock()
         strong = self._store.revisions(now, least)
         weak = self._store.some([revision for revision in self._store.revisions(now, 0.0) if revision not in strong])
         if not dry_run and weak:
@@ -242,7 +242,7 @@ class Experiences:
 
     def forget(self, key: str) -> Experience:
         """Erase an experience completely, and return what it was."""
-        found = self._known(key)
+        found = self._require(key)
         hashes = self._search.hashes(found.id)
         # Before it is removed: only the index knows the hashes, and after a kill it follows the store.
         self._search.remove_vectors(hashes)
@@ -275,7 +275,7 @@ class Experiences:
         """Index pending additions, and close the index."""
         self._search.close()
 
-    def _known(self, key: str) -> Experience:
+    def _require(self, key: str) -> Experience:
         found = self.get(key)
         if found is None:
             raise UnknownExperienceError(
@@ -283,8 +283,8 @@ class Experiences:
             )
         return found
 
-    def _changed(self, key: str, change: Change) -> Experience:
-        known = self._known(key)
+    def _change(self, key: str, change: Change) -> Experience:
+        known = self._require(key)
         changed = self._store.change([known.id], change)
         if self.strength(known) < PRUNE_BELOW:
             self._search.changed([known.id])  # it may be strong enough to be found again

@@ -11,7 +11,7 @@ from promptuary.base import concurrency
 from promptuary.base.blocks import Block
 from promptuary.base.budget import TokenCounter
 from promptuary.experiences.experience_blocks import experience_block, experience_label
-from promptuary.experiences.selection import MAX_FOUND, selected, unfit
+from promptuary.experiences.selection import MAX_FOUND, select, unfit
 from promptuary.experiences.values import LAYER, Experience, ExperienceHit, ExperienceResult, strength
 from promptuary.layers.layer import BudgetRange, LayerContext, Omitted, RecallRequest, Slot
 from promptuary.layers.record_recall import RecordRecall, Selection, Shown, Wanted
@@ -84,7 +84,7 @@ class ExperienceRecall(RecordRecall[Experience]):
         found = self._find(words, most) if words else ExperienceResult()
         # Filtered before ranking: what a session does not see must not affect what it does see.
         hits = [hit for hit in found.hits if visible(hit.experience)]
-        chosen = selected(ExperienceResult(hits, found.mode, found.confidence, found.notes))
+        chosen = select(ExperienceResult(hits, found.mode, found.confidence, found.notes))
         there = {wanted.record.id for wanted in old}
         new = [_wanted(hit) for hit in chosen.shown if hit.experience.id not in there]
         left_out = [_omitted(hit, why) for hit, why in chosen.left_out if hit.experience.id not in there]

@@ -17,40 +17,40 @@ _FIELD: Final = rf"(?:.*[_.\- ])?(?:{FIELD_NAMES})"
 _WORDS: Final = r"(?<=[a-z0-9])(?=[A-Z])"
 
 
-def scrubbed(text: str) -> str:
+def scrub(text: str) -> str:
     """Return a text in which everything that looks like a secret is masked."""
     if text.replace("_", "").isalpha() and len(text) <= _NAME_LENGTH:  # a name, as most texts in a solution are
         return text
     return without_secrets(text)
 
 
-def scrubbed_value(value: Json) -> Json:
+def scrub_value(value: Json) -> Json:
     """Return JSON with the same done to every text in it, names of fields included.
 
     A field whose name says that it is a secret loses its value, whatever that looks like.
     """
     match value:
         case str():
-            return scrubbed(value)
+            return scrub(value)
         case Mapping():
-            return _scrubbed_fields(value)
+            return _scrub_fields(value)
         case Sequence():
-            return [scrubbed_value(element) for element in value]
+            return [scrub_value(element) for element in value]
         case _:
             return value
 
 
-def _scrubbed_fields(fields: Mapping[str, Json]) -> dict[str, Json]:
+def _scrub_fields(fields: Mapping[str, Json]) -> dict[str, Json]:
     found: dict[str, Json] = {}
     for name, value in fields.items():
-        plain = key = scrubbed(name)
+        plain = key = scrub(name)
         while key in found:  # two names may become one
             key = f"{plain} {len(found)}"
-        found[key] = _hidden(value) if _names_secret(name) else scrubbed_value(value)
+        found[key] = _hide(value) if _names_secret(name) else scrub_value(value)
     return found
 
 
-def _hidden(value: Json) -> Json:
+def _hide(value: Json) -> Json:
     """Return what replaces the value of a secret field: it shows whether there was one, and its shape."""
     match value:
         case bool() | None:
@@ -58,11 +58,11 @@ def _hidden(value: Json) -> Json:
         case str() if is_placeholder(value):
             return value
         case Mapping():
-            return {name: _hidden(one) for name, one in _scrubbed_fields(value).items()}
+            return {name: _hide(one) for name, one in _scrub_fields(value).items()}
         case str():
             return MASK
         case Sequence():
-            return [_hidden(element) for element in value]
+            return [_hide(element) for element in value]
         case _:
             return MASK
 

@@ -56,7 +56,7 @@ def rank(query: ExperienceQuery, answer: Answer, experiences: Mapping[str, Exper
 
     def judged(hits: Sequence[Hit]) -> list[ExperienceHit]:
         each = ((experiences[hit.path], hit) for hit in hits if hit.path in experiences)
-        rated = (_rated(known, hit, query, now, best) for known, hit in each if query.wants(known))
+        rated = (_rate(known, hit, query, now, best) for known, hit in each if query.wants(known))
         return [found for found in rated if found.strength >= PRUNE_BELOW]
 
     first = sorted(judged(answer.hits[: query.depth]), key=lambda hit: -hit.score)
@@ -64,7 +64,7 @@ def rank(query: ExperienceQuery, answer: Answer, experiences: Mapping[str, Exper
     return ExperienceResult(hits[: max(0, query.limit)], answer.mode, answer.confidence, answer.notes)
 
 
-def _rated(one: Experience, hit: Hit, query: ExperienceQuery, now: str, best: float) -> ExperienceHit:
+def _rate(one: Experience, hit: Hit, query: ExperienceQuery, now: str, best: float) -> ExperienceHit:
     """Return a hit with its experience, whose bonus is bounded by a part of the ``best`` score."""
     worth = strength(one, now)
     shared = tuple(tag for tag in query.tags if tag in one.tags)

@@ -26,7 +26,7 @@ class SelectedExperiences(Struct, frozen=True):
     left_out: Sequence[tuple[ExperienceHit, str]] = ()
 
 
-def selected(found: ExperienceResult) -> SelectedExperiences:
+def select(found: ExperienceResult) -> SelectedExperiences:
     """Return which of the hits are shown: none unless the best one is probably about the message."""
     helpful: list[ExperienceHit] = []
     warnings: list[ExperienceHit] = []

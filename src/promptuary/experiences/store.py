@@ -14,7 +14,7 @@ from promptuary.database.errors import sound
 from promptuary.database.owners import Key, OwnedRows
 from promptuary.database.port import Connection, Database, Row
 from promptuary.database.queries import queries
-from promptuary.experiences.values import Experience, ExperienceFilter, contradicted, reinforced, strength_at
+from promptuary.experiences.values import Experience, ExperienceFilter, contradict, reinforce, strength_at
 
 _QUERIES: Final = queries(__package__, "experiences.sql")
 _NO_LIMIT: Final = 2**53
@@ -48,10 +48,10 @@ class ExperienceStore(OwnedRows):
         same = {"fingerprint": to_column(new.fingerprint), "topic": to_column(new.topic)}
 
         def add(connection: Connection, owner: Key) -> Experience:
-            known = self._found(connection, "same_experience", owner | same)
-            rivals = self._found(connection, "rivals", owner | same) if new.topic else ()
-            stored = next((reinforced(old, new) for old in known), new)
-            self._put(connection, owner, [stored, *map(contradicted, rivals)])
+            known = self._find(connection, "same_experience", owner | same)
+            rivals = self._find(connection, "rivals", owner | same) if new.topic else ()
+            stored = next((reinforce(old, new) for old in known), new)
+            self._put(connection, owner, [stored, *map(contradict, rivals)])
             return stored
 
         return self._write(add, after_commit=lambda stored: self._on_change([stored.id]))
@@ -97,7 +97,7 @@ class ExperienceStore(OwnedRows):
         values = _passing(_ALL) if ids is None else {"ids": _ids(ids)}
 
         def write(connection: Connection, owner: Key) -> builtins.list[tuple[Experience, Experience]]:
-            pairs = ((before, change(before)) for before in self._found(connection, query, owner | values))
+            pairs = ((before, change(before)) for before in self._find(connection, query, owner | values))
             different = [(before, after) for before, after in pairs if after != before]
             self._put(connection, owner, [after for _, after in different])
             return different
@@ -132,7 +132,7 @@ class ExperienceStore(OwnedRows):
         (only,) = ids if len(ids) == 1 else [""]
         self._database.notify(connection, owner["owner"], "experience", only)
 
-    def _found(self, connection: Connection, query: str, values: Key) -> Sequence[Experience]:
+    def _find(self, connection: Connection, query: str, values: Key) -> Sequence[Experience]:
         return self._experiences(connection.execute(_QUERIES[query], values).fetchall())
 
     def _tell(self, changed: Sequence[tuple[Experience, Experience]]) -> None:

@@ -178,18 +178,18 @@ def strength_at(base_weight: float, last_used_at: str, half_life_days: float, no
     return float(base_weight * 2.0 ** (-days_between(last_used_at, now) / half_life_days))
 
 
-def decayed(experience: Experience, now: str, half_life_days: float) -> Experience:
+def decay(experience: Experience, now: str, half_life_days: float) -> Experience:
     """Return an experience with its weight at a time; from its last use on, it halves in ``half_life_days``."""
     aged = replace(experience, half_life_days=half_life_days)
     return replace(aged, weight=strength(aged, now), weighed_at=now)
 
 
-def used(experience: Experience, now: str) -> Experience:
+def use(experience: Experience, now: str) -> Experience:
     """Return an experience that was used: its strength is its base weight again."""
-    return _refreshed(replace(experience, use_count=experience.use_count + 1), now)
+    return _refresh(replace(experience, use_count=experience.use_count + 1), now)
 
 
-def judged(experience: Experience, feedback: Feedback, now: str) -> Experience:
+def judge(experience: Experience, feedback: Feedback, now: str) -> Experience:
     """Return an experience after somebody said whether it helped."""
     one = experience
     match feedback:
@@ -202,17 +202,17 @@ def judged(experience: Experience, feedback: Feedback, now: str) -> Experience:
                 # Somebody confirmed it: from now on it may be shown.
                 trust="agent" if one.trust == "external" else one.trust,
             )
-            return used(better, now)
+            return use(better, now)
         case "wrong":
             worse = replace(one, success_score=one.success_score * _WRONG, confidence=one.confidence * _WRONG)
-            return _weakened(worse, _WRONG, now)
+            return _weaken(worse, _WRONG, now)
         case "stale":
-            return _weakened(replace(one, confidence=one.confidence * _WRONG), _STALE, now)
+            return _weaken(replace(one, confidence=one.confidence * _WRONG), _STALE, now)
         case _:
             assert_never(feedback)
 
 
-def reinforced(old: Experience, new: Experience) -> Experience:
+def reinforce(old: Experience, new: Experience) -> Experience:
     """Return an experience after the same was learnt again.
 
     It takes over the content of the better of the two, unless that comes from a less trusted source.
@@ -232,15 +232,15 @@ def reinforced(old: Experience, new: Experience) -> Experience:
         base_weight=min(1.0, old.base_weight + _REINFORCED),
         confidence=_nearer(old.confidence, 1.0, _REPEATED),
     )
-    return used(revised(stronger), new.created_at)
+    return use(with_revision(stronger), new.created_at)
 
 
-def contradicted(old: Experience) -> Experience:
+def contradict(old: Experience) -> Experience:
     """Return a preference after another value of the same topic was preferred."""
     return replace(old, confidence=old.confidence * _CONTRADICTED)
 
 
-def revised(one: Experience) -> Experience:
+def with_revision(one: Experience) -> Experience:
     """Return an experience with the revision that belongs to what it says."""
     parts = [one.type, one.intent, one.solution, one.outcome, one.problem, *sorted(one.tags)]
     said = json.dumps(parts, ensure_ascii=False, sort_keys=True)
@@ -251,12 +251,12 @@ def _nearer(value: float, target: float, part: float) -> float:
     return min(1.0, max(0.0, value + part * (target - value)))
 
 
-def _refreshed(one: Experience, now: str) -> Experience:
+def _refresh(one: Experience, now: str) -> Experience:
     # Another process may have used it a moment later than this one did.
     last = max(one.last_used_at, now)
     return replace(one, last_used_at=last, weight=one.base_weight, weighed_at=last)
 
 
-def _weakened(one: Experience, part: float, now: str) -> Experience:
+def _weaken(one: Experience, part: float, now: str) -> Experience:
     weaker = replace(one, base_weight=one.base_weight * part)
     return replace(weaker, weight=strength(weaker, now), weighed_at=now)

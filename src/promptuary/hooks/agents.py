@@ -57,7 +57,7 @@ def moment(agent: Agent, event: str) -> Moment | None:
     return next((when for name, when in agent.events.items() if name.lower() == wanted), None)
 
 
-def typed(agent: Agent, prompt: str) -> str:
+def typed_text(agent: Agent, prompt: str) -> str:
     """Return a prompt as the person typed it, without the context that the agent puts before it."""
     begin, end, place = f"<{agent.context_tag}>", f"</{agent.context_tag}>", 0
     # The content of the tag cannot contain its end, because it is escaped.

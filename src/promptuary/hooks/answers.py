@@ -11,7 +11,7 @@ from typing import Any, Final
 from promptuary.base.errors import PromptuaryError
 from promptuary.blocking import Promptuary
 from promptuary.config.settings import find_workspace
-from promptuary.hooks.agents import PLACES, Agent, Moment, typed
+from promptuary.hooks.agents import PLACES, Agent, Moment, typed_text
 from promptuary.hooks.context import prompt_context, start_context
 from promptuary.hooks.fit import Shown
 from promptuary.hooks.sessions import new_turns, session_name
@@ -60,7 +60,7 @@ class HookAnswers:
         if when == "start":
             context = start_context(self._workspace, agent, shown)
         elif isinstance(prompt := told.get("prompt"), str):
-            prompt = typed(agent, prompt)
+            prompt = typed_text(agent, prompt)
             context = prompt_context(self._workspace, prompt, agent, lexical_only=lexical_only, shown=shown)
         else:
             raise PromptuaryError("the agent sent no prompt")

@@ -110,7 +110,7 @@ def _question(prompt: str, expansion: Expansion) -> str:
 def _references(expansion: Expansion, agent: Agent, shown: Shown) -> list[ContextPart]:
     own = {outcome.reference.raw for outcome in expansion.outcomes if agent.attaches and _is_bare(outcome)}
     blocks = [
-        _asked(
+        _reference_part(
             block,
             f"the tool expand_references has all of it: {one_line(block.source.asked or block.source.label)}",
             shown,
@@ -120,14 +120,14 @@ def _references(expansion: Expansion, agent: Agent, shown: Shown) -> list[Contex
     ]
     failed = [
         whole_part(outcome.reference.raw, f"{one_line(outcome.reference.raw)}: {one_line(outcome.reason or '')}")
-        for outcome in _failed(expansion)
+        for outcome in _failed_references(expansion)
     ]
     # A prompt that fills the window by itself leaves no room for what it points at.
     full = [whole_part("", f"Left out: {one_line(warning)}") for warning in expansion.warnings[:1] if expansion.blocked]
     return [*blocks, *failed, *full] if expansion.outcomes else []
 
 
-def _asked(block: Block, rest: str, shown: Shown) -> ContextPart:
+def _reference_part(block: Block, rest: str, shown: Shown) -> ContextPart:
     """Return what a reference points at; if the conversation has it already, a line that says so."""
     part = _block(block, rest)
     return whole_part(part.name, f"{part.name} is unchanged since it was shown above.") if shown.knows(part) else part
@@ -140,7 +140,7 @@ def _block(block: Block, rest: str) -> ContextPart:
     return ContextPart(one_line(block.source.label), text, (start, end), rest, content=text)
 
 
-def _failed(expansion: Expansion) -> Sequence[Outcome]:
+def _failed_references(expansion: Expansion) -> Sequence[Outcome]:
     return [outcome for outcome in expansion.outcomes if outcome.code and not _is_bare(outcome)]
 
 

@@ -50,7 +50,7 @@ class Shown:
         left = [
             section._replace(parts=[part for part in section.parts if not self.knows(part)]) for section in sections
         ]
-        text = filled(left, most)
+        text = fill(left, most)
         whole = (part.content for section in left for part in section.parts if part.content and part.text in text)
         self.new.extend(map(_mark, whole))
         return text
@@ -65,7 +65,7 @@ def whole_part(name: str, text: str, rest: str = "", content: str = "") -> Conte
     return ContextPart(name, text, (0, len(text)), rest, content)
 
 
-def filled(sections: Sequence[ContextSection], most: int) -> str:
+def fill(sections: Sequence[ContextSection], most: int) -> str:
     """Return the sections in at most ``most`` characters; empty if they have no parts."""
     said = [section for section in sections if section.parts]
     if not said:
@@ -73,13 +73,13 @@ def filled(sections: Sequence[ContextSection], most: int) -> str:
     parts = [part for section in said for part in section.parts]
     room = most - _FRAME - sum(len(section.heading) + 2 for section in said)
     shares = iter(water_fill([len(part.text) + 2 for part in parts], room))
-    made = [_joined(section.heading, [_cut(part, next(shares) - 2) for part in section.parts]) for section in said]
+    made = [_join(section.heading, [_cut(part, next(shares) - 2) for part in section.parts]) for section in said]
     text = "\n\n".join(made)
     inner = max(0, most - _FRAME)
     return f"<promptuary>\n{text if len(text) <= inner else text[:inner]}\n</promptuary>"
 
 
-def _joined(heading: str, texts: Sequence[str]) -> str:
+def _join(heading: str, texts: Sequence[str]) -> str:
     """Return a section; items of a list follow each other line by line."""
     text = heading
     for number, one in enumerate(texts):

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from promptuary.hooks.agents import AGENTS, typed
+from promptuary.hooks.agents import AGENTS, typed_text
 
 _CONTEXT = "<session_context>"
 """The beginnings of messages that Gemini writes in the person's name."""
@@ -18,11 +18,11 @@ def gemini_messages(entries: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str,
     for identifier, entry in _standing(entries).items():
         match entry.get("type"):
             case "user":
-                said = _typed(entry)
+                said = _typed_text(entry)
                 if said:
                     yield identifier, {"role": "user", "content": said}
             case "gemini":
-                yield from ((identifier, message) for message in _answered(entry))
+                yield from ((identifier, message) for message in _answer_messages(entry))
             case _:
                 pass
 
@@ -44,14 +44,14 @@ def _standing(entries: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, An
     return found
 
 
-def _typed(entry: Mapping[str, Any]) -> str:
+def _typed_text(entry: Mapping[str, Any]) -> str:
     """Return what the person typed, without context from hooks or Gemini, and without results of tools."""
     shown = entry.get("displayContent") or entry.get("content")
-    texts = [typed(AGENTS["gemini"], text) for text in _texts(shown)]
+    texts = [typed_text(AGENTS["gemini"], text) for text in _texts(shown)]
     return "\n\n".join(text for text in texts if text.strip() and not text.startswith(_CONTEXT))
 
 
-def _answered(entry: Mapping[str, Any]) -> Iterator[Any]:
+def _answer_messages(entry: Mapping[str, Any]) -> Iterator[Any]:
     calls = entry.get("toolCalls")
     known = [call for call in calls if isinstance(call, dict) and call.get("id")] if isinstance(calls, list) else []
     text = "\n\n".join(_texts(entry.get("content")))

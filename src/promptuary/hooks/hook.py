@@ -30,7 +30,7 @@ def main(arguments: Sequence[str]) -> int:
     told: dict[str, Any] = {}
     given = hook_arguments(arguments)
     try:
-        told = _answered(given)
+        told = _answer(given)
     except (Exception, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001  (an agent must not be blocked by us)
         shown = str(error) or type(error).__name__
         debug = given.debug or "PROMPTUARY_DEBUG" in os.environ
@@ -52,7 +52,7 @@ def leave(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _answered(given: HookArguments) -> dict[str, Any]:
+def _answer(given: HookArguments) -> dict[str, Any]:
     agent = AGENTS.get(given.words[0]) if len(given.words) == 2 else None
     if agent is None or given.problem:
         return _nothing(f"{given.problem}; usage: {USAGE}" if given.problem else f"usage: {USAGE}")
@@ -61,17 +61,17 @@ def _answered(given: HookArguments) -> dict[str, Any]:
         return _nothing(f"{given.words[1][:60]} is not an event of {agent.name}; there are: {', '.join(agent.events)}")
     if given.workspace is not None and not os.path.isdir(given.workspace):  # noqa: PTH112  (light)
         return _nothing(f"--workspace {given.workspace} is not a folder")
-    told = _told()
+    told = _read_input()
     if isinstance(told, str):
         return _nothing(told)
     if given.workspace is not None:
         told["cwd"] = os.path.abspath(given.workspace)  # noqa: PTH100
     elif problem := _folder_problem(told):
         return _nothing(problem)
-    return _worked(agent, when, told, given)
+    return _work(agent, when, told, given)
 
 
-def _worked(agent: Agent, when: Moment, told: Mapping[str, Any], given: HookArguments) -> dict[str, Any]:
+def _work(agent: Agent, when: Moment, told: Mapping[str, Any], given: HookArguments) -> dict[str, Any]:
     folder, exact = str(told["cwd"]), given.workspace is not None
     if when not in PLACES and not given.working:
         # An agent waits for its hooks, and may end the server when it ends: another process learns, and outlives both.
@@ -93,7 +93,7 @@ def _event(agent: Agent, when: Moment) -> str:
     return next(name for name, known in agent.events.items() if known == when)
 
 
-def _told() -> dict[str, Any] | str:
+def _read_input() -> dict[str, Any] | str:
     """Return the input of the agent; a sentence about the problem if it is not valid."""
     if sys.stdin is None or sys.stdin.isatty():
         return "standard input is not a JSON object of an agent"

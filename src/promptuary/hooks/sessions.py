@@ -6,8 +6,8 @@ Light: a hook checks whether there is anything to learn before it starts a proce
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from promptuary.hooks.agents import Agent, typed
-from promptuary.hooks.transcripts import TranscriptTurn, told_turn, turns, unknown_turns
+from promptuary.hooks.agents import Agent, typed_text
+from promptuary.hooks.transcripts import TranscriptTurn, turn_of_input, turns, unknown_turns
 from promptuary.workspace.programs.agents.learning_marks import learnt_mark
 from promptuary.workspace.programs.agents.transcript import read_end
 
@@ -22,15 +22,15 @@ def session_name(agent: Agent, told: Mapping[str, Any]) -> str:
 def new_turns(agent: Agent, told: Mapping[str, Any]) -> Sequence[TranscriptTurn]:
     """Return the turns after the last one that was learnt from: from the transcript, or else the hook's own input."""
     known = learnt_mark(session_name(agent, told))
-    return [turn for turn in unknown_turns(_told_turns(agent, told), known) if turn.mark != known]
+    return [turn for turn in unknown_turns(_read_turns(agent, told), known) if turn.mark != known]
 
 
-def _told_turns(agent: Agent, told: Mapping[str, Any]) -> list[TranscriptTurn]:
+def _read_turns(agent: Agent, told: Mapping[str, Any]) -> list[TranscriptTurn]:
     path = told.get("transcript_path")
     data = read_end(path) if isinstance(path, str) else None
     found = turns(data, agent.name) if data else []
     if found:
         return found
     prompt = told.get("prompt")
-    alone = told_turn({**told, "prompt": typed(agent, prompt)} if isinstance(prompt, str) else told)
+    alone = turn_of_input({**told, "prompt": typed_text(agent, prompt)} if isinstance(prompt, str) else told)
     return [alone] if alone else []

@@ -44,7 +44,7 @@ def turns(data: bytes, agent: str) -> list[TranscriptTurn]:
     return [turn for turn in found if len(turn.messages) > 1]
 
 
-def told_turn(told: Mapping[str, Any]) -> TranscriptTurn | None:
+def turn_of_input(told: Mapping[str, Any]) -> TranscriptTurn | None:
     """Return the turn in the input of a hook, for use without a transcript; ``None`` if it has none."""
     prompt, reply = told.get("prompt"), told.get("prompt_response") or told.get("last_assistant_message")
     if not isinstance(prompt, str) or not isinstance(reply, str) or not prompt.strip() or not reply.strip():

@@ -18,7 +18,7 @@ from promptuary.memory.notebook.notebook import Notebook
 from promptuary.memory.recall.visible import NoteKey
 from promptuary.memory.values import ForgetReport, Note, NoteChange
 from promptuary.memory.writeback.proposals import THREAD
-from promptuary.memory.writeback.wording import restated
+from promptuary.memory.writeback.wording import find_restated
 
 if TYPE_CHECKING:
     from promptuary.memory.copies import CopyEraser
@@ -78,7 +78,7 @@ class _Forgotten:
         spoken = [*(text for text in titles if len(text) >= _TELLING), *bodies]
         threads = {note.header.source_ref.removeprefix(THREAD) for note in revisions}
         heard = [text for thread in threads if thread for text in eraser.said(thread)]
-        self._spoken = _apart([*spoken, *restated(bodies, heard)])
+        self._spoken = _apart([*spoken, *find_restated(bodies, heard)])
 
     def report(self, *, everywhere: bool) -> ForgetReport:
         """Return what forgetting would do."""

@@ -39,7 +39,7 @@ def page_path(audience: Audience, owner: Owner) -> str:
     return f"{audience}/{name}-{whose}.{ending}"
 
 
-def updated_page(page: str | None, audience: Audience, headers: Sequence[NoteHeader], total: int) -> str:
+def update_page(page: str | None, audience: Audience, headers: Sequence[NoteHeader], total: int) -> str:
     """Return a page with a new list. ``total`` is how many notes there are, ``headers`` the first of them.
 
     Without a page a new one is made; a page without a list gets one at its end.

@@ -13,7 +13,7 @@ from promptuary.base.budget import TokenCounter
 from promptuary.layers.layer import TIMEOUTS, BudgetRange, Changed, Hook, Incoming, LayerContext, RecallRequest, Slot
 from promptuary.layers.record_recall import RecordRecall, Selection, Shown, Wanted, searched_words
 from promptuary.memory.recall.digest import OWN_NOTES
-from promptuary.memory.recall.freshness import changed_at
+from promptuary.memory.recall.freshness import change_time
 from promptuary.memory.recall.note_blocks import first_line, note_block, note_label
 from promptuary.memory.recall.prefetch import Prefetch, Selected
 from promptuary.memory.recall.select import Selector
@@ -115,7 +115,7 @@ def _newer_first(ranked: Iterable[Wanted[Note]]) -> list[Wanted[Note]]:
 
 
 def _is_newer(header: NoteHeader, other: NoteHeader) -> bool:
-    is_later = (changed_at(header) or 0) > (changed_at(other) or 0)
+    is_later = (change_time(header) or 0) > (change_time(other) or 0)
     return is_later and are_about_the_same(header.title, other.title)
 
 

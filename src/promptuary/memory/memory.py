@@ -108,7 +108,7 @@ class Memory:
 
     def get(self, key: str) -> Note | None:
         """Return a note by its id or the beginning of it, its path, file or title, or ``memory:ID``; else ``None``."""
-        found = self._found(key)
+        found = self._find_note(key)
         return None if found is None else found[0].read(found[1].id)
 
     def exact(self, key: str) -> Note | None:
@@ -229,16 +229,16 @@ class Memory:
         kinds = {statement.kind for statement in statements(text)}
         if "kind" not in fields and len(kinds) == 1:
             fields["kind"] = kinds.pop()
-        return self._written(NoteDraft(content=text, **fields), None, reason)
+        return self._write(NoteDraft(content=text, **fields), None, reason)
 
     def put(self, draft: NoteDraft, *, if_rev: str | None = None, reason: str = "") -> Note:
         """Write a draft, or return the note that already says it: the one path for people, tools and writeback.
 
         The validity of a note that it supersedes ends after the new one is written.
         """
-        return self._written(draft, if_rev, reason).note
+        return self._write(draft, if_rev, reason).note
 
-    def _written(self, draft: NoteDraft, if_rev: str | None, reason: str) -> Written:
+    def _write(self, draft: NoteDraft, if_rev: str | None, reason: str) -> Written:
         check_choices(draft)
         ended = self.known(draft.supersedes) if draft.supersedes else None
         if ended is not None:
@@ -319,7 +319,7 @@ class Memory:
         existing = self.list(statuses=STATUSES).headers
         writer = Writer(self._principal.owner, "", self._clock())
         told = partial(self._foretold, writer=writer, existing=[header for header in existing if not header.external])
-        return import_memory(found, told if dry_run else self._taken_in, existing, owner=owner)
+        return import_memory(found, told if dry_run else self._take_in, existing, owner=owner)
 
     def everything(self) -> Sequence[Note]:
         """Return every note that the principal may see, whatever its status."""
@@ -334,7 +334,7 @@ class Memory:
     def _imported_draft(self, note: "ForeignNote") -> NoteDraft:
         return note.draft if self._principal.group is None else replace(note.draft, scope="project")
 
-    def _taken_in(self, note: "ForeignNote") -> NoteHeader:
+    def _take_in(self, note: "ForeignNote") -> NoteHeader:
         draft, reason = self._imported_draft(note), f"imported from {note.path}"
         if note.original is not None:
             taken = self._roots.made(draft.scope or scope_of(draft)).take_in(note.original, reason=reason)
@@ -486,7 +486,7 @@ class Memory:
     def _page_texts(self) -> Sequence[MemoryPage]:
         return [page for notebook in self._roots.existing() for page in self.pages(notebook).read()]
 
-    def _found(self, key: str) -> tuple[Notebook, NoteHeader] | None:
+    def _find_note(self, key: str) -> tuple[Notebook, NoteHeader] | None:
         if (found := self._exact(key)) is not None:
             return found
         wanted, books = self._places(key)
@@ -502,13 +502,13 @@ class Memory:
 
     def _exact(self, key: str) -> tuple[Notebook, NoteHeader] | None:
         """Return a note by its id or path. All files are scanned only if it is unknown."""
-        found = self._recorded(key)
+        found = self._record(key)
         if found is None:
             self.refresh(LONG_PATIENCE)
-            found = self._recorded(key)
+            found = self._record(key)
         return found
 
-    def _recorded(self, key: str) -> tuple[Notebook, NoteHeader] | None:
+    def _record(self, key: str) -> tuple[Notebook, NoteHeader] | None:
         wanted, books = self._places(key)
         for notebook in books:
             with suppress(PromptuaryError):
@@ -536,7 +536,7 @@ class Memory:
 
     def known(self, key: str) -> tuple[Notebook, str]:
         """Return where a note is and its id, even if its file is gone. Raises ``PromptuaryError``."""
-        found = self._found(key)
+        found = self._find_note(key)
         if found is not None:
             notebook, header = found
             current = notebook.read(header.id)

@@ -16,7 +16,7 @@ from promptuary.memory.memory import ADDRESS, Memory
 from promptuary.memory.recall.digest import is_external
 from promptuary.memory.recall.freshness import age_in_days
 from promptuary.memory.recall.note_blocks import note_source
-from promptuary.memory.recall.search import asked_for
+from promptuary.memory.recall.search import answering_notes
 from promptuary.memory.remembering import remember
 from promptuary.memory.values import AUDIENCES, Note, NoteHeader
 from promptuary.references.completion.menu import NoteLine
@@ -47,7 +47,7 @@ class Mentions:
     def find(self, value: str, turn: "ExpandRequest | None") -> NotesFound:
         """Return the note with the id or path ``value``, else the notes that match it. Raises ``SourceError``."""
         notes = self._app.memory
-        return attached(notes.of() if turn is None else notes.within(turn.thread, turn.access), value)
+        return attach_notes(notes.of() if turn is None else notes.within(turn.thread, turn.access), value)
 
     def remember(self, reference: "Reference", turn: "ExpandRequest") -> NoteKept:
         """Write what a message of a turn asks to be remembered. Raises ``SourceError``."""
@@ -56,11 +56,11 @@ class Mentions:
     def offered(self) -> Sequence[NoteLine]:
         """Return the notes for a menu; one that is not in the first memory names its thread."""
         every = self._app.memory.every().items()
-        (_, main), *others = [(thread, offered(memory)) for thread, (_, memory) in every]
+        (_, main), *others = [(thread, offer_notes(memory)) for thread, (_, memory) in every]
         return [*main, *(in_thread(line, thread) for thread, lines in others for line in lines)]
 
 
-def attached(memory: "TurnMemory", value: str) -> NotesFound:
+def attach_notes(memory: "TurnMemory", value: str) -> NotesFound:
     """Return the note with the id or path ``value``, else the notes that match it. Raises ``SourceError``."""
     note = memory.exact(value)
     if note is not None:
@@ -68,14 +68,14 @@ def attached(memory: "TurnMemory", value: str) -> NotesFound:
     if _is_name(value):
         raise SourceError(Code.NOT_FOUND, f"there is no note {value[:80]!r}; {_LIST}")
     found = memory.find(value, limit=MAX_NOTES)
-    notes = [memory.exact(hit.header.id) for hit in asked_for(found, MAX_NOTES)]
+    notes = [memory.exact(hit.header.id) for hit in answering_notes(found, MAX_NOTES)]
     sources = [_source(note, memory) for note in notes if note is not None]
     if not sources:
         raise SourceError(Code.NO_MATCH, f"no note answers {value[:80]!r}; try other words: {_LIST}")
     return NotesFound(sources, list(map(note_text, found.notes)))
 
 
-def offered(memory: Memory) -> list[NoteLine]:
+def offer_notes(memory: Memory) -> list[NoteLine]:
     """Return the notes for a menu, the pinned and newest first; none if they cannot be read."""
     try:
         headers = memory.list(limit=_MAX_OFFERED).headers

@@ -153,7 +153,7 @@ def note_as(header: NoteHeader, data: bytes) -> Note:
 
 def write_new(content: str, values: Mapping[str, NewValue]) -> bytes:
     """Return the file of a new note; ``values`` are those of its front matter, in this order."""
-    return _checked(NoteText("", (), _as_body(content, "\n")).with_values(values))
+    return _check_size(NoteText("", (), _as_body(content, "\n")).with_values(values))
 
 
 def rewrite(text: str, values: Mapping[str, NewValue], content: str | None = None) -> bytes:
@@ -161,8 +161,8 @@ def rewrite(text: str, values: Mapping[str, NewValue], content: str | None = Non
     document = parse(text)
     if content is not None and (document.problem or content != _body(document)):
         document = document.with_body(_as_body(content, document.newline))
-    names = {_written_key(document, key): value for key, value in values.items()}
-    return _checked(document.with_values(names))
+    names = {_format_key(document, key): value for key, value in values.items()}
+    return _check_size(document.with_values(names))
 
 
 def fingerprint(title: str, body: str) -> str:
@@ -197,7 +197,7 @@ def _trust(document: NoteText) -> NoteTrust:
     return _choice(document, "trust", get_args(NoteTrust), "person")
 
 
-def _checked(document: NoteText) -> bytes:
+def _check_size(document: NoteText) -> bytes:
     data = as_bytes(document.text)
     if len(data) > MAX_NOTE:
         raise PromptuaryError(f"a note may have {MAX_NOTE:,} bytes, and this one would have {len(data):,}; write less")
@@ -213,7 +213,7 @@ def _as_body(content: str, newline: str) -> str:
     return f"\n{text}\n".replace("\n", newline) if text else ""
 
 
-def _written_key(document: NoteText, key: str) -> str:
+def _format_key(document: NoteText, key: str) -> str:
     return next((name for name in _KEYS.get(key, ()) if name in document.fields), key)
 
 

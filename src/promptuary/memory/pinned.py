@@ -81,7 +81,7 @@ class PinnedMemory:
 
     def history(self, key: str) -> Sequence[NoteChange]:
         """Return the changes of a note until it was pinned."""
-        found = self._known(key)
+        found = self._require(key)
         return self._views[found.scope].changes(found.id)
 
     # Writing
@@ -91,7 +91,7 @@ class PinnedMemory:
         self._check_memory()
         for named in (draft.id, draft.supersedes):
             if named:
-                self._known(named)
+                self._require(named)
         note = self._base.put(draft, if_rev=if_rev, reason=reason)
         self._keep(note.header)
         return note
@@ -107,7 +107,7 @@ class PinnedMemory:
 
     def archive(self, key: str, *, reason: str = "") -> Note:
         self._check_memory()
-        note = self._base.archive(self._known(key).id, reason=reason)
+        note = self._base.archive(self._require(key).id, reason=reason)
         self._keep(note.header)
         return note
 
@@ -127,7 +127,7 @@ class PinnedMemory:
                 f"the session {one_line(self._session.name)!r} is without memory, so nothing is written"
             )
 
-    def _known(self, key: str) -> NoteKey:
+    def _require(self, key: str) -> NoteKey:
         found = self._key(key)
         if found is None:
             raise UnknownNoteError(f"the session {one_line(self._session.name)!r} has no note {key[:80]!r}")

@@ -36,7 +36,7 @@ class PinnedNotes(NoteView):
         """Return the note with this id, or at this path."""
         now = self._view.header(key)
         note = now.id if now is not None else key
-        return self._pinned(note, now) if note in self._pins else None
+        return self._pinned_version(note, now) if note in self._pins else None
 
     def headers(self, wanted: NoteFilter = NoteFilter()) -> Sequence[NoteHeader]:  # noqa: B008  (frozen)
         """Return the matching notes, pinned ones first, then the most recently updated."""
@@ -89,10 +89,10 @@ class PinnedNotes(NoteView):
         now = {} if few else {known.id: known for known in self._view.headers(_EVERY)}
         for note in self._pins:
             known = self._view.header(note) if few else now.get(note)
-            if (header := self._pinned(note, known)) is not None:
+            if (header := self._pinned_version(note, known)) is not None:
                 yield header
 
-    def _pinned(self, note: str, now: NoteHeader | None) -> NoteHeader | None:
+    def _pinned_version(self, note: str, now: NoteHeader | None) -> NoteHeader | None:
         if now is not None and now.rev == self._pins[note]:
             return now
         past = self._past(note, now)

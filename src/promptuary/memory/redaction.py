@@ -126,7 +126,7 @@ def word_edits(text: str, address: str, wanted: Passages) -> Edits:
     """Return the edits that remove all of the passages from ``text``."""
     folded, possible = _possible(text, wanted)
     spans = [span for passage in possible for span in _occurrences(folded, passage)]
-    return _edits(text, _unfolded(text, _joined(folded, spans)) if spans else [], address)
+    return _edits(text, _unfold(text, _join(folded, spans)) if spans else [], address)
 
 
 def block_edits(text: str, address: str) -> Edits:
@@ -381,7 +381,7 @@ def _occurrences(folded: str, passage: str) -> Iterator[tuple[int, int]]:
         start = folded.find(passage, end if is_apart else start + 1)
 
 
-def _joined(folded: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _join(folded: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return spans in order; those with nothing but a space between them as one."""
     joined: list[tuple[int, int]] = []
     for start, end in sorted(spans):
@@ -392,7 +392,7 @@ def _joined(folded: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return joined
 
 
-def _unfolded(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _unfold(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return where spans of the folded text are in ``text`` itself."""
     pieces: list[_Piece] = []
     position = 0

@@ -67,12 +67,12 @@ class Roots:
     def _open(self, scope: NoteScope, *, create: bool) -> Notebook | None:
         with self._lock:
             if scope not in self._notebooks and scope in self._scopes:
-                found = self._checked(scope, create=create)
+                found = self._check(scope, create=create)
                 if found is not None:
                     self._notebooks[scope] = found
             return self._notebooks.get(scope)
 
-    def _checked(self, scope: NoteScope, *, create: bool) -> Notebook | None:
+    def _check(self, scope: NoteScope, *, create: bool) -> Notebook | None:
         try:
             return self._opened(scope, create=create)
         except OSError as error:
@@ -80,7 +80,7 @@ class Roots:
 
     def pages(self, notebook: Notebook) -> MemoryPages:
         """Return the lists of the notes of a notebook; git may see a shared one of the project."""
-        owner, tracked, root = self._place.principal.owner, self._tracked(notebook.scope), self._app.path
+        owner, tracked, root = self._place.principal.owner, self._is_tracked(notebook.scope), self._app.path
         if notebook.scope == "user":
             return MemoryPages(notebook, owner, tracked=tracked)
         return MemoryPages(notebook, owner, tracked=tracked, on_shared=lambda: unignore(root))
@@ -107,12 +107,12 @@ class Roots:
             NoteFiles(base, space),
             NoteJournal(database, space),
             self._place.principal,
-            tracked=self._tracked(scope),
+            tracked=self._is_tracked(scope),
             clock=now_in_seconds,
             on_change=self._on_change,
         )
 
-    def _tracked(self, scope: NoteScope) -> Tracked:
+    def _is_tracked(self, scope: NoteScope) -> Tracked:
         if scope == "user" or not own_place(self._app.path).inside:
             return frozenset
         return lambda: self._app.workspace.tracked_by_git(f"{FOLDER}/{MEMORY}/{self._place.space}")

@@ -117,7 +117,7 @@ def without_secrets(text: str) -> str:
     """Return a text in which everything that looks like a secret is masked."""
     text = mask_secrets(text)
     for pattern, counts in _patterns_for(text):
-        text = _ignoring_case(pattern).sub(partial(_masked, counts), text)
+        text = _ignoring_case(pattern).sub(partial(_mask, counts), text)
     return text
 
 
@@ -140,10 +140,10 @@ def refuse_secrets(*texts: str) -> None:
 
 def is_placeholder(value: str) -> bool:
     """Return whether a value only stands for a secret: a variable, an ellipsis, the name of a type."""
-    return not value or _compiled(_STANDS_FOR).fullmatch(value) is not None
+    return not value or _compile(_STANDS_FOR).fullmatch(value) is not None
 
 
-def _masked(counts: Counts, found: re.Match[str]) -> str:
+def _mask(counts: Counts, found: re.Match[str]) -> str:
     before, value = found[1], found[2]
     bare = value.strip("\"'")
     bare = bare if is_placeholder(bare) else bare.rstrip(".,;:!?)]}»*_")
@@ -158,15 +158,13 @@ def _any_value(value: str) -> bool:
 
 def _some_value(value: str) -> bool:
     """Return whether the value of an assignment is one: not a call, nor the name of another variable."""
-    return len(value) >= _MIN_VALUE and not is_placeholder(value) and _compiled(_CODE).fullmatch(value) is None
+    return len(value) >= _MIN_VALUE and not is_placeholder(value) and _compile(_CODE).fullmatch(value) is None
 
 
 def _telling_value(value: str) -> bool:
     """Return whether a word in a sentence is a password: it has a digit or a sign, and is no ordinary word with one."""
     tells = any(char.isdigit() or char in "!$%&*+?@^~" for char in value) and any(map(str.isalnum, value))
-    return (
-        len(value) >= _MIN_VALUE and tells and not is_placeholder(value) and not _compiled(_ORDINARY).fullmatch(value)
-    )
+    return len(value) >= _MIN_VALUE and tells and not is_placeholder(value) and not _compile(_ORDINARY).fullmatch(value)
 
 
 def _assigned_value(value: str) -> bool:
@@ -256,5 +254,5 @@ def _ignoring_case(pattern: str) -> re.Pattern[str]:
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE | re.DOTALL)

@@ -20,7 +20,7 @@ from promptuary.memory.recall.freshness import freshness
 from promptuary.memory.recall.note_blocks import note_source
 from promptuary.memory.secret_texts import without_secrets
 from promptuary.memory.values import Note, NoteDraft, NoteHeader, NoteHit, new_note_id, plain_arguments
-from promptuary.memory.writeback.decisions import Archive, Decision, Drop, Propose, Write, dispose, known_for
+from promptuary.memory.writeback.decisions import Archive, Decision, Drop, Propose, Write, dispose, find_known
 from promptuary.memory.writeback.learning import turn_so_far
 from promptuary.memory.writeback.snapshot import TurnSnapshot, snapshot
 from promptuary.models.json_answers import wrong_arguments
@@ -135,7 +135,7 @@ def _write(context: ToolContext, given: Mapping[str, Any]) -> dict[str, object]:
     )
     decision = Decision("upsert", draft, id=given.get("memory_id") or "")
     turn = context.turn or TurnSnapshot("", "", context.now, (), "outside")
-    about = known_for(decision, context.memory.exact, context.memory.similar, context.memory.history)
+    about = find_known(decision, context.memory.exact, context.memory.similar, context.memory.history)
     # Whether the text comes from elsewhere decides its label here, not whether it is written.
     outcome = dispose(decision, replace(turn, foreign="none"), about, new_id=new_note_id())
     match outcome:

@@ -24,7 +24,7 @@ from promptuary.layers.static import StaticContent
 from promptuary.layers.tracked.layer import TrackedFiles
 from promptuary.memory.digest_layer import MemoryDigest
 from promptuary.memory.layer import MemoryRecall
-from promptuary.memory.recall.digest import remembered
+from promptuary.memory.recall.digest import read_digest
 from promptuary.memory.recall.select import RecallPolicy, Selector
 from promptuary.models.from_settings import chat_model
 from promptuary.models.protocols import ChatModel
@@ -94,7 +94,7 @@ def _memory(app: "App") -> list[Layer]:
 
     def digest(thread: str, access: "Access") -> Layer:
         own = app.memory.within(thread, access)
-        return MemoryDigest(lambda: remembered(own.refreshed()), waiting=own.visible.waiting)
+        return MemoryDigest(lambda: read_digest(own.refreshed()), waiting=own.visible.waiting)
 
     def recall(thread: str, access: "Access") -> Layer:
         own = app.memory.within(thread, access)

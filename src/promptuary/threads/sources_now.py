@@ -14,7 +14,7 @@ from promptuary.base.errors import Code, PromptuaryError, SourceError
 from promptuary.base.references import KEYWORDS, Reference
 from promptuary.base.text import split_lines, visible, with_unix_lines
 from promptuary.memory.digest_layer import MemoryDigest
-from promptuary.memory.recall.digest import digest, remembered
+from promptuary.memory.recall.digest import digest, read_digest
 from promptuary.references.kinds import KINDS
 from promptuary.references.resolve import resolve
 from promptuary.references.resolve_context import ResolveContext
@@ -135,6 +135,6 @@ class SourcesNow:
 
     def _list_notes(self, thread: str) -> Mapping[str, str]:
         """Return the revisions of the lists of notes."""
-        known = remembered(self._app.memory.of(thread).refreshed())
+        known = read_digest(self._app.memory.of(thread).refreshed())
         made = digest(known, MemoryDigest.most, self._app.counter)
         return {block.source.key.partition(":")[2]: block.source.revision for block in (made.blocks if made else ())}

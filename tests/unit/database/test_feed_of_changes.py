@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 
 from promptuary.base.principals import LOCAL
-from promptuary.experiences.values import used
+from promptuary.experiences.values import use
 from promptuary.state import StateDatabase
 from promptuary.threads.records import ThreadChange
 from tests.suites.experiences import DAY_TWO, FAILED, SOLVED
@@ -65,7 +65,7 @@ def test_experiences(state: StateDatabase, told: Told) -> None:
     experiences.add(FAILED)
     assert told() == [("experience", FAILED.id)]
     experiences.add(SOLVED)
-    experiences.change(None, lambda one: used(one, DAY_TWO))
+    experiences.change(None, lambda one: use(one, DAY_TWO))
     assert told() == [("experience", SOLVED.id), ("experience", "")]
     assert experiences.remove(["unknown"]) == 0
     assert told() == []

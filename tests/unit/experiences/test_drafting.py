@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from promptuary.base.errors import ConfigError
-from promptuary.experiences.drafting import MAX_SOLUTION, checked_tags, checked_type, draft, preference
+from promptuary.experiences.drafting import MAX_SOLUTION, check_tags, check_type, draft, preference
 from promptuary.experiences.values import Experience
 
 NOW = "2026-01-01T00:00:00.000Z"
@@ -111,7 +111,7 @@ def test_a_solution_is_a_copy() -> None:
 
 
 def test_a_type_of_a_plugin_has_the_name_of_its_package() -> None:
-    assert [checked_type(one) for one in ("tool_chain", "acme.deploy", "a.b_2")] == [
+    assert [check_type(one) for one in ("tool_chain", "acme.deploy", "a.b_2")] == [
         "tool_chain",
         "acme.deploy",
         "a.b_2",
@@ -190,4 +190,4 @@ def test_whatever_is_given_is_stored_or_refused_with_a_sentence(intent: str, sol
     with suppress(ConfigError):
         one = made(intent=intent, solution=solution, tags=tags)
         assert one.intent
-        assert checked_tags(one.tags) == one.tags
+        assert check_tags(one.tags) == one.tags

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from promptuary.experiences.drafting import draft
-from promptuary.experiences.scrub import scrubbed, scrubbed_value
+from promptuary.experiences.scrub import scrub, scrub_value
 
 NOW = "2026-01-01T00:00:00.000Z"
 KEY = "ghp_" + "a1B2" * 9
@@ -35,7 +35,7 @@ HIDDEN = "hunter2secretvalue"
     ],
 )
 def test_a_secret_is_taken_out_of_a_text(text: str) -> None:
-    assert HIDDEN not in scrubbed(text)
+    assert HIDDEN not in scrub(text)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_secret_is_taken_out_of_a_text(text: str) -> None:
     ],
 )
 def test_what_is_no_secret_stays(text: str) -> None:
-    assert scrubbed(text) == text
+    assert scrub(text) == text
 
 
 @pytest.mark.parametrize(
@@ -70,25 +70,25 @@ def test_what_is_no_secret_stays(text: str) -> None:
     ],
 )
 def test_a_secret_is_taken_out_of_a_value(value: Any) -> None:
-    assert HIDDEN not in json.dumps(scrubbed_value(value))
+    assert HIDDEN not in json.dumps(scrub_value(value))
 
 
 @pytest.mark.parametrize("number", [4711_0815, 0.4711, -4711])
 def test_a_number_in_a_secret_field_is_hidden_as_well(number: float) -> None:
-    found = scrubbed_value({"password": number, "auth": {"codes": [number, {"n": number}]}})
+    found = scrub_value({"password": number, "auth": {"codes": [number, {"n": number}]}})
 
     assert "4711" not in json.dumps(found)
-    assert scrubbed_value({"port": number}) == {"port": number}
+    assert scrub_value({"port": number}) == {"port": number}
 
 
 def test_what_a_field_says_and_is_no_secret_stays() -> None:
     value = {"max_tokens": 100, "author": "Ada", "password": None, "secret": False, "token": "$TOKEN", "n": [1.5]}
 
-    assert scrubbed_value(value) == value
+    assert scrub_value(value) == value
 
 
 def test_secrets_in_names_of_fields_go_and_no_field_is_lost() -> None:
-    found = scrubbed_value({f"{KEY}": 1, f"{KEY[:-1]}C": 2, "plain": 3})
+    found = scrub_value({f"{KEY}": 1, f"{KEY[:-1]}C": 2, "plain": 3})
 
     assert KEY not in json.dumps(found)
     assert sorted(found.values()) == [1, 2, 3]
@@ -110,9 +110,9 @@ def test_b9_no_secret_of_raw_arguments_reaches_what_is_stored() -> None:
 
 @given(text=st.text(max_size=200))
 def test_scrubbing_twice_changes_nothing_more(text: str) -> None:
-    assert scrubbed(scrubbed(text)) == scrubbed(text)
+    assert scrub(scrub(text)) == scrub(text)
 
 
 @pytest.mark.parametrize("text", [f"Authorization: ba\u017fic {HIDDEN}", f"paſſword={HIDDEN}"])
 def test_letters_that_count_as_others_hide_no_secret(text: str) -> None:
-    assert HIDDEN not in scrubbed(text)
+    assert HIDDEN not in scrub(text)

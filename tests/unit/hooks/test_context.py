@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from promptuary.blocking import Promptuary
 from promptuary.hooks.agents import AGENTS
 from promptuary.hooks.context import prompt_context, start_context
-from promptuary.hooks.fit import ContextPart, ContextSection, filled, whole_part
+from promptuary.hooks.fit import ContextPart, ContextSection, fill, whole_part
 from tests.conftest import Files
 
 CLAUDE, CODEX = AGENTS["claude-code"], AGENTS["codex"]
@@ -146,7 +146,7 @@ parts = st.builds(
 def test_sections_stay_within_their_room_and_name_every_part_that_is_not_whole(
     first: list[ContextPart], second: list[ContextPart], most: int
 ) -> None:
-    text = filled([ContextSection("One", first), ContextSection("Two", second)], most)
+    text = fill([ContextSection("One", first), ContextSection("Two", second)], most)
 
     assert len(text) <= most
     for one in (*first, *second):
@@ -155,7 +155,7 @@ def test_sections_stay_within_their_room_and_name_every_part_that_is_not_whole(
 
 def test_short_parts_are_whole_whatever_stands_before_them() -> None:
     long = whole_part("long", "x" * 50_000, "ask")
-    text = filled(
+    text = fill(
         [ContextSection("One", [long, long]), ContextSection("Two", [whole_part("short", "All of this.")])], 9_000
     )
 

@@ -18,7 +18,7 @@ from promptuary.context.receipt import ReceiptEntry
 from promptuary.layers.record_recall import Shown, Wanted
 from promptuary.memory.digest_layer import MemoryDigest
 from promptuary.memory.layer import HEADING, MemoryRecall
-from promptuary.memory.recall.digest import remembered
+from promptuary.memory.recall.digest import read_digest
 from promptuary.memory.recall.select import RecallPolicy, Selector
 from promptuary.memory.values import MemoryResult
 from promptuary.models.protocols import ChatModel
@@ -44,7 +44,7 @@ def opened(
     visible = shelf.visible()
     search = index_at(folder / "index", shelf)
     selector = Selector(lambda query: search.find(query, timeout=30.0), visible, policy or RecallPolicy(), model)
-    layers = [MemoryDigest(lambda: remembered(visible)), MemoryRecall(selector, visible)]
+    layers = [MemoryDigest(lambda: read_digest(visible)), MemoryRecall(selector, visible)]
     try:
         with Promptuary.open(workspace, exact=True, layers=layers, **options) as promptuary:
             yield promptuary

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.experiences.scrub import scrubbed
+from promptuary.experiences.scrub import scrub
 from promptuary.memory.secret_texts import _ignoring_case, _patterns, _patterns_for, has_secret, without_secrets
 
 PW = "Tr0ub4dor"
@@ -151,7 +151,7 @@ ORDINARY = [
 def test_a_secret_is_recognised_however_it_is_written(text: str) -> None:
     assert has_secret(text)
     assert PW not in without_secrets(text)
-    assert scrubbed(text) == without_secrets(text)
+    assert scrub(text) == without_secrets(text)
 
 
 @pytest.mark.parametrize("text", ORDINARY)

@@ -4,7 +4,7 @@ import pytest
 
 from promptuary.base.errors import PromptuaryError
 from promptuary.memory.transfer.formats import FORMS, ForeignNote, form_of, read_memory
-from promptuary.memory.transfer.transfer import exported_files, import_memory
+from promptuary.memory.transfer.transfer import export_files, import_memory
 from promptuary.memory.values import Note, NoteDraft, NoteHeader
 
 XPERT = """\
@@ -166,4 +166,4 @@ def test_private_notes_of_several_people_are_not_mixed() -> None:
 def test_an_export_has_every_note_byte_for_byte_below_its_scope() -> None:
     note = Note(header("likes"), "x", "---\nid: likes\n---\nx\n")
 
-    assert exported_files([note]) == {"project/private/user/likes.md": note.text.encode()}
+    assert export_files([note]) == {"project/private/user/likes.md": note.text.encode()}

@@ -20,7 +20,7 @@ from promptuary.base.messages import Item, ToolCall
 from promptuary.base.text import one_line, shortened, visible
 from promptuary.experiences.drafting import Lesson
 from promptuary.experiences.learn.results import Result, error_name, result_of
-from promptuary.experiences.scrub import scrubbed
+from promptuary.experiences.scrub import scrub
 from promptuary.memory.values import NoteTrust
 from promptuary.memory.writeback.own_words import own_beginning, sentences
 from promptuary.memory.writeback.snapshot import Foreign
@@ -156,11 +156,11 @@ def intent_of(items: Sequence[Item]) -> str:
     if asked is None:
         return ""
     brief = ""
-    for sentence in sentences(scrubbed(own_beginning(asked.words))):
+    for sentence in sentences(scrub(own_beginning(asked.words))):
         if brief and len(brief) + len(sentence) >= MAX_INTENT:
             break
         brief = f"{brief} {sentence}".strip()
-    return _shortened(brief, MAX_INTENT)
+    return _shorten(brief, MAX_INTENT)
 
 
 def _chain(intent: str, calls: Sequence[Call], trust: NoteTrust) -> Lesson:
@@ -172,7 +172,7 @@ def _chain(intent: str, calls: Sequence[Call], trust: NoteTrust) -> Lesson:
         {"steps": _steps(calls, _MAX_STEPS)},
         {
             "outcome": "failure" if last.failed else "success",
-            "problem": _scrubbed(last.problem) if last.failed else "",
+            "problem": _scrub_problem(last.problem) if last.failed else "",
             "success_score": round(worked / len(calls), 4),
             "tags": _tags(calls),
         },
@@ -189,7 +189,7 @@ def _recovery(intent: str, calls: Sequence[Call], failed: int, helped: int, trus
         intent,
         {"error": error, "failed": _step(wrong), "helped": _steps(help_, _MAX_HELP)},
         {
-            "problem": _scrubbed(wrong.result.problem),
+            "problem": _scrub_problem(wrong.result.problem),
             "success_score": round(worked / len(help_), 4),
             "tags": _tags([wrong, *help_], error),
         },
@@ -205,12 +205,12 @@ def _recoveries(calls: Sequence[Call]) -> list[tuple[int, int]]:
     found: dict[int, int] = {}
     pieces = cache(lambda at: _pieces(calls[at].values))  # few calls are compared
     for at, call in enumerate(calls):
-        if call.result.failed and (good := _made_good(calls, pieces, at)) is not None:
+        if call.result.failed and (good := _find_fix(calls, pieces, at)) is not None:
             found.setdefault(good, at)
     return sorted((failed, good) for good, failed in found.items())[-_MAX_RECOVERIES:]
 
 
-def _made_good(calls: Sequence[Call], pieces: Callable[[int], frozenset[str]], failed: int) -> int | None:
+def _find_fix(calls: Sequence[Call], pieces: Callable[[int], frozenset[str]], failed: int) -> int | None:
     wrong = calls[failed]
     for at, call in enumerate(calls[failed + 1 :], failed + 1):
         same = call.tool == wrong.tool
@@ -236,7 +236,7 @@ def _pieces(text: str) -> frozenset[str]:
 def _call(call: ToolCall, item: Item, read: Read) -> Call:
     arguments = _arguments(call.arguments)
     values = " ".join(_leaves(arguments, _MAX_ARGUMENTS))[:_COMPARED].casefold()
-    return Call(_named(call.name), arguments, values, read, result_of(item))
+    return Call(_safe_name(call.name), arguments, values, read, result_of(item))
 
 
 def _arguments(text: str) -> Mapping[str, Any]:
@@ -262,7 +262,7 @@ def _leaves(value: Any, most: int) -> Iterator[str]:
             yield from (part[:_COMPARED] for part in leaf[:most] if isinstance(part, str))
 
 
-def _shown(value: Any, read: Read) -> Any:
+def _stored_value(value: Any, read: Read) -> Any:
     """Return a value as it is stored: itself if it is short and not text from elsewhere, else a description.
 
     Secrets are removed from whole values when it is stored, as from everything.
@@ -273,17 +273,17 @@ def _shown(value: Any, read: Read) -> Any:
         case int() | float():
             return value if -_MAX_NUMBER < value < _MAX_NUMBER else "<number>"
         case str():
-            return _shown_text(value, read)
+            return _stored_text(value, read)
         case list():
             return f"<list of {len(value):,}>"
         case dict():
-            names = ", ".join(map(_named, [*value][:_MAX_ARGUMENTS]))
+            names = ", ".join(map(_safe_name, [*value][:_MAX_ARGUMENTS]))
             return f"<object: {names}>"
         case _:
             return "<value>"
 
 
-def _shown_text(value: str, read: Read) -> str:
+def _stored_text(value: str, read: Read) -> str:
     text = value.strip()
     if len(text) > _MAX_VALUE or "\n" in text:
         return f"<text of {len(value):,} characters>"
@@ -305,7 +305,7 @@ def _steps(calls: Sequence[Call], most: int) -> list[dict[str, Any]]:
 
 def _step(call: Call) -> dict[str, Any]:
     given = [*call.arguments.items()][:_MAX_ARGUMENTS]
-    shown = {_named(name): _shown(value, call.read) for name, value in given}
+    shown = {_safe_name(name): _stored_value(value, call.read) for name, value in given}
     return {"tool": call.tool, "arguments": shown, "ok": not call.result.failed}
 
 
@@ -313,16 +313,16 @@ def _tags(calls: Sequence[Call], *also: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, (*also, *(call.tool for call in calls)))))[:_MAX_TAGS]
 
 
-def _named(name: object) -> str:
+def _safe_name(name: object) -> str:
     """Return the name of a tool or an argument without characters that are invalid in names."""
     return re.sub(_NO_NAME, "_", str(name)[:_MAX_NAME])
 
 
-def _scrubbed(text: str) -> str:
-    return _shortened(one_line(scrubbed(text)), _MAX_VALUE * 2)
+def _scrub_problem(text: str) -> str:
+    return _shorten(one_line(scrub(text)), _MAX_VALUE * 2)
 
 
-def _shortened(text: str, most: int) -> str:
+def _shorten(text: str, most: int) -> str:
     return shortened(visible(text)[0], most, " …")
 
 

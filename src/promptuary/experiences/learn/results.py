@@ -108,10 +108,10 @@ def _object(text: str) -> Mapping[str, Any] | None:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return {_folded(name): one for name, one in value.items()}
+    return {_fold(name): one for name, one in value.items()}
 
 
-def _folded(name: str) -> str:
+def _fold(name: str) -> str:
     return name.casefold().replace("_", "").replace("-", "")
 
 
@@ -137,7 +137,7 @@ def _verdict(name: str, value: object) -> bool | None:
 def _state(value: object) -> bool | None:
     if isinstance(value, int) and not isinstance(value, bool):
         return value >= _FIRST_HTTP_ERROR
-    word = _folded(value[:20]) if isinstance(value, str) else ""
+    word = _fold(value[:20]) if isinstance(value, str) else ""
     return True if word in _FAILED else False if word in _WORKED else None
 
 
@@ -171,7 +171,7 @@ def _edges(text: str) -> tuple[list[str], list[str]]:
 
 def _problem(text: str, answer: Mapping[str, Any] | None) -> str:
     """Return the line that says what went wrong, in the tool's words."""
-    told = _told(answer) if answer is not None else text
+    told = _error_message(answer) if answer is not None else text
     first, last = _edges(told)
     spoken = [line for line in (*first, *last) if not _exit_code(line) and not re.fullmatch(_MARK, line)]
     named = [line for line in reversed(spoken) if _is_report(line) and not line.startswith("Traceback")]
@@ -179,7 +179,7 @@ def _problem(text: str, answer: Mapping[str, Any] | None) -> str:
     return re.sub(_MARK, "", line)[:MAX_PROBLEM].strip()
 
 
-def _told(answer: Mapping[str, Any]) -> str:
+def _error_message(answer: Mapping[str, Any]) -> str:
     """Return the error message in an answer."""
     for name in _MESSAGES:
         value = answer.get(name)

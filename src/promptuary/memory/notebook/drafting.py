@@ -63,13 +63,13 @@ def new_file(draft: NoteDraft, note: str, writer: Writer) -> NewFile:
         "source": draft.source,
         "trust": draft.trust,
     }
-    given = _given(draft) | {"title": title, "status": draft.status or "active"}
+    given = _front_matter_values(draft) | {"title": title, "status": draft.status or "active"}
     every = {key: value for key, value in (values | given).items() if value is not None}
     path = note_path(audience, kind, title, note)
     return NewFile(path, write_new(content, every), fingerprint(title, content))
 
 
-def changed_file(note: Note, draft: NoteDraft, writer: Writer) -> bytes:
+def change_file(note: Note, draft: NoteDraft, writer: Writer) -> bytes:
     """Return the file of a note after a change; what the draft does not name is preserved byte for byte."""
     if draft.content is not None and not draft.content.strip():
         raise PromptuaryError("a note needs content; to remove it, archive or forget it")
@@ -78,7 +78,7 @@ def changed_file(note: Note, draft: NoteDraft, writer: Writer) -> bytes:
             f"the front matter of the note {note.header.id} cannot be read ({problem}), so it would get a second one; "
             f"fix it first: `promptuary memory edit {note.header.id}`"
         )
-    values = _given(draft)
+    values = _front_matter_values(draft)
     if draft.content is not None and draft.title is None and (title := title_after(note, draft.content)):
         values["title"] = title
     if draft.kind is not None and draft.kind != note.header.kind:
@@ -104,7 +104,7 @@ def title_after(note: Note, content: str) -> str | None:
     return title_of(NoteDraft(content)) if was_made and content.strip() != note.body.strip() else None
 
 
-def moved_path(note: Note, draft: NoteDraft) -> str:
+def path_after(note: Note, draft: NoteDraft) -> str:
     """Return the path of a note after a change: the same, unless its audience changes."""
     header = note.header
     if draft.audience is None or draft.audience == header.audience:
@@ -133,7 +133,7 @@ def trust_after(note: Note, draft: NoteDraft) -> NoteTrust:
     return max(draft.trust, note.header.trust, key=get_args(NoteTrust).index)
 
 
-def _given(draft: NoteDraft) -> dict[str, NewValue]:
+def _front_matter_values(draft: NoteDraft) -> dict[str, NewValue]:
     """Return the values of the front matter that a draft names; an empty one removes the key."""
     values: dict[str, NewValue] = {}
     for key in ("title", "summary", "source_ref", "supersedes"):

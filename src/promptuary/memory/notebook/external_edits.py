@@ -13,7 +13,7 @@ from msgspec import Struct
 from promptuary.base.errors import NoteFileError
 from promptuary.base.principals import LOCAL_USER, NoteScope, Principal
 from promptuary.memory.note_file import as_bytes, as_text, rev_of
-from promptuary.memory.notebook.ownership import FileFacts, Ruling, SeenFile, Verdict, judged
+from promptuary.memory.notebook.ownership import FileFacts, Ruling, SeenFile, Verdict, judge
 from promptuary.memory.store.files import NoteFiles
 from promptuary.memory.store.journal import NoteJournal
 from promptuary.memory.values import HAND, ChangeKind, KnownFile, NoteChange, NoteHeader, NoteStamp, NoteTrust
@@ -76,7 +76,7 @@ class HandChanges:
 
     def record(self, differing: ChangedFile) -> set[str]:
         """Record the differences, and return the ids of the notes concerned."""
-        found = self._judged(differing)
+        found = self._judge(differing)
         here = {one.note.header.id for one, _ in found}
         gone = [known for known in differing.missing.values() if known.note not in here]
         lost = [known for known in gone if known.recorded and self._journal.owner_of(known.note) is not None]
@@ -84,7 +84,10 @@ class HandChanges:
         observed = [
             (one.note.header, stamp, one.verdict != "unadopted") for one, stamp in found if one.verdict not in _KINDS
         ]
-        changes = [*(self._entry(one, stamp) for one, stamp in found if one.verdict in _KINDS), *map(self._lost, lost)]
+        changes = [
+            *(self._entry(one, stamp) for one, stamp in found if one.verdict in _KINDS),
+            *map(self._lost_entry, lost),
+        ]
         # Changes are recorded first: a process that is killed in between must not lose where a moved note was.
         if changes:
             self._journal.record(changes)
@@ -92,7 +95,7 @@ class HandChanges:
             self._journal.observe(observed, dropped)
         return here | {known.note for known in gone}
 
-    def _judged(self, differing: ChangedFile) -> list[tuple[Ruling, NoteStamp]]:
+    def _judge(self, differing: ChangedFile) -> list[tuple[Ruling, NoteStamp]]:
         facts = self._facts(differing)
         found: dict[str, tuple[Ruling, NoteStamp]] = {}
         for path, stamp in sorted(differing.changed.items()):
@@ -100,7 +103,7 @@ class HandChanges:
                 data = self._files.read(path)
                 if data is not None:
                     seen = SeenFile(path, data, differing.known.get(path))
-                    one = judged(seen, self._scope, self._owner, facts, taken=found.keys())
+                    one = judge(seen, self._scope, self._owner, facts, taken=found.keys())
                     found[one.note.header.id] = one, stamp
         return list(found.values())
 
@@ -123,7 +126,7 @@ class HandChanges:
         changes = self._journal.view(header.owner).changes(header.id) if header.owner is not None else ()
         return changes[-1].rev if changes else ""
 
-    def _lost(self, known: KnownFile) -> _Entry:
+    def _lost_entry(self, known: KnownFile) -> _Entry:
         return NoteChange(known.note, "delete", self._clock(), HAND, "", known.path, before=known.rev), None, None
 
     def _facts(self, differing: ChangedFile) -> FileFacts:

@@ -29,7 +29,7 @@ from promptuary.memory.note_file import (
     rev_of,
     rewrite,
 )
-from promptuary.memory.notebook.drafting import Writer, changed_file, moved_path, new_file, title_after, trust_after
+from promptuary.memory.notebook.drafting import Writer, change_file, new_file, path_after, title_after, trust_after
 from promptuary.memory.notebook.external_edits import HandChanges, Tracked, is_page
 from promptuary.memory.secret_texts import refuse_secrets, without_secrets
 from promptuary.memory.store.files import NoteFiles
@@ -159,7 +159,7 @@ class Notebook:
         Raises ``NoteConflictError`` if ``if_rev`` is given and the note has another revision.
         """
         refuse_secrets(*_texts(draft))
-        with self._locked():
+        with self._lock():
             if draft.id is None:
                 return self._create(draft, reason)
             return self._update(draft.id, if_rev, lambda note, writer: _change(note, draft, writer), reason, kind)
@@ -167,7 +167,7 @@ class Notebook:
     def restore_text(self, note: str, text: str, *, if_rev: str | None, reason: str) -> Written:
         """Restore an earlier text of a note, byte for byte, even if its file is gone."""
         refuse_secrets(text)
-        with self._locked():
+        with self._lock():
             trust = self._by_hand.trust_of(note, rev_of(as_bytes(text)))
             if self.view.header(note) is not None:
                 return self._update(
@@ -197,7 +197,7 @@ class Notebook:
             values = {"updated_at": writer.at, "updated_by": writer.actor, "trust": "person"}
             return found.header.path, rewrite(text, values | ({"title": title} if title else {})), "person"
 
-        with self._locked():
+        with self._lock():
             return self._update(note, if_rev, changed, reason, "update")
 
     def take_in(self, note: Note, *, reason: str) -> Written | None:
@@ -208,7 +208,7 @@ class Notebook:
         refuse_secrets(note.text)
         header = note.header
         path = _taken_path(header)
-        with self._locked():
+        with self._lock():
             is_known = self.journal.owner_of(header.id) is not None or self.journal.known(header.id) is not None
             if header.problem or is_known or parse(note.text).value("id") != header.id:
                 return None
@@ -225,7 +225,7 @@ class Notebook:
 
     def remove(self, note: str) -> str | None:
         """Remove the file of a note without recording that, and return where it was. For forgetting."""
-        with self._locked():
+        with self._lock():
             header = self.view.header(note)
             if header is None:
                 return None
@@ -234,7 +234,7 @@ class Notebook:
 
     def forget(self, note: str) -> int:
         """Erase a note from the journal, and return how many entries it had."""
-        with self._locked():
+        with self._lock():
             count = self.journal.forget(note, at=self._clock(), actor=self._actor)
         self._on_change(self.scope, [note])
         return count
@@ -251,14 +251,14 @@ class Notebook:
             found = self._by_hand.differing(paths)
             if not found:
                 if not self._is_clean and paths is None:
-                    with self._locked():  # removes what killed processes left
+                    with self._lock():  # removes what killed processes left
                         pass
                 return False
             # What is new comes first: a file that is missing may be one that was moved.
             every = [*sorted(found.changed), *found.missing]
             if len(every) <= _AT_ONCE:
-                with self._locked():
-                    return self._recorded_by_hand(paths)
+                with self._lock():
+                    return self._record_by_hand(paths)
             return self._recorded_in_turns(every)
         except LockTimeoutError:
             return False
@@ -268,8 +268,8 @@ class Notebook:
         for start in range(0, len(paths), _AT_ONCE):
             if start:
                 time.sleep(_GIVE_WAY)
-            with self._locked():
-                any_touched |= self._recorded_by_hand(paths[start : start + _AT_ONCE])
+            with self._lock():
+                any_touched |= self._record_by_hand(paths[start : start + _AT_ONCE])
         return any_touched
 
     def adopt(self, keys: Collection[str] = ()) -> list[NoteHeader]:
@@ -278,12 +278,12 @@ class Notebook:
         Any note may be named that the principal sees and that holds the words of an agent.
         """
         self.sync()
-        with self._locked():
+        with self._lock():
             waiting = [*self.unadopted(), *self.unconfirmed()]
             others = (header for key in keys if (header := self.view.header(key)) is not None)
             every = waiting if not keys else [*waiting, *(other for other in others if other.trust != "person")]
             chosen = {note.path: note for note in every if not keys or note.id in keys or note.path in keys}
-            return [header for value in chosen.values() if (header := self._adopted(value)) is not None]
+            return [header for value in chosen.values() if (header := self._adopt(value)) is not None]
 
     def unadopted(self) -> list[NoteHeader]:
         """Return the notes, and the pages, that nobody here wrote and that wait for the principal to adopt them.
@@ -317,7 +317,7 @@ class Notebook:
         claimed = claimed_owner(as_text(data)) if data is not None else ""
         return claimed == owner_label(self.owner) or (self.is_of_this_machine and not claimed)
 
-    def _adopted(self, header: NoteHeader) -> NoteHeader | None:
+    def _adopt(self, header: NoteHeader) -> NoteHeader | None:
         stamp, data = self.files.stamp(header.path), self.files.read(header.path)
         if stamp is None or data is None:
             return None
@@ -381,7 +381,7 @@ class Notebook:
                     written = read_note(data, path, Ownership(self.scope, holder, id=note.header.id, trust=trust))
                     named = kind or _kind_of(note.header, written.header)
                     return Written(self._recorded(written, named, reason=reason, before=note.header.rev))
-            self._recorded_by_hand([note.header.path])
+            self._record_by_hand([note.header.path])
         raise NoteConflictError(
             f"the note {key} is being edited right now; save it, then try again", self._current(key)
         )
@@ -451,7 +451,7 @@ class Notebook:
             data = self.files.read(header.path)
             if data is not None and rev_of(data) == header.rev:
                 return note_as(header, data)
-            self._recorded_by_hand(None if data is None else [header.path])
+            self._record_by_hand(None if data is None else [header.path])
             now = self.view.header(header.id)
             if now is None:
                 raise NoteConflictError(f"the file of the note {key} is gone; `promptuary memory undo` brings it back")
@@ -483,7 +483,7 @@ class Notebook:
         self.journal.record(changes)
         self._on_change(self.scope, {change.note for change, _, _ in changes})
 
-    def _recorded_by_hand(self, paths: Collection[str] | None) -> bool:
+    def _record_by_hand(self, paths: Collection[str] | None) -> bool:
         """Record changes made by hand, with the lock held; return whether there were any."""
         touched = self._by_hand.record(self._by_hand.differing(paths))
         if touched:
@@ -494,7 +494,7 @@ class Notebook:
         return Writer(self.owner, self._actor, self._clock())
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _lock(self) -> Iterator[None]:
         with self.files.locked():
             if not self._is_clean:
                 self.files.clean()
@@ -505,7 +505,7 @@ class Notebook:
 def _change(note: Note, draft: NoteDraft, writer: Writer) -> _Changed:
     if note.header.status == "frozen" and draft.source != "manual":
         raise PromptuaryError(f"the note {note.header.id} is frozen: only the person may change it")
-    return moved_path(note, draft), changed_file(note, draft, writer), trust_after(note, draft)
+    return path_after(note, draft), change_file(note, draft, writer), trust_after(note, draft)
 
 
 def _confirmed(note: Note, _: Writer) -> _Changed:

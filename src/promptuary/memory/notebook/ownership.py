@@ -69,28 +69,28 @@ class Ruling(Struct, frozen=True):
     before: str = ""
 
 
-def judged(seen: SeenFile, scope: NoteScope, owner: Owner, facts: FileFacts, *, taken: Collection[str] = ()) -> Ruling:
+def judge(seen: SeenFile, scope: NoteScope, owner: Owner, facts: FileFacts, *, taken: Collection[str] = ()) -> Ruling:
     """Decide what a file is for the principal ``owner``; ``taken`` are the ids of other files in the same scan."""
     if seen.known is not None and facts.owner_of(seen.known.note) is not None:
-        return _changed(seen, scope, seen.known, facts)
+        return _judge_change(seen, scope, seen.known, facts)
     claimed = claimed_id(seen.data, seen.path)
     home, holder = facts.elsewhere(claimed), facts.owner_of(claimed)
     is_free = (home is None or not home[1]) and claimed not in taken
     if holder is not None and is_free and not facts.forgotten(claimed) and not facts.brought(seen.path):
         standing = Ownership(scope, holder, id=claimed, trust=facts.trust_of(claimed, rev_of(seen.data)))
-        return _moved(seen, standing, home[0].rev if home else "", facts)
+        return _judge_move(seen, standing, home[0].rev if home else "", facts)
     is_double = holder is not None or claimed in taken or (home is not None and home[0].path != seen.path)
     note = read_note(seen.data, seen.path, Ownership(scope, id=id_of_path(seen.path) if is_double else None))
     if is_double:
         note = replace(note, header=replace(note.header, problem=note.header.problem or SAME_ID))
     elif _is_own(seen, owner, facts):
-        return Ruling("taken_over", _owned(note, owner))
+        return Ruling("taken_over", _with_owner(note, owner))
     if note.header.audience == "private":
         return Ruling("unadopted", note)
     return Ruling("external", replace(note, header=replace(note.header, external=True, trust="external")))
 
 
-def _changed(seen: SeenFile, scope: NoteScope, known: KnownFile, facts: FileFacts) -> Ruling:
+def _judge_change(seen: SeenFile, scope: NoteScope, known: KnownFile, facts: FileFacts) -> Ruling:
     """Decide what happened to a known note: nothing, an edit by hand, or a pull."""
     # Who edited the file is unknown, perhaps an agent: its words stay whose they were.
     rev = rev_of(seen.data)
@@ -106,7 +106,7 @@ def _changed(seen: SeenFile, scope: NoteScope, known: KnownFile, facts: FileFact
     return Ruling("edited", note, known.rev)
 
 
-def _moved(seen: SeenFile, standing: Ownership, before: str, facts: FileFacts) -> Ruling:
+def _judge_move(seen: SeenFile, standing: Ownership, before: str, facts: FileFacts) -> Ruling:
     """Decide what a file is whose note was at another path before, or was deleted."""
     note = read_note(seen.data, seen.path, standing)
     if not facts.is_recorded(note.header.id, note.header.rev) and facts.tracked(seen.path):
@@ -122,5 +122,5 @@ def _is_own(seen: SeenFile, owner: Owner, facts: FileFacts) -> bool:
     return facts.alone() and facts.own(seen.path) and not facts.brought(seen.path) and not facts.tracked(seen.path)
 
 
-def _owned(note: Note, owner: Owner) -> Note:
+def _with_owner(note: Note, owner: Owner) -> Note:
     return replace(note, header=replace(note.header, owner=owner))

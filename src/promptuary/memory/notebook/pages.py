@@ -10,7 +10,7 @@ from typing import Final
 
 from promptuary.base.errors import NoteFileError
 from promptuary.base.principals import Owner
-from promptuary.memory.index_page import MAX_ENTRIES, page_path, persons_text, updated_page
+from promptuary.memory.index_page import MAX_ENTRIES, page_path, persons_text, update_page
 from promptuary.memory.note_file import as_bytes, as_text
 from promptuary.memory.notebook.external_edits import Tracked
 from promptuary.memory.notebook.notebook import Notebook
@@ -73,7 +73,7 @@ class MemoryPages:
             path = page_path(audience, self._owner)
             with suppress(NoteFileError):
                 now = self._notebook.files.read(path)
-                if self._is_used(path) and self._wanted(audience, now) != now:
+                if self._is_used(path) and self._build_page(audience, now) != now:
                     found.append(path)
         return found
 
@@ -83,17 +83,17 @@ class MemoryPages:
             if not self._is_used(path):
                 return
             now = files.read(path)
-            page = self._wanted(audience, now)
+            page = self._build_page(audience, now)
             if page is None or page == now:
                 return
             if files.create(path, page) if now is None else files.replace(path, page, expected=now):
                 return
 
-    def _wanted(self, audience: Audience, now: bytes | None) -> bytes | None:
+    def _build_page(self, audience: Audience, now: bytes | None) -> bytes | None:
         """Return a page with the current list of notes; ``None`` if no page is needed."""
         view = self._notebook.view
         headers = view.headers(NoteFilter(audiences=(audience,), limit=MAX_ENTRIES))
         if now is None and not headers:
             return None
         total = view.count(NoteFilter(audiences=(audience,)))
-        return as_bytes(updated_page(None if now is None else as_text(now), audience, headers, total))
+        return as_bytes(update_page(None if now is None else as_text(now), audience, headers, total))

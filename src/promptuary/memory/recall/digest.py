@@ -71,7 +71,7 @@ class Remembered(Struct, frozen=True):
     pages: Sequence[MemoryPage] = ()
 
 
-def remembered(notes: VisibleNotes) -> Remembered:
+def read_digest(notes: VisibleNotes) -> Remembered:
     """Return the input of a digest. Reads the journals and the ``MEMORY.md`` files."""
     headers, total = notes.listed(MAX_NOTES)
     return Remembered(headers, max(total, len(headers)), notes.pages())
@@ -123,11 +123,11 @@ def _lists(lines: Sequence[_Line], unlisted: int, counter: TokenCounter) -> Iter
     others = [line for line in lines if is_external(line[0]) and not is_by_agent(line[0])]
     last = [f"… and {unlisted:,} more, which are recalled when a message is about them"] if unlisted else []
     if own or last:
-        text = "\n".join([*_grouped(own), *last])
+        text = "\n".join([*_group_lines(own), *last])
         yield without_gap(whole(_source(_OWN, "Notes", text), counter), counter)
     for name, label, some in ((_BY_AGENTS, "Notes by agents", agents), ("elsewhere", "Notes from elsewhere", others)):
         if some:
-            text = "\n".join(_grouped(some))
+            text = "\n".join(_group_lines(some))
             yield without_gap(whole(_source(name, label, text, external=True), counter), counter)
 
 
@@ -136,7 +136,7 @@ def is_external(header: NoteHeader) -> bool:
     return header.external or header.trust == "external"
 
 
-def _grouped(lines: Sequence[_Line]) -> Iterator[str]:
+def _group_lines(lines: Sequence[_Line]) -> Iterator[str]:
     """Yield the lines of a list: the pinned notes, then those of each kind, the oldest first."""
     for group, notes in groupby(sorted(lines, key=_place), key=lambda line: _group(line[0])):
         yield f"{group}:"

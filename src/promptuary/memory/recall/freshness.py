@@ -10,14 +10,14 @@ _DAYS: Final = len("2026-01-31")
 _MINUTES: Final = len("2026-01-31T09:30")
 
 
-def changed_at(header: NoteHeader) -> float | None:
+def change_time(header: NoteHeader) -> float | None:
     """Return when a note was last changed, in seconds since 1970; ``None`` if that is unknown."""
     return _moment(header.updated_at) if header.updated_at else _moment(header.created_at)
 
 
 def age_in_days(header: NoteHeader, now: str) -> float | None:
     """Return how many days ago a note was last changed; ``None`` if that is unknown. A future date counts as now."""
-    then, today = changed_at(header), _moment(now)
+    then, today = change_time(header), _moment(now)
     return None if then is None or today is None else max(0.0, (today - then) / _DAY)
 
 

@@ -15,7 +15,7 @@ from promptuary.base.budget import TokenCounter
 from promptuary.base.files import Folder, Stamp
 from promptuary.base.principals import NoteScope
 from promptuary.memory.places import MemoryPlace
-from promptuary.memory.recall.freshness import changed_at
+from promptuary.memory.recall.freshness import change_time
 from promptuary.memory.recall.search import MAX_HITS, NoteQuery, rank
 from promptuary.memory.recall.visible import NoteKey, VisibleNotes, key_of
 from promptuary.memory.values import AUDIENCES, KINDS, SCOPES, Audience, MemoryResult, Note, NoteHeader, NoteKind
@@ -120,7 +120,7 @@ class NoteIndex(RecordIndex[NoteKey]):
         cut = chunks(text, "note.md", self._sizes, self._counter)
         named = (header.title, *header.tags, header.summary[:_MAX_SUMMARY])
         names = tuple(dict.fromkeys(name for name in named if name))
-        date = int(max(0.0, changed_at(header) or 0.0))
+        date = int(max(0.0, change_time(header) or 0.0))
         file = IndexedFile(header.id, Stamp(len(note.text), 0, 0, 0), header.rev, "markdown", date)
         return RecordEntry(
             _folder(header),

@@ -79,12 +79,12 @@ def _around(source: Source, line: int, budget: int, counter: TokenCounter, full:
     remark = f"{full.tokens:,} tokens in full; {source.read_on}"
 
     def show(kept: int) -> Block:
-        return render(source, Detail.EXCERPT, _kept(lines, line - 1, kept), counter, remark)
+        return render(source, Detail.EXCERPT, _lines_around(lines, line - 1, kept), counter, remark)
 
     return largest(show, lambda block: block.tokens, budget, least=_MIN_LINES, most=len(lines) - 1)
 
 
-def _kept(lines: Sequence[str], at: int, kept: int) -> str:
+def _lines_around(lines: Sequence[str], at: int, kept: int) -> str:
     """Return ``kept`` lines, from a quarter before the line ``at`` on, and how many are missing on either side."""
     start = max(0, min(at - kept // 4, len(lines) - kept))
     before = [f"⋯ {start:,} lines left out ⋯\n"] if start else []

@@ -68,7 +68,7 @@ def answering(found: MemoryResult, most: int) -> list[NoteHit]:
     return list(found.near[:most])
 
 
-def asked_for(found: MemoryResult, most: int) -> list[NoteHit]:
+def answering_notes(found: MemoryResult, most: int) -> list[NoteHit]:
     """Return the notes for words with which a person asks for notes: those that answer, else the best by these words.
 
     Two words that are asked for are found by one of them; in a message, that would be chance.

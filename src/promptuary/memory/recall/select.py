@@ -95,7 +95,7 @@ class Selector:
             offered[header.id] = NoteHit(header, "", 0.0, Why()), text
         if not offered:
             return []
-        listed = [_described(hit.header, text) for hit, text in offered.values()]
+        listed = [_describe(hit.header, text) for hit, text in offered.values()]
         asked = question(self.policy.prompt or PROMPT, words, listed)
         answer = await complete_json(self._model, asked, _SCHEMA, max_tokens=_ANSWER_TOKENS)
         ids = dict.fromkeys(key for key in answer["ids"] if key in offered)
@@ -116,7 +116,7 @@ def question(prompt: str, words: str, listed: Sequence[str]) -> list[Message]:
     ]
 
 
-def _described(header: NoteHeader, text: str) -> str:
+def _describe(header: NoteHeader, text: str) -> str:
     """Return a note as one line: its header, and the first line of its text that says more than the title."""
     tags = f" [{', '.join(header.tags)}]" if header.tags else ""
     summary = f" - {header.summary}" if header.summary else ""

@@ -66,7 +66,7 @@ class VisibleNotes(Struct, frozen=True):
 
     def newest(self, limit: int | None = None) -> list[NoteHeader]:
         """Return the notes that can be recalled, at most ``limit``: the pinned first, then the last updated."""
-        return self._looked_at(limit)[0]
+        return self._look_at(limit)[0]
 
     def listed(self, limit: int | None = None) -> tuple[list[NoteHeader], int]:
         """Return the same, and how many there are in all.
@@ -74,10 +74,10 @@ class VisibleNotes(Struct, frozen=True):
         The number leaves out active notes that are not valid now, as far as they were read: notes that expired were
         updated then, so they are among the first. Reading all of them would cost every turn too much.
         """
-        newest, left_out = self._looked_at(limit)
+        newest, left_out = self._look_at(limit)
         return newest, self.count() - left_out
 
-    def _looked_at(self, limit: int | None) -> tuple[list[NoteHeader], int]:
+    def _look_at(self, limit: int | None) -> tuple[list[NoteHeader], int]:
         """Return the newest that can be recalled, and how many were left out on the way."""
         wanted = replace(ACTIVE, limit=limit)
         seen = [header for view in self.views.values() for header in view.headers(wanted)]

@@ -56,7 +56,7 @@ class NoteFiles:
     @contextmanager
     def locked(self, timeout: float = 10.0) -> Iterator[None]:
         """Hold the lock of this folder. Raises ``LockTimeoutError``."""
-        with self._made("private") as folder, ExitStack() as held:
+        with self._make("private") as folder, ExitStack() as held:
             with _translated(_LOCK):
                 held.enter_context(durable.locked(_LOCK, timeout=timeout, dir_fd=folder))
             with self._kept.starting_with(folder):
@@ -93,7 +93,7 @@ class NoteFiles:
     def read(self, path: str) -> bytes | None:
         """Return the content of a file."""
         *folders, name = names_of(path)
-        with self._opened(*folders) as folder:
+        with self._open(*folders) as folder:
             if folder is None:
                 return None
             with _translated(path):
@@ -111,14 +111,14 @@ class NoteFiles:
         """Create a file with its folders; return False if there is one."""
         *folders, name = names_of(path)
         check_size(path, len(content))
-        with self._made(*folders) as folder, _translated(path):
+        with self._make(*folders) as folder, _translated(path):
             return durable.create(name, content, dir_fd=folder)
 
     def replace(self, path: str, content: bytes, *, expected: bytes) -> bool:
         """Replace a file whose content is ``expected``; return False if it is not. ``notes.swap`` says how."""
         *folders, name = names_of(path)
         check_size(path, len(content))
-        with self._opened(*folders) as folder:
+        with self._open(*folders) as folder:
             if folder is None:
                 return False
             with _translated(path):
@@ -128,16 +128,16 @@ class NoteFiles:
         """Give a file another path, in one step; return False if it is gone or the other is taken."""
         *folders, name = names_of(path)
         *others, new_name = names_of(to)
-        with self._opened(*folders) as folder:
+        with self._open(*folders) as folder:
             if folder is None:
                 return False
-            with self._made(*others) as other, _translated(to):
+            with self._make(*others) as other, _translated(to):
                 return rename(folder, name, other, new_name)
 
     def remove(self, path: str) -> bool:
         """Remove a file; return False if it is not there."""
         *folders, name = names_of(path)
-        with self._opened(*folders) as folder:
+        with self._open(*folders) as folder:
             if folder is None:
                 return False
             with _translated(path):
@@ -158,12 +158,12 @@ class NoteFiles:
 
     def exposed(self) -> Sequence[str]:
         """Return the private folder if other users can access it; everything inside it is protected by it."""
-        with self._opened("private") as folder:
+        with self._open("private") as folder:
             return ["private"] if folder is not None and os.fstat(folder).st_mode & _OTHERS else []
 
     def protect(self) -> None:
         """Remove the access of other users to the private folder."""
-        with self._opened("private") as folder, _translated("private"):
+        with self._open("private") as folder, _translated("private"):
             if folder is not None:
                 os.fchmod(folder, 0o700)
 
@@ -172,7 +172,7 @@ class NoteFiles:
         for audience in AUDIENCES:
             for inner in ((), *((name,) for name in FOLDERS)):
                 try:
-                    with self._opened(audience, *inner) as folder:
+                    with self._open(audience, *inner) as folder:
                         if folder is not None:
                             with _translated(audience):
                                 yield work(folder)
@@ -182,7 +182,7 @@ class NoteFiles:
 
     def _status(self, path: str) -> os.stat_result | None:
         *folders, name = names_of(path)
-        with self._opened(*folders) as folder:
+        with self._open(*folders) as folder:
             if folder is None:
                 return None
             with _translated(path):
@@ -218,7 +218,7 @@ class NoteFiles:
 
     def _strays_in(self, *folders: str) -> Iterator[tuple[str, str]]:
         is_audience = len(folders) == 1
-        with self._opened(*folders) as folder:
+        with self._open(*folders) as folder:
             if folder is None:
                 return
             with _translated("/".join(folders)), os.scandir(folder) as entries:
@@ -233,7 +233,7 @@ class NoteFiles:
 
     def _entries_in(self, *folders: str) -> Iterator[tuple[str, NoteStamp | str]]:
         prefix = "/".join(folders)
-        with self._opened(*folders) as folder:
+        with self._open(*folders) as folder:
             if folder is None:
                 return
             with _translated(prefix), os.scandir(folder) as entries:
@@ -249,7 +249,7 @@ class NoteFiles:
     def _is_skipped(self, *folders: str) -> bool:
         """Return whether something other than a folder is in the place of one."""
         *above, name = folders
-        with self._opened(*above) as folder:
+        with self._open(*above) as folder:
             if folder is None:
                 return False
             with _translated("/".join(folders)):
@@ -259,10 +259,10 @@ class NoteFiles:
                     return False
 
     @contextmanager
-    def _opened(self, *folders: str) -> Iterator[int | None]:
+    def _open(self, *folders: str) -> Iterator[int | None]:
         """Yield the descriptor of a folder; ``None`` if it does not exist."""
         if self._kept.folders is not None:
-            yield self._kept_folder(self._kept.folders, folders, create=False)
+            yield self._keep_folder(self._kept.folders, folders, create=False)
             return
         descriptor = self._descend(folders, create=False)
         try:
@@ -272,11 +272,11 @@ class NoteFiles:
                 os.close(descriptor)
 
     @contextmanager
-    def _made(self, *folders: str) -> Iterator[int]:
+    def _make(self, *folders: str) -> Iterator[int]:
         """Yield the descriptor of a folder, creating it if it does not exist."""
         kept = self._kept.folders
         descriptor = (
-            self._descend(folders, create=True) if kept is None else self._kept_folder(kept, folders, create=True)
+            self._descend(folders, create=True) if kept is None else self._keep_folder(kept, folders, create=True)
         )
         if descriptor is None:
             raise NoteFileError("The folder of the memory was removed while it was in use; repeat this step.")
@@ -286,13 +286,13 @@ class NoteFiles:
             if kept is None:
                 os.close(descriptor)
 
-    def _kept_folder(self, kept: _Folders, folders: tuple[str, ...], *, create: bool) -> int | None:
+    def _keep_folder(self, kept: _Folders, folders: tuple[str, ...], *, create: bool) -> int | None:
         """Return the descriptor of a folder, which stays open while the lock is held."""
         if folders not in kept:
             if not folders:
                 found = self._descend((), create=create)
             else:
-                above = self._kept_folder(kept, folders[:-1], create=create)
+                above = self._keep_folder(kept, folders[:-1], create=create)
                 with _translated("/".join((*self._space, *folders))):
                     found = None if above is None else _folder(above, folders[-1], create=create)
             if found is None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from promptuary.base.errors import PromptuaryError
 from promptuary.memory.transfer.formats import FORMS, ForeignMemory, read_memory
-from promptuary.memory.transfer.transfer import exported_files
+from promptuary.memory.transfer.transfer import export_files
 from promptuary.memory.values import ForeignForm, ImportReport, NoteHeader
 from promptuary.workspace.data_folder.hard_links import LinkedNotes
 from promptuary.workspace.markdown_files import read_markdown, write_new_folder
@@ -35,5 +35,5 @@ class NoteExchange:
     def export(self, path: str | Path) -> Sequence[NoteHeader]:
         """Write every note that the principal may see to the new or empty folder ``path``."""
         notes = self._app.memory.of().everything()
-        write_new_folder(Path(path), exported_files(notes))
+        write_new_folder(Path(path), export_files(notes))
         return [note.header for note in notes]

@@ -89,13 +89,13 @@ def preview(note: ForeignNote, draft: NoteDraft, writer: Writer, existing: Seque
     return replace(header, id=_NO_ID, path=note.path, rev="")
 
 
-def exported_files(notes: Sequence[Note]) -> Mapping[str, bytes]:
+def export_files(notes: Sequence[Note]) -> Mapping[str, bytes]:
     """Return the files of an export by path: each note as it is on disk, below the name of its scope.
 
     A note from elsewhere that nobody adopted is marked in its file, so that no import makes it trusted.
     """
-    return {f"{note.header.scope}/{note.header.path}": _exported(note) for note in notes}
+    return {f"{note.header.scope}/{note.header.path}": _export_path(note) for note in notes}
 
 
-def _exported(note: Note) -> bytes:
+def _export_path(note: Note) -> bytes:
     return rewrite(note.text, {"trust": "external"}) if note.header.external else as_bytes(note.text)

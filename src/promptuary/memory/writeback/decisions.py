@@ -79,7 +79,7 @@ class Known(Struct, frozen=True):
         return note.id in self.by_hand or is_persons(note)
 
 
-def known_for(
+def find_known(
     decision: Decision,
     get: Callable[[str], Note | None],
     similar: Callable[[str, int], Sequence[str]],
@@ -106,8 +106,8 @@ def dispose(decision: Decision, snapshot: TurnSnapshot, known: Known, *, new_id:
         decision = replace(decision, reason="", evidence="")
     decision = replace(decision, draft=replace(decision.draft, source_ref=f"thread:{snapshot.thread}"))
     if decision.action == "archive":
-        return _archived(decision, snapshot, known, new_id)
-    return _upserted(decision, snapshot, known, new_id)
+        return _archive(decision, snapshot, known, new_id)
+    return _upsert(decision, snapshot, known, new_id)
 
 
 def _problem(decision: Decision, known: Known) -> str:
@@ -127,7 +127,7 @@ def _problem(decision: Decision, known: Known) -> str:
     return ""
 
 
-def _upserted(decision: Decision, snapshot: TurnSnapshot, known: Known, new_id: str) -> Outcome:
+def _upsert(decision: Decision, snapshot: TurnSnapshot, known: Known, new_id: str) -> Outcome:
     draft, similar, target = decision.draft, known.similar, known.target
     text = f"{draft.title}\n{draft.content}"
     if similar is not None and not decision.supersedes and target is None:
@@ -147,8 +147,8 @@ def _upserted(decision: Decision, snapshot: TurnSnapshot, known: Known, new_id: 
     rev = target.header.rev if target else ""
     if why := _needs_consent(draft, snapshot, changed, known):
         trust: NoteTrust = "external" if snapshot.external and not _is_spoken(draft, snapshot) else "agent"
-        return _proposed(decision, replace(draft, trust=trust), new_id, at=snapshot.at, rev=rev, why=why)
-    return Write(draft, rev, ends, _said(decision))
+        return _propose(decision, replace(draft, trust=trust), new_id, at=snapshot.at, rev=rev, why=why)
+    return Write(draft, rev, ends, _model_reason(decision))
 
 
 def _text_of(note: Note) -> str:
@@ -179,7 +179,7 @@ def is_persons(note: NoteHeader) -> bool:
     return not written_by_model or note.audience == "shared" or note.pinned or note.external
 
 
-def _archived(decision: Decision, snapshot: TurnSnapshot, known: Known, new_id: str) -> Outcome:
+def _archive(decision: Decision, snapshot: TurnSnapshot, known: Known, new_id: str) -> Outcome:
     if known.target is None:
         return Drop("it names a note that is not there")
     header = known.target.header
@@ -187,11 +187,11 @@ def _archived(decision: Decision, snapshot: TurnSnapshot, known: Known, new_id: 
     if persons or snapshot.external:
         why = "A person wrote or keeps the note." if persons else "The conversation held text from elsewhere."
         draft = NoteDraft(id=header.id, title=header.title, source="writeback", source_ref=decision.draft.source_ref)
-        return _proposed(decision, draft, new_id, at=snapshot.at, rev=header.rev, why=why)
-    return Archive(header, _said(decision))
+        return _propose(decision, draft, new_id, at=snapshot.at, rev=header.rev, why=why)
+    return Archive(header, _model_reason(decision))
 
 
-def _proposed(decision: Decision, draft: NoteDraft, proposal_id: str, *, at: str, rev: str, why: str) -> Outcome:
+def _propose(decision: Decision, draft: NoteDraft, proposal_id: str, *, at: str, rev: str, why: str) -> Outcome:
     action: ProposalAction = "archive" if decision.action == "archive" else "write"
     return Propose(
         Proposal(
@@ -202,7 +202,7 @@ def _proposed(decision: Decision, draft: NoteDraft, proposal_id: str, *, at: str
             draft,
             proposal_fingerprint(action, draft),
             rev=rev,
-            reason=f"{why} {_said(decision)}".strip(),
+            reason=f"{why} {_model_reason(decision)}".strip(),
             evidence=decision.evidence,
         )
     )
@@ -214,5 +214,5 @@ def proposal_fingerprint(action: ProposalAction, draft: NoteDraft) -> str:
     return fingerprint(action, draft.id or "", content, draft.supersedes or "", draft.audience or "")
 
 
-def _said(decision: Decision) -> str:
+def _model_reason(decision: Decision) -> str:
     return f"The model says: {' '.join(decision.reason.split())}" if decision.reason else ""

@@ -18,7 +18,7 @@ from promptuary.memory.writeback.decisions import (
     Propose,
     Write,
     dispose,
-    known_for,
+    find_known,
     proposal_fingerprint,
 )
 from promptuary.memory.writeback.from_model import SCHEMA, note_question, parse_decisions
@@ -77,7 +77,7 @@ class NoteLearner:
             self._propose_statements(turn, memory)
             return
         for decision in parse_decisions(answer):
-            known = known_for(decision, memory.get, memory.similar, memory.history)
+            known = find_known(decision, memory.get, memory.similar, memory.history)
             self._act(dispose(decision, turn, known, new_id=new_note_id()), memory)
 
     def _propose_statements(self, turn: TurnSnapshot, memory: TurnMemory) -> None:

@@ -96,7 +96,7 @@ def are_about_the_same(text: str, other: str) -> bool:
     return shared >= _MIN_SHARED and 2 * shared >= max(len(words), len(others))
 
 
-def restated(texts: Iterable[str], spoken: Iterable[str]) -> list[str]:
+def find_restated(texts: Iterable[str], spoken: Iterable[str]) -> list[str]:
     """Return the spoken sentences from which ``texts`` may have been made: they share half of the telling words.
 
     For what was said in the conversation from which ``texts`` come; elsewhere two sentences may be alike by chance.

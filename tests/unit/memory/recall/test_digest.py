@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from promptuary.base.blocks import Trust
 from promptuary.layers.layer import Recall
-from promptuary.memory.recall.digest import Remembered, digest, remembered
+from promptuary.memory.recall.digest import Remembered, digest, read_digest
 from promptuary.memory.recall.visible import MemoryPage
 from tests.notes import COUNTER, Shelf, note
 
@@ -16,7 +16,7 @@ MONDAY = note("monday", "…", title="Release day", kind="project", audience="sh
 
 
 def of(shelf: Shelf, *pages: MemoryPage, budget: int = 2_000) -> Recall:
-    recall = digest(replace(remembered(shelf.visible()), pages=pages), budget, COUNTER)
+    recall = digest(replace(read_digest(shelf.visible()), pages=pages), budget, COUNTER)
     assert recall is not None
     return recall
 
@@ -46,7 +46,7 @@ def test_what_is_not_true_now_is_not_counted_either() -> None:
 
     assert (len(recall.blocks), recall.omitted) == (1, [])
     assert "… and" not in recall.text
-    assert digest(remembered(Shelf(past, future).visible()), 1_000, COUNTER) is None
+    assert digest(read_digest(Shelf(past, future).visible()), 1_000, COUNTER) is None
 
 
 def test_an_update_of_a_note_does_not_move_the_others() -> None:
@@ -147,7 +147,7 @@ def test_no_title_ends_its_line_its_fence_or_the_budget(
 ) -> None:
     """W13: nothing in a title or a summary can look like a boundary, or like another note."""
     notes = [note(f"n-{n}", "…", title=title, summary=summary, external=external) for n, title in enumerate(titles)]
-    recall = digest(remembered(Shelf(*notes).visible()), budget, COUNTER)
+    recall = digest(read_digest(Shelf(*notes).visible()), budget, COUNTER)
 
     assert recall is not None
     assert not recall.blocks or COUNTER.count(recall.text) <= budget
