@@ -44,7 +44,7 @@ NOT_MEASURED = {
     "hooks/install/toml_text.py": "the person's own settings of another program, by the standard library",
     "integrations/formats/langchain_messages.py": "JSON of a model, by the standard library",
     "integrations/langgraph_store.py": JSON,
-    "mcp/transports/answering.py": JSON,
+    "mcp/transports/hook_server.py": JSON,
     "mcp/transports/early.py": "JSON of the client, of bounded length, by the standard library",
     "mcp/transports/messages.py": "JSON of the client, of bounded length, by the standard library",
     "mcp/transports/standard_streams.py": "JSON of the client, of bounded length, by the standard library",

@@ -29,7 +29,7 @@ ROOTS_SECONDS: Final = 10.0
 SAMPLE_SECONDS: Final = 120.0
 _ROOTS_LAST: Final = 60.0
 """Seconds for which roots are cached if the client does not report changes."""
-_MOST_QUESTIONS: Final = 16
+_MAX_QUESTIONS: Final = 16
 _CANNOT: Final = frozenset({types.METHOD_NOT_FOUND, types.INVALID_REQUEST})
 """The answer of a client without roots: up to version 1.6, the MCP package declared roots for every client."""
 
@@ -134,7 +134,7 @@ class Client:
         if not self.is_modern:
             about = ServerMessageMetadata(related_request_id=self._context.request_id)
             return await self._context.session.send_request(request, kind, metadata=about)
-        if len(self.questions) >= _MOST_QUESTIONS:
+        if len(self.questions) >= _MAX_QUESTIONS:
             raise PromptuaryError("too many questions wait for the client")
         self._number += 1
         name, question = f"q{self._number}", Question(request)
@@ -149,7 +149,7 @@ class Client:
         # The package parses a sampling answer as the first of two types that fits.
         return kind.model_validate(answer.model_dump(by_alias=True, mode="json", exclude_none=True))
 
-    def answered(self, answers: dict[str, Any]) -> None:
+    def take_answers(self, answers: dict[str, Any]) -> None:
         """Take the client's answers; unknown names are ignored."""
         for name, answer in answers.items():
             question = self.questions.get(name)
@@ -173,14 +173,16 @@ class ClientModel:
 
 def _sampling(messages: Sequence[Message], max_tokens: int) -> types.CreateMessageRequest:
     """Return the sampling request for messages. The protocol has a system prompt and two roles."""
-    system = "\n\n".join(str(one.get("content") or "") for one in messages if one["role"] in {"system", "developer"})
+    system = "\n\n".join(
+        str(message.get("content") or "") for message in messages if message["role"] in {"system", "developer"}
+    )
     said = [
         types.SamplingMessage(
-            role="assistant" if one["role"] == "assistant" else "user",
-            content=types.TextContent(type="text", text=str(one.get("content") or "")),
+            role="assistant" if message["role"] == "assistant" else "user",
+            content=types.TextContent(type="text", text=str(message.get("content") or "")),
         )
-        for one in messages
-        if one["role"] not in {"system", "developer"}
+        for message in messages
+        if message["role"] not in {"system", "developer"}
     ]
     params = types.CreateMessageRequestParams(
         messages=said, system_prompt=system or None, max_tokens=max_tokens, temperature=0.0

@@ -6,34 +6,34 @@ from typing import Final
 from promptuary.engine import Promptuary
 from promptuary.mcp.description import FILE, NOTE, SESSION
 
-MOST: Final = 100
+MAX_VALUES: Final = 100
 """The most values in one answer that the protocol allows."""
 _LISTING_SECONDS: Final = 2.0
-_LONGEST: Final = 2_000
+_MAX_TYPED: Final = 2_000
 _GIT: Final = "@git:"
 _SINCE: Final = "..HEAD"
 _CLIPBOARD: Final = "@clipboard"
 """It is unknown whose clipboard a client would mean, so the clipboard is not offered."""
 
 
-async def of_template(template: str, argument: str, typed: str, workspace: Promptuary) -> list[str]:
+async def complete_template(template: str, argument: str, typed: str, workspace: Promptuary) -> list[str]:
     """Return values for an argument of a URI template, the likeliest first."""
-    typed = typed[:_LONGEST]
+    typed = typed[:_MAX_TYPED]
     match template, argument:
         case (t, "path") if t == FILE:
-            return list(await workspace.find_files(typed, limit=MOST))
+            return list(await workspace.find_files(typed, limit=MAX_VALUES))
         case (t, "path") if t == NOTE:
             notes = await workspace.memory.list(limit=1_000)
-            return _holding(typed, [one.path for one in notes])
+            return _matches(typed, [note.path for note in notes])
         case (t, "name") if t == SESSION:
-            return _holding(typed, [one.name for one in await workspace.sessions.list()])
+            return _matches(typed, [session.name for session in await workspace.sessions.list()])
         case _:
             return []
 
 
-async def of_prompt(prompt: str, argument: str, typed: str, workspace: Promptuary) -> list[str]:
+async def complete_prompt(prompt: str, argument: str, typed: str, workspace: Promptuary) -> list[str]:
     """Return values for an argument of a prompt: the typed text with its last reference completed."""
-    typed = typed[:_LONGEST]
+    typed = typed[:_MAX_TYPED]
     match prompt, argument:
         case "with_context", "message":
             return await _menu(typed, workspace)
@@ -48,11 +48,11 @@ async def of_prompt(prompt: str, argument: str, typed: str, workspace: Promptuar
 async def _bases(typed: str, workspace: Promptuary) -> list[str]:
     """Return bases for a review of changes: branches and tags, then commits by how far they are back."""
     menus = [
-        await workspace.complete(f"{_GIT}{one}", limit=MOST, timeout=_LISTING_SECONDS)
-        for one in ([typed] if typed else ["HEAD~", ""])
+        await workspace.complete(f"{_GIT}{base}", limit=MAX_VALUES, timeout=_LISTING_SECONDS)
+        for base in ([typed] if typed else ["HEAD~", ""])
     ]
     labels = [item.label for menu in menus for item in menu.items if item.label.endswith(_SINCE)]
-    return _holding(typed, dict.fromkeys(label.removesuffix(_SINCE) for label in labels))
+    return _matches(typed, dict.fromkeys(label.removesuffix(_SINCE) for label in labels))
 
 
 def _as_reference(typed: str) -> str:
@@ -64,13 +64,13 @@ def _as_reference(typed: str) -> str:
 
 
 async def _menu(text: str, workspace: Promptuary) -> list[str]:
-    menu = await workspace.complete(text, limit=MOST, timeout=_LISTING_SECONDS)
+    menu = await workspace.complete(text, limit=MAX_VALUES, timeout=_LISTING_SECONDS)
     return [
         f"{text[: menu.start]}{item.insert}".rstrip() for item in menu.items if not item.insert.startswith(_CLIPBOARD)
-    ][:MOST]
+    ][:MAX_VALUES]
 
 
-def _holding(typed: str, values: Iterable[str]) -> list[str]:
+def _matches(typed: str, values: Iterable[str]) -> list[str]:
     words = typed.lower()
-    found = [one for one in values if words in one.lower()]
-    return sorted(found, key=lambda one: not one.lower().startswith(words))[:MOST]
+    found = [value for value in values if words in value.lower()]
+    return sorted(found, key=lambda value: not value.lower().startswith(words))[:MAX_VALUES]

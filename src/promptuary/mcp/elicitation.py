@@ -17,8 +17,8 @@ from promptuary.mcp.client import Client
 
 Result = TypeVar("Result")
 
-_MOST: Final = 64
-_LASTS: Final = 300.0
+_MAX_WAITING: Final = 64
+_MAX_SECONDS: Final = 300.0
 
 
 class PausedCalls:
@@ -42,10 +42,10 @@ class PausedCalls:
         if not client.is_modern:
             return await work()
         if state is None:
-            task = asyncio.ensure_future(_started(work))
+            task = asyncio.ensure_future(_start(work))
         else:
-            client, task = self._resumed(client, state)
-            client.answered(dict(answers or {}))
+            client, task = self._resume(client, state)
+            client.take_answers(dict(answers or {}))
         waiting = asyncio.ensure_future(client.asked.wait())
         try:
             await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
@@ -68,11 +68,11 @@ class PausedCalls:
         mark = secrets.token_urlsafe(24)
         self._waiting[mark] = (time.monotonic(), client, task)
         requests: dict[str, Any] = {
-            name: one.request for name, one in client.questions.items() if not one.answer.done()
+            name: question.request for name, question in client.questions.items() if not question.answer.done()
         }
         return types.InputRequiredResult(input_requests=requests or None, request_state=mark)
 
-    def _resumed(self, client: Client, state: str) -> "tuple[Client, asyncio.Task[Any]]":
+    def _resume(self, client: Client, state: str) -> "tuple[Client, asyncio.Task[Any]]":
         found = self._waiting.pop(state, None)
         if found is None:
             raise MCPError(code=types.INVALID_PARAMS, message="no call waits under this requestState; call again")
@@ -85,10 +85,10 @@ class PausedCalls:
     def _give_up_old_ones(self) -> None:
         now = time.monotonic()
         for mark, (since, _, task) in list(self._waiting.items()):
-            if now - since > _LASTS or len(self._waiting) >= _MOST:
+            if now - since > _MAX_SECONDS or len(self._waiting) >= _MAX_WAITING:
                 task.cancel()
                 del self._waiting[mark]
 
 
-async def _started(work: Callable[[], Awaitable[Result]]) -> Result:
+async def _start(work: Callable[[], Awaitable[Result]]) -> Result:
     return await work()

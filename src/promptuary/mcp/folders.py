@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-_MOST_ROOTS: Final = 32
-_LONGEST_URI: Final = 4_096
+_MAX_ROOTS: Final = 32
+_MAX_URI: Final = 4_096
 
 
 def root_path(uri: str) -> Path | None:
     """Return the folder of a root's URI; ``None`` if it is not a folder on this machine."""
     try:
-        parts = urlsplit(uri[: _LONGEST_URI + 1])
+        parts = urlsplit(uri[: _MAX_URI + 1])
         path = unquote(parts.path, errors="strict")
     except ValueError:
         return None
-    if parts.scheme != "file" or parts.netloc not in {"", "localhost"} or len(uri) > _LONGEST_URI or "\0" in path:
+    if parts.scheme != "file" or parts.netloc not in {"", "localhost"} or len(uri) > _MAX_URI or "\0" in path:
         return None
     return Path(path) if path.startswith("/") else None
 
@@ -37,13 +37,13 @@ def usable_folders(allowed: Sequence[Path], roots: Iterable[str] | None) -> tupl
     A root inside an allowed folder is used as it is; of a root around one, only the allowed part. Without ``roots``
     (a client that has none) every allowed folder is used. Links are resolved before anything is compared.
     """
-    real = [_real(one) for one in allowed]
+    real = [_real(folder) for folder in allowed]
     if roots is None:
         return _distinct(real), []
     found: list[Path] = []
     refused: list[str] = []
     for number, uri in enumerate(roots):
-        path = root_path(uri) if number < _MOST_ROOTS else None
+        path = root_path(uri) if number < _MAX_ROOTS else None
         inside = [] if path is None else _within(_real(path), real)
         if inside:
             found += inside
@@ -53,9 +53,9 @@ def usable_folders(allowed: Sequence[Path], roots: Iterable[str] | None) -> tupl
 
 
 def _within(root: Path, allowed: Sequence[Path]) -> list[Path]:
-    if any(root.is_relative_to(one) for one in allowed):
+    if any(root.is_relative_to(folder) for folder in allowed):
         return [root] if root.is_dir() else []
-    return [one for one in allowed if one.is_relative_to(root)]
+    return [folder for folder in allowed if folder.is_relative_to(root)]
 
 
 def _real(path: Path) -> Path:

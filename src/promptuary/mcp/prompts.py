@@ -10,22 +10,24 @@ from promptuary.engine import Promptuary
 from promptuary.mcp.description import PROMPTS
 from promptuary.references.expansion import Expansion
 
-_LONGEST: Final = 200_000
+_MAX_TEXT: Final = 200_000
 _REVIEW: Final = (
     "Review these changes. Look for mistakes first, then for what is missing (tests, documentation), then for what "
     "could be simpler. Name the file and line of each finding."
 )
 
 
-async def prompted(name: str, given: Mapping[str, str], workspace: Promptuary) -> str:
+async def prompt_text(name: str, given: Mapping[str, str], workspace: Promptuary) -> str:
     """Return the message of a prompt. Raises ``PromptuaryError`` if the arguments are wrong."""
-    unknown = [f"there is no argument {one[:60]!r}" for one in given if one not in PROMPTS[name].arguments]
-    missing = [f"{one} is missing" for one in PROMPTS[name].needed if not given.get(one, "").strip()]
+    unknown = [
+        f"there is no argument {argument[:60]!r}" for argument in given if argument not in PROMPTS[name].arguments
+    ]
+    missing = [f"{argument} is missing" for argument in PROMPTS[name].needed if not given.get(argument, "").strip()]
     if unknown or missing:
         raise PromptuaryError(f"{[*unknown, *missing][0]}; {name} takes {', '.join(PROMPTS[name].arguments)}")
     text = _with_context(given) if name == "with_context" else _review(given)
-    if len(text) > _LONGEST:
-        raise PromptuaryError(f"the message is too long: at most {_LONGEST:,} characters are allowed")
+    if len(text) > _MAX_TEXT:
+        raise PromptuaryError(f"the message is too long: at most {_MAX_TEXT:,} characters are allowed")
     expansion = await workspace.expand(text)
     if expansion.blocked:
         raise PromptuaryError("the message and what it points at do not fit into the window; point at less")
@@ -58,7 +60,9 @@ def _changes(given: Mapping[str, str]) -> list[str]:
 def _check_base(expansion: Expansion, given: Mapping[str, str]) -> None:
     """Raise ``PromptuaryError`` if the base does not exist. Other references may fail: the message reports that."""
     changes = _changes(given) if given.get("base", "").strip() else ()
-    reason = next((one.reason for one in expansion.outcomes if one.code and one.reference.raw in changes), None)
+    reason = next(
+        (outcome.reason for outcome in expansion.outcomes if outcome.code and outcome.reference.raw in changes), None
+    )
     if reason is not None:
         raise PromptuaryError(f"there is nothing to review: {reason}; base is a branch, a tag, a commit or HEAD~3")
 
@@ -66,5 +70,5 @@ def _check_base(expansion: Expansion, given: Mapping[str, str]) -> None:
 def _is_unchanged(expansion: Expansion, given: Mapping[str, str]) -> bool:
     """Return whether every requested source came without a patch, and without a note that one was withheld."""
     changes = _changes(given)
-    found = [one.source for one in expansion.blocks if one.source.asked in changes]
-    return len(found) == len(changes) and not any(one.language == "diff" or one.notes for one in found)
+    found = [block.source for block in expansion.blocks if block.source.asked in changes]
+    return len(found) == len(changes) and not any(source.language == "diff" or source.notes for source in found)

@@ -17,8 +17,8 @@ from promptuary.mcp.workspaces import Workspaces
 from promptuary.present.sessions import session_report_json
 
 _LOCALHOST: Final = "localhost/"
-_LONGEST_URI: Final = 4_096
-_MOST_LISTED: Final = 50
+_MAX_URI: Final = 4_096
+_MAX_LISTED: Final = 50
 
 
 class NoResourceError(Exception):
@@ -49,7 +49,7 @@ async def read(uri: str, workspaces: Workspaces, client: Client) -> Readable:
         name = unquote(rest, errors="strict")
     except UnicodeDecodeError as error:
         raise NoResourceError from error
-    if not colon or not name or len(uri) > _LONGEST_URI or not name.isprintable():
+    if not colon or not name or len(uri) > _MAX_URI or not name.isprintable():
         raise NoResourceError
     match scheme:
         case "file":
@@ -95,19 +95,21 @@ async def _session(name: str, workspace: Promptuary) -> Readable:
     return Readable(json.dumps(session_report_json(report), ensure_ascii=False), "application/json")
 
 
-async def listed(workspace: Promptuary) -> list[ListedResource]:
+async def list_resources(workspace: Promptuary) -> list[ListedResource]:
     """Return the newest notes and sessions. There are too many files to list: completion finds them."""
-    notes = await workspace.memory.list(limit=_MOST_LISTED)
+    notes = await workspace.memory.list(limit=_MAX_LISTED)
     sessions = await workspace.sessions.list()
     return [
         *(
             ListedResource(
-                f"memory://{quote(one.path)}", one_line(one.title), one_line(one.summary)[:200], "text/markdown"
+                f"memory://{quote(note.path)}", one_line(note.title), one_line(note.summary)[:200], "text/markdown"
             )
-            for one in notes
+            for note in notes
         ),
         *(
-            ListedResource(f"session://{quote(one.name, safe='')}", one_line(one.name), "a session", "application/json")
-            for one in sessions[:_MOST_LISTED]
+            ListedResource(
+                f"session://{quote(session.name, safe='')}", one_line(session.name), "a session", "application/json"
+            )
+            for session in sessions[:_MAX_LISTED]
         ),
     ]

@@ -140,9 +140,9 @@ class PromptuaryServer:
     ) -> types.CallToolResult | types.InputRequiredResult:
         if params.name not in OFFERED:
             raise MCPError(code=types.INVALID_PARAMS, message=_no_such("tool", params.name, OFFERED))
-        return await self._interactive(context, params, lambda client: self._called(context, client, params))
+        return await self._interactive(context, params, lambda client: self._run_tool(context, client, params))
 
-    async def _called(
+    async def _run_tool(
         self, context: Context, client: Client, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         stopped = threading.Event()
@@ -169,7 +169,7 @@ class PromptuaryServer:
     ) -> types.ListResourcesResult:
         """Return the resources; none yet if the workspace has to be opened first: then the client is told later."""
         nothing: list[ListedResource] = []
-        task = asyncio.ensure_future(self._quietly(context, self._listed, nothing))
+        task = asyncio.ensure_future(self._quietly(context, self._find_resources, nothing))
         self._listing.add(task)
         client = self._client(context)
         is_ready = self._workspaces.is_open and (client.knows_roots or not client.has_roots)
@@ -181,24 +181,29 @@ class PromptuaryServer:
             task.add_done_callback(lambda done: self._tell_listed(context, done))
         return types.ListResourcesResult(
             resources=[
-                types.Resource(uri=one.uri, name=one.name, description=one.description or None, mime_type=one.mime_type)
-                for one in found
+                types.Resource(
+                    uri=resource.uri,
+                    name=resource.name,
+                    description=resource.description or None,
+                    mime_type=resource.mime_type,
+                )
+                for resource in found
             ]
         )
 
     def _tell_listed(self, context: Context, task: "asyncio.Task[list[ListedResource]]") -> None:
         self._listing.discard(task)
         if not task.cancelled() and task.exception() is None and task.result():
-            telling = asyncio.ensure_future(self._told(context))
+            telling = asyncio.ensure_future(self._send_listed(context))
             self._leaving.add(telling)
             telling.add_done_callback(self._leaving.discard)
 
-    async def _told(self, context: Context) -> None:
+    async def _send_listed(self, context: Context) -> None:
         with suppress(Exception):  # the client has left; the package has many errors for that
             await context.session.send_resource_list_changed()
 
-    async def _listed(self, client: Client) -> list[ListedResource]:
-        return await resources.listed(await self._workspaces.of(client))
+    async def _find_resources(self, client: Client) -> list[ListedResource]:
+        return await resources.list_resources(await self._workspaces.of(client))
 
     async def _list_templates(
         self, _: Context, __: types.PaginatedRequestParams | None
@@ -228,12 +233,12 @@ class PromptuaryServer:
     ) -> types.GetPromptResult | types.InputRequiredResult:
         if params.name not in PROMPTS:
             raise MCPError(code=types.INVALID_PARAMS, message=_no_such("prompt", params.name, PROMPTS))
-        return await self._interactive(context, params, lambda client: self._prompted(client, params))
+        return await self._interactive(context, params, lambda client: self._prompt_result(client, params))
 
-    async def _prompted(self, client: Client, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+    async def _prompt_result(self, client: Client, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         try:
             workspace = await self._workspaces.of(client)
-            text = await prompts.prompted(params.name, params.arguments or {}, workspace)
+            text = await prompts.prompt_text(params.name, params.arguments or {}, workspace)
         except PromptuaryError as error:
             raise MCPError(code=types.INVALID_PARAMS, message=str(error)) from error
         said = types.PromptMessage(role="user", content=types.TextContent(type="text", text=_sendable(text)))
@@ -241,16 +246,16 @@ class PromptuaryServer:
 
     async def _complete(self, context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
         nothing: list[str] = []
-        found = await self._quietly(context, lambda client: self._completed(client, params), nothing)
-        values = [_sendable(one) for one in found]
-        return types.CompleteResult(completion=types.Completion(values=values[: completions.MOST]))
+        found = await self._quietly(context, lambda client: self._find_completions(client, params), nothing)
+        values = [_sendable(value) for value in found]
+        return types.CompleteResult(completion=types.Completion(values=values[: completions.MAX_VALUES]))
 
-    async def _completed(self, client: Client, params: types.CompleteRequestParams) -> list[str]:
+    async def _find_completions(self, client: Client, params: types.CompleteRequestParams) -> list[str]:
         workspace = await self._workspaces.of(client)
         name, typed = params.argument.name, params.argument.value
         if isinstance(params.ref, types.PromptReference):
-            return await completions.of_prompt(params.ref.name, name, typed, workspace)
-        return await completions.of_template(params.ref.uri, name, typed, workspace)
+            return await completions.complete_prompt(params.ref.name, name, typed, workspace)
+        return await completions.complete_template(params.ref.uri, name, typed, workspace)
 
     async def _quietly(
         self, context: Context, work: Callable[[Client], Awaitable[Result]], otherwise: Result

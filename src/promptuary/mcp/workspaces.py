@@ -20,7 +20,7 @@ from promptuary.mcp.folders import is_wide, usable_folders
 
 logger = logging.getLogger(__name__)
 
-_MOST_OPEN: Final = 64
+_MAX_OPEN: Final = 64
 _CLIENT: Final = "the-client"
 """The name of the client's model in the settings."""
 _RECALL_MILLISECONDS: Final = 8_000
@@ -42,7 +42,7 @@ class Workspaces:
 
     def __init__(self, allowed: Sequence[Path], options: SettingsOptions, *, chosen: bool = True) -> None:
         self.allowed = list(allowed)
-        self._too_wide = [] if chosen else [one for one in self.allowed[:1] if is_wide(one)]
+        self._too_wide = [] if chosen else [folder for folder in self.allowed[:1] if is_wide(folder)]
         self._options = options
         self._open: dict[tuple[Path, int], Promptuary] = {}
         self._opening = asyncio.Lock()
@@ -59,12 +59,12 @@ class Workspaces:
         """
         folders = await self.folders(client)
         if not name:
-            return await self._opened(folders[0], client)
-        matching = [one for one in folders if str(one) == name.rstrip("/") or one.name == name]
+            return await self._open_folder(folders[0], client)
+        matching = [folder for folder in folders if str(folder) == name.rstrip("/") or folder.name == name]
         if not matching:
-            known = ", ".join(one_line(str(one)) for one in folders[:5])
+            known = ", ".join(one_line(str(folder)) for folder in folders[:5])
             raise PromptuaryError(f"there is no workspace {one_line(name)[:80]}; there are: {known}")
-        return await self._opened(matching[0], client)
+        return await self._open_folder(matching[0], client)
 
     async def around(self, path: str, client: Client) -> tuple[Promptuary, str]:
         """Return the workspace with an absolute path in it, and the path relative to it; else the first, and the path.
@@ -72,16 +72,18 @@ class Workspaces:
         A path that starts with a slash and is in no workspace is relative to the first one.
         """
         folders = await self.folders(client)
-        inside = [one for one in folders if path == str(one) or path.startswith(f"{one}/")]
+        inside = [folder for folder in folders if path == str(folder) or path.startswith(f"{folder}/")]
         if not inside:
-            return await self._opened(folders[0], client), path.lstrip("/")
-        best = max(inside, key=lambda one: len(one.parts))
-        return await self._opened(best, client), path[len(str(best)) :].lstrip("/")
+            return await self._open_folder(folders[0], client), path.lstrip("/")
+        best = max(inside, key=lambda folder: len(folder.parts))
+        return await self._open_folder(best, client), path[len(str(best)) :].lstrip("/")
 
     async def folders(self, client: Client) -> list[Path]:
         """Return the folders that a client may use. Raises ``PromptuaryError`` if there are none."""
         roots = await client.roots()
-        allowed = self.allowed if roots is not None else [one for one in self.allowed if one not in self._too_wide]
+        allowed = (
+            self.allowed if roots is not None else [folder for folder in self.allowed if folder not in self._too_wide]
+        )
         if not allowed:
             raise PromptuaryError(_TOO_WIDE.format(folder=one_line(str(self._too_wide[0]))))
         folders, refused = await concurrency.run(lambda: usable_folders(allowed, roots))
@@ -96,11 +98,11 @@ class Workspaces:
             )
         return folders
 
-    async def _opened(self, folder: Path, client: Client) -> Promptuary:
+    async def _open_folder(self, folder: Path, client: Client) -> Promptuary:
         key = (folder, id(client) if client.has_model else 0)
         async with self._opening:
             if key not in self._open:
-                if len(self._open) >= _MOST_OPEN:
+                if len(self._open) >= _MAX_OPEN:
                     raise PromptuaryError("too many workspaces are open; restart promptuary mcp")
                 options = await concurrency.run(lambda: self._chosen(folder, client))
                 self._open[key] = await concurrency.run(lambda: Promptuary.open(folder, exact=True, **options))
@@ -120,8 +122,8 @@ class Workspaces:
         return options
 
     async def close(self) -> None:
-        for one in self._open.values():
-            await one.close()
+        for workspace in self._open.values():
+            await workspace.close()
         self._open.clear()
 
     async def leave(self, client_id: int) -> None:

@@ -45,14 +45,14 @@ class EarlyAnswers:
         if self._era == "unknown":
             self._era = "modern" if modern and method != "initialize" else "handshake"
             if self._era == "handshake":
-                return self._greeted(identifier, method, params)
+                return self._greet(identifier, method, params)
         if modern != (self._era == "modern") or params.keys() - {"_meta"}:
             return None
         found = list_answer(method, with_hooks=self._with_hooks)
         result = _modern_result(method, params["_meta"], found) if modern else found
         return None if result is None else _answer(identifier, result)
 
-    def _greeted(self, identifier: RequestId, method: str, params: Mapping[str, Any]) -> EarlyAnswer | None:
+    def _greet(self, identifier: RequestId, method: str, params: Mapping[str, Any]) -> EarlyAnswer | None:
         version, sender = params.get("protocolVersion"), params.get("clientInfo")
         known = method == "initialize" and version in HANDSHAKES and isinstance(params.get("capabilities"), dict)
         if not known or not _is_sender(sender):

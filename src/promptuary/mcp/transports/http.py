@@ -18,9 +18,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from promptuary.config.settings import SettingsOptions
 from promptuary.mcp.server import PromptuaryServer
-from promptuary.mcp.transports.answering import answering_hooks
+from promptuary.mcp.transports.hook_server import serve_hooks
 from promptuary.mcp.transports.messages import refusal
-from promptuary.mcp.transports.standard_streams import LARGEST
+from promptuary.mcp.transports.standard_streams import MAX_BYTES
 from promptuary.mcp.workspaces import Workspaces
 
 PATH: Final = "/mcp"
@@ -42,7 +42,7 @@ class Newcomers:
     def __init__(self) -> None:
         self._waiting: dict[Any, asyncio.Transport] = {}
 
-    def came(self, transport: asyncio.Transport) -> None:
+    def add(self, transport: asyncio.Transport) -> None:
         """Let a connection wait for its first request."""
         peer = transport.get_extra_info("peername")
         self._waiting[peer] = transport
@@ -50,7 +50,7 @@ class Newcomers:
         if len(self._waiting) > _MAX_NEWCOMERS:
             self._close(*next(iter(self._waiting.items())))
 
-    def known(self, peer: Any) -> None:
+    def keep(self, peer: Any) -> None:
         """Keep a connection, because a request on it has shown the token."""
         self._waiting.pop(peer, None)
 
@@ -66,12 +66,12 @@ class Newcomers:
         class Connection(H11Protocol):
             def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
                 super().connection_made(transport)
-                newcomers.came(transport)
+                newcomers.add(transport)
 
         return Connection
 
 
-class Guarded:
+class TokenGuard:
     """Passes on requests that carry the token and are meant for this server, and refuses all others."""
 
     def __init__(self, app: App, token: str, port: int, newcomers: Newcomers) -> None:
@@ -80,7 +80,7 @@ class Guarded:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] == "http" and (refused := self._refused(scope)) is not None:
+        if scope["type"] == "http" and (refused := self._refusal(scope)) is not None:
             status, sentence = refused
             headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
             headers += [(b"www-authenticate", b"Bearer")] if status == 401 else []
@@ -89,11 +89,11 @@ class Guarded:
             return
         await self._app(scope, receive, send)
 
-    def _refused(self, scope: Scope) -> tuple[int, str] | None:
+    def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         """Return the status and the sentence that a request is refused with; ``None`` if it is not."""
         if not self._is_known(_values(scope, b"authorization")):
             return 401, "the token of promptuary mcp is needed"
-        self._newcomers.known(scope["client"])
+        self._newcomers.keep(scope["client"])
         hosts, origins = _values(scope, b"host"), _values(scope, b"origin")
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
             return 421, "the Host of the request is not that of promptuary mcp"
@@ -113,7 +113,7 @@ def _values(scope: Scope, name: bytes) -> "list[bytes]":
     return [value for header, value in scope["headers"] if header.lower() == name]
 
 
-class MessagesAlone:
+class MessageFilter:
     """Refuses invalid messages as the standard streams do, and passes on all others."""
 
     def __init__(self, app: App) -> None:
@@ -125,14 +125,14 @@ class MessagesAlone:
             await self._app(scope, receive, send)
             return
         body, received = bytearray(), []
-        while len(body) <= LARGEST:
+        while len(body) <= MAX_BYTES:
             received.append(await receive())
             body += received[-1].get("body", b"")
             if not received[-1].get("more_body"):
                 break
-        problem = refusal(bytes(body)) if len(body) <= LARGEST and received[-1]["type"] == "http.request" else None
+        problem = refusal(bytes(body)) if len(body) <= MAX_BYTES and received[-1]["type"] == "http.request" else None
         if problem is None:
-            await self._app(scope, _again(received, receive), send)
+            await self._app(scope, _receive_again(received, receive), send)
             return
         said = problem.model_dump_json(by_alias=True, exclude_unset=True).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(said)).encode())]
@@ -140,25 +140,25 @@ class MessagesAlone:
         await send({"type": "http.response.body", "body": said})
 
 
-def _again(received: "list[MutableMapping[str, Any]]", receive: Receive) -> Receive:
+def _receive_again(received: "list[MutableMapping[str, Any]]", receive: Receive) -> Receive:
     """Return a ``receive`` that first repeats the messages that were already read."""
     waiting = iter(received)
 
-    async def next_one() -> MutableMapping[str, Any]:
-        for one in waiting:
-            return one
+    async def receive_next() -> MutableMapping[str, Any]:
+        for message in waiting:
+            return message
         return await receive()
 
-    return next_one
+    return receive_next
 
 
 def application(server: PromptuaryServer, token: str, port: int, newcomers: Newcomers) -> App:
     # The package would accept any text after the colon of a Host.
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     app = server.protocol.streamable_http_app(
-        streamable_http_path=PATH, transport_security=security, max_request_body_size=LARGEST
+        streamable_http_path=PATH, transport_security=security, max_request_body_size=MAX_BYTES
     )
-    return Guarded(MessagesAlone(app), token, port, newcomers)
+    return TokenGuard(MessageFilter(app), token, port, newcomers)
 
 
 async def serve(
@@ -179,7 +179,7 @@ async def serve(
         limit_concurrency=512,
     )
     try:
-        async with answering_hooks(workspaces):
+        async with serve_hooks(workspaces):
             await uvicorn.Server(config).serve(sockets=[listening])
     finally:
         await server.close()

@@ -10,9 +10,9 @@ from typing import Any, Final
 import mcp_types as types
 from pydantic import ValidationError
 
-from promptuary.mcp.transports.standard_streams import LARGEST
+from promptuary.mcp.transports.standard_streams import MAX_BYTES
 
-TOO_LARGE: Final = f"the message is too large: at most {LARGEST:,} bytes are allowed"
+TOO_LARGE: Final = f"the message is too large: at most {MAX_BYTES:,} bytes are allowed"
 _NO_JSON: Final = "this is not JSON; a message is one JSON object"
 _NO_MESSAGE: Final = (
     'this is not a JSON-RPC 2.0 message: an object with "jsonrpc": "2.0", a method, params that are an object, and an '

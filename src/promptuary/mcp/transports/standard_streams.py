@@ -13,9 +13,9 @@ from typing import BinaryIO, Final
 from promptuary.base import concurrency
 from promptuary.mcp.transports.early import EarlyAnswers, RequestId
 
-LARGEST: Final = 4 << 20
+MAX_BYTES: Final = 4 << 20
 """The most bytes of a message."""
-_MOST_WAITING: Final = 16
+_MAX_WAITING: Final = 16
 """The most messages that are read ahead."""
 
 
@@ -29,7 +29,7 @@ class StandardStreams:
     def __init__(self, source: BinaryIO, target: BinaryIO, early: EarlyAnswers | None) -> None:
         self._source, self._target, self._early = source, target, early
         self._answered: list[RequestId] = []
-        self._waiting: queue.Queue[bytes | TooLarge | None] = queue.Queue(_MOST_WAITING)
+        self._waiting: queue.Queue[bytes | TooLarge | None] = queue.Queue(_MAX_WAITING)
         self._sending = threading.Lock()
         self._is_read = True
         concurrency.start_daemon(self._read_all, name="promptuary-mcp-input")
@@ -90,9 +90,9 @@ class StandardStreams:
     def _read(self) -> bytes | TooLarge | None:
         """Return the next line that is not empty; ``None`` at the end."""
         with suppress(OSError, ValueError):  # it was closed
-            while line := self._source.readline(LARGEST):
-                if len(line) == LARGEST and not line.endswith(b"\n"):
-                    while (rest := self._source.readline(LARGEST)) and not rest.endswith(b"\n"):
+            while line := self._source.readline(MAX_BYTES):
+                if len(line) == MAX_BYTES and not line.endswith(b"\n"):
+                    while (rest := self._source.readline(MAX_BYTES)) and not rest.endswith(b"\n"):
                         pass
                     return TooLarge()
                 if line.strip():

@@ -12,7 +12,7 @@ from mcp.shared.message import SessionMessage
 from promptuary.base import concurrency
 from promptuary.config.settings import SettingsOptions
 from promptuary.mcp.server import PromptuaryServer
-from promptuary.mcp.transports.answering import answering_hooks
+from promptuary.mcp.transports.hook_server import serve_hooks
 from promptuary.mcp.transports.messages import TOO_LARGE, error, refusal
 from promptuary.mcp.transports.standard_streams import StandardStreams, TooLarge
 from promptuary.mcp.workspaces import Workspaces
@@ -58,7 +58,7 @@ async def serve(
     try:
         lines = MessageLines(streams)
         ours = stdio_server(stdin=cast("Any", lines), stdout=cast("Any", streams))
-        async with answering_hooks(workspaces), ours as (incoming, outgoing):
+        async with serve_hooks(workspaces), ours as (incoming, outgoing):
             lines.outgoing.set_result(outgoing)
             streams.no_longer_early()
             await server.protocol.run(incoming, outgoing, server.protocol.create_initialization_options())

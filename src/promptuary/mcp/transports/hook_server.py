@@ -20,17 +20,17 @@ logger = logging.getLogger(__name__)
 
 _HEAD: Final = 4
 _READ_SECONDS: Final = 2.0
-_MOST_AT_ONCE: Final = 16
+_MAX_AT_ONCE: Final = 16
 
 
-class HookDesk:
+class HookServer:
     """Answers the hooks of one workspace, which it opens on first use."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._opened: tuple[Promptuary, HookAnswers] | None = None
         self._lock = asyncio.Lock()
-        self._places = asyncio.Semaphore(_MOST_AT_ONCE)
+        self._places = asyncio.Semaphore(_MAX_AT_ONCE)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one question, and hang up."""
@@ -85,21 +85,21 @@ def _error(sentence: str) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def answering_hooks(workspaces: Workspaces) -> AsyncIterator[None]:
+async def serve_hooks(workspaces: Workspaces) -> AsyncIterator[None]:
     """Answer hooks about the folders of the server while the block runs."""
-    listening: list[tuple[Any, asyncio.Server, HookDesk]] = []
+    listening: list[tuple[Any, asyncio.Server, HookServer]] = []
     for folder in workspaces.allowed:
         try:
-            one = await concurrency.run(lambda folder=folder: LocalSocket(folder))  # type: ignore[misc]
+            local = await concurrency.run(lambda folder=folder: LocalSocket(folder))  # type: ignore[misc]
         except OSError as error:
             logger.warning("hooks cannot ask this server: no socket for them (%s)", error.strerror or error)
             continue
-        desk = HookDesk(folder)
-        listening.append((one, await asyncio.start_unix_server(desk.serve, sock=one.socket), desk))
+        server = HookServer(folder)
+        listening.append((local, await asyncio.start_unix_server(server.serve, sock=local.socket), server))
     try:
         yield
     finally:
-        for one, server, desk in listening:
-            server.close()
-            one.close()
-            await desk.close()
+        for local, sockets, server in listening:
+            sockets.close()
+            local.close()
+            await server.close()
