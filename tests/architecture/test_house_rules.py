@@ -24,7 +24,7 @@ REASONS = {
     "only settings that name some have these": (
         "config.gateways config.named_models config.settings config.static_layers"
     ),
-    "a store is loaded when it is asked": ("threads.store.forgetting search.vectors.store workspace.state_file"),
+    "a store is loaded when it is asked": "threads.store.forgetting",
     "a hook with notes and experiences needs no threads, no writeback and no import of notes": (
         "hooks.answers memory.transfer.transfer memory.writeback.statements "
         "threads.store.history_cache threads.store.store"
