@@ -46,7 +46,7 @@ def test_an_old_flag_exits_with_2_and_names_the_new_one(
     typed: str, new: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(typed.split()) == 2
-    assert capsys.readouterr().err.rstrip("\n").endswith(f" is now: {new}")
+    assert capsys.readouterr().err.rstrip("\n").endswith(f"; it is now: {new}")
 
 
 def test_what_replaced_a_flag_works() -> None:

@@ -33,6 +33,7 @@ from promptuary.blocking import (
 )
 from promptuary.cli.command_table import COMMANDS, make_parser
 from promptuary.cli.main import main
+from promptuary.cli.parsing import Asked
 from promptuary.experiences.values import TYPES
 from promptuary.layers.layer import PRIVATE_SCOPES, Scope, StateKey
 from promptuary.memory.values import KINDS, STATUSES, NoteHeader
@@ -430,7 +431,7 @@ def test_every_read_path_is_registered() -> None:
 
 
 def choices(command: str) -> Sequence[str]:
-    parser = make_parser(command)._subparsers._group_actions[0].choices[command]  # type: ignore[union-attr,index]
+    parser = make_parser(Asked(command))._subparsers._group_actions[0].choices[command]  # type: ignore[union-attr,index]
     (found,) = [action.choices for action in parser._actions if action.dest == "action"]
     return list(found or ())
 

@@ -2,51 +2,35 @@
 
 import argparse
 from collections.abc import Iterator
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from promptuary._version import __version__
 from promptuary.base.text import one_line
-from promptuary.cli.arguments import (
-    add_answer_settings,
-    add_answering,
-    add_asked_thread,
-    add_backup,
-    add_chat,
-    add_config_action,
-    add_context_action,
-    add_copy,
-    add_filters,
-    add_fix,
-    add_form,
-    add_gateways,
-    add_hook,
-    add_index_action,
-    add_index_settings,
-    add_install,
-    add_max,
-    add_mcp,
-    add_model_action,
-    add_new_turn,
-    add_purge,
-    add_reply,
-    add_restore,
-    add_search_settings,
-    add_settings,
-    add_shell,
-    add_thread,
-)
-from promptuary.cli.experiences.actions import add_experience_actions
-from promptuary.cli.memory.actions import add_memory_actions, add_remember
+from promptuary.cli.experiences.actions import EXPERIENCE_ACTIONS
+from promptuary.cli.flags import ANSWERED_TURN, FILE_KINDS, INDEX, SEARCH, TURN
+from promptuary.cli.memory.actions import MEMORY_ACTIONS, REMEMBER
 from promptuary.cli.parsing import (
+    COMMON,
+    COMMON_OF_TALKERS,
+    TEXT,
+    THREAD,
+    Argument,
+    Asked,
     Command,
     Help,
-    add_common,
-    add_common_of_talkers,
+    SettingFlags,
     add_parser,
-    add_text,
+    arg,
+    count,
     did_you_mean,
+    flag,
+    limit,
+    many,
+    one_of,
+    port,
+    under,
 )
-from promptuary.cli.threads.actions import add_thread_actions
+from promptuary.cli.threads.actions import THREAD_ACTIONS
 
 _DESCRIPTION = """\
 Promptuary builds prompts. Write a message with references in it: Promptuary fetches
@@ -88,6 +72,96 @@ class _Parser(argparse.ArgumentParser):
             )
 
 
+_ANSWERING: Final = (
+    arg("--model NAME", "model that answers: gpt-5-mini, ollama/llama3.2, …", dest="answer_model"),
+    flag("--no-tools", "offer no tools to the model"),
+    flag("--yes", "let tools write notes without asking"),
+    arg(
+        "--max-requests N",
+        "stop after N requests to the model in one turn (default: 50)",
+        seldom=True,
+        type=count,
+        default=50,
+    ),
+)
+_FORM: Final = arg(
+    "--for FORM",
+    "format: %(choices)s (default: text)",
+    dest="form",
+    choices=("text", "openai", "openai-responses", "anthropic"),
+)
+_INDEXING: Final = (
+    arg(
+        "words FOLDER",
+        "folders to index (default: the indexed ones, else the workspace); - reads one per line from stdin",
+        brief="folders (default: the indexed ones); - reads stdin",
+        nargs="*",
+    ),
+    one_of(
+        flag("--rebuild", "rebuild the index; searches use the old one meanwhile"),
+        flag("--remove", "remove the folders from the index"),
+        flag("--list", "list the indexed folders"),
+    ),
+    flag("--prune", "also remove the files of a missing or empty folder"),
+    arg("--label NAME", "label the folders, for search --label NAME"),
+    flag("--no-embed", "skip embedding; search new files by words only"),
+    flag("--yes", "do not ask before indexing a home folder"),
+)
+_SEARCHING: Final = (
+    limit(10, "passages"),
+    arg("--per-file N", "print at most N passages per file (default: 2)", seldom=True, type=count, default=2),
+    *under(
+        "filters",
+        many("--path GLOB", "only matching paths; !GLOB excludes paths; repeatable"),
+        many("--kind KIND", "only %(choices)s files; repeatable", choices=FILE_KINDS),
+        many("--tag TAG", "only notes with this tag or a nested one; repeatable"),
+        arg("--since DATE", "only files since 2026-01-31, or 7d, 2w, 3m, 1y ago"),
+        arg("--until DATE", "only files up to and including this date", seldom=True),
+        many("--label NAME", "only folders with this label; repeatable", seldom=True),
+    ),
+    flag("--lexical", "search by words only, not by meaning"),
+    one_of(
+        flag("-l --files", "print only the paths, each once"),
+        flag("--lines", "print path:line: text, for editors and fzf"),
+    ),
+    flag("--explain", "explain the rank of each result", seldom=True),
+    flag("--full", "print whole passages instead of excerpts"),
+)
+_EVERYWHERE: Final = flag("--everywhere", "every workspace that you have used, and your user")
+_BACKUP: Final = (
+    arg("file FILE", "the backup, a zip archive"),
+    one_of(flag("--here", "this workspace and your user (default)"), _EVERYWHERE),
+    flag("--force", "overwrite existing files"),
+)
+_MCP: Final = (
+    arg(
+        "--http PORT",
+        "serve HTTP on 127.0.0.1 (default port: 8765; 0: any) instead of stdio",
+        nargs="?",
+        type=port,
+        const=8765,
+    ),
+    many("--root DIR", "let clients use this folder too; repeatable"),
+    flag("--with-hooks", "offer fewer tools, to an agent whose hooks do what the others do"),
+    flag(
+        "--resources",
+        "also offer notes, sessions and files as resources, for which some clients add tools to every request",
+    ),
+)
+_INSTALL: Final = (
+    arg("agent AGENT", "one of: %(choices)s", choices=("claude-code", "codex", "gemini", "cursor", "zed", "vscode")),
+    flag("--undo", "remove what install wrote, and restore what it replaced"),
+    flag("--dry-run", "only print the change"),
+    flag("--yes", "do not ask"),
+    flag("--no-hooks", "add only the MCP server, and remove hooks that install wrote before"),
+    flag("--force", "also replace (with --undo: remove) an entry that install did not write or that was changed"),
+)
+
+
+def _action(*choices: str, **more: Any) -> Argument:
+    return arg("action ACTION", "one of: %(choices)s", choices=choices, **more)
+
+
 COMMANDS: Final = (
     Command(
         "expand",
@@ -102,7 +176,14 @@ COMMANDS: Final = (
             "git log -1 | promptuary expand --json -",
             "promptuary expand --copy --budget 8k 'What does this do? @glob:src/**/*.py'",
         ),
-        (add_text, add_new_turn, add_form, add_copy, add_common, add_settings),
+        (
+            TEXT,
+            THREAD._replace(text="prepare and record a turn of this thread"),
+            _FORM,
+            flag("--copy", "copy the result to the clipboard instead of printing it"),
+            *COMMON,
+            SettingFlags(TURN),
+        ),
     ),
     Command(
         "ask",
@@ -117,7 +198,13 @@ COMMANDS: Final = (
             "git diff | promptuary ask 'Write a commit message for this.'",
             "promptuary ask --thread review 'Is #src/app.py better now?'",
         ),
-        (add_text, add_asked_thread, add_answering, add_common, add_answer_settings),
+        (
+            TEXT,
+            THREAD._replace(text="ask in this thread (default: store nothing)"),
+            *_ANSWERING,
+            *COMMON,
+            SettingFlags(ANSWERED_TURN),
+        ),
     ),
     Command(
         "chat",
@@ -128,7 +215,12 @@ COMMANDS: Final = (
         "went into a turn, /help lists all commands and keys. Threads continue where they ended. Without a model, the "
         "chat shows what would be sent.",
         ("promptuary chat --model gpt-5-mini", "promptuary chat --thread review"),
-        (add_chat, add_answering, add_common_of_talkers, add_answer_settings),
+        (
+            THREAD._replace(text="continue or start this thread (default: main)"),
+            *_ANSWERING,
+            *COMMON_OF_TALKERS,
+            SettingFlags(ANSWERED_TURN),
+        ),
         "threads.chat",
     ),
     Command(
@@ -144,7 +236,13 @@ COMMANDS: Final = (
             "promptuary expand -t review 'Why?' | your-model | promptuary reply -t review",
             "promptuary reply --thread review --response - < response.json",
         ),
-        (add_text, add_thread, add_reply, add_common),
+        (
+            TEXT,
+            THREAD,
+            flag("--response", "read the JSON response of the provider's API"),
+            arg("--cost N", "cost of the turn, for the totals of the thread", type=float),
+            *COMMON,
+        ),
         "threads.reply",
     ),
     Command(
@@ -154,7 +252,13 @@ COMMANDS: Final = (
         "Print the completions that the @ and # menus would show at the end of a text, one per line: the text to "
         "insert, its kind and its size. Exit code 1 if there are none.",
         ("promptuary complete 'look at @file:app'", "promptuary complete --json 'since @git:'"),
-        (add_text, add_common, add_max, add_settings),
+        (
+            TEXT,
+            *COMMON,
+            limit(20, "items"),
+            flag("--ignored", "include files that .gitignore and the like exclude"),
+            SettingFlags(TURN),
+        ),
         hidden=True,
     ),
     Command(
@@ -169,7 +273,13 @@ COMMANDS: Final = (
             "promptuary context add @diff --thread review",
             "promptuary context list --thread review",
         ),
-        (add_context_action, add_thread, add_common, add_settings),
+        (
+            _action("add", "drop", "pin", "unpin", "list", "find", "clear"),
+            arg("words WORD", "paths or references; for find, words", nargs="*", default=[]),
+            THREAD,
+            *COMMON,
+            SettingFlags(TURN),
+        ),
         "threads.context",
     ),
     Command(
@@ -183,7 +293,7 @@ COMMANDS: Final = (
             "promptuary thread create release --root src --root docs",
             "promptuary thread audit src/app.py",
         ),
-        (add_common, add_thread_actions),
+        (*COMMON, THREAD_ACTIONS),
         "threads.thread",
     ),
     Command(
@@ -196,7 +306,7 @@ COMMANDS: Final = (
             "promptuary search 'how do we deploy'",
             "promptuary search --kind markdown --since 2w '\"page cache\" micro*'",
         ),
-        (add_text, add_filters, add_common, add_search_settings),
+        (TEXT, *_SEARCHING, *COMMON, SettingFlags(SEARCH)),
         "search.search",
     ),
     Command(
@@ -211,7 +321,7 @@ COMMANDS: Final = (
             "promptuary index ~/notes --label notes",
             "promptuary index --list",
         ),
-        (add_index_action, add_common, add_index_settings),
+        (*_INDEXING, *COMMON, SettingFlags(INDEX)),
         "search.index",
     ),
     Command(
@@ -221,7 +331,7 @@ COMMANDS: Final = (
         "Watch the indexed folders and index changed files; embed while nothing changes. If no folder is indexed, "
         "index the workspace first. Prints one line per step, with --json one JSON object per line.",
         ("promptuary watch", "promptuary watch --json"),
-        (add_common, add_index_settings),
+        (*COMMON, SettingFlags(INDEX)),
         "search.watch",
     ),
     Command(
@@ -237,7 +347,12 @@ COMMANDS: Final = (
             "promptuary model add bge-small-en-v1.5",
             "promptuary model show bge-small-en-v1.5",
         ),
-        (add_model_action, add_common),
+        (
+            _action("list", "add", "remove", "show"),
+            arg("name NAME", "listed model or OWNER/NAME, optionally with @REVISION", nargs="?"),
+            SettingFlags(("allow_hosts",)),
+            *COMMON,
+        ),
         "search.model",
     ),
     Command(
@@ -248,7 +363,7 @@ COMMANDS: Final = (
         "feedback or project, else reference. The note is private unless you add --shared. Prints its path and how to "
         "undo it.",
         ("promptuary remember 'always use tabs'", "promptuary remember --shared 'We decided to use Postgres.'"),
-        (add_text, add_remember, add_common),
+        (TEXT, *REMEMBER, *COMMON),
         "memory.memory",
     ),
     Command(
@@ -263,7 +378,7 @@ COMMANDS: Final = (
             "promptuary memory search 'when do we deploy?'",
             "promptuary memory history 4f1c",
         ),
-        (add_common, add_memory_actions),
+        (*COMMON, MEMORY_ACTIONS),
         "memory.memory",
     ),
     Command(
@@ -278,7 +393,7 @@ COMMANDS: Final = (
             "promptuary experience list --plot",
             "promptuary experience feedback helped 4f1c",
         ),
-        (add_common, add_experience_actions),
+        (*COMMON, EXPERIENCE_ACTIONS),
         "experiences.experience",
     ),
     Command(
@@ -289,7 +404,7 @@ COMMANDS: Final = (
         "entry of the same name that install did not write; --undo restores it. Exit code 1 if you declined or --undo "
         "could not undo everything, 2 if nothing can be written.",
         ("promptuary install claude-code", "promptuary install codex --dry-run", "promptuary install zed --undo"),
-        (add_install, add_common),
+        (*_INSTALL, *COMMON),
         "agents.install",
     ),
     Command(
@@ -304,7 +419,7 @@ COMMANDS: Final = (
             "promptuary install claude-code",
             "promptuary mcp --http 8765 --root ~/notes",
         ),
-        (add_mcp, add_common_of_talkers, add_settings),
+        (*_MCP, *COMMON_OF_TALKERS, SettingFlags(TURN)),
         "agents.mcp",
     ),
     Command(
@@ -316,7 +431,10 @@ COMMANDS: Final = (
         "the next start. gateway check NAME tries the token and prints what the bot may do. See docs/gateways.md for "
         "the setup of each platform.",
         ("promptuary gateway check telegram", "promptuary gateway telegram slack"),
-        (add_gateways, add_common),
+        (
+            arg("words NAME", "configured gateways (default: the only one), or check NAME", nargs="*"),
+            *COMMON,
+        ),
         "agents.gateway",
     ),
     Command(
@@ -327,7 +445,11 @@ COMMANDS: Final = (
         "context; for the end of a turn, print nothing and update the memory. The exit code is always 0, so that the "
         "agent is never blocked. promptuary install adds the hooks to the settings of an agent.",
         ('echo \'{"prompt": "Look at @diff"}\' | promptuary hook claude-code UserPromptSubmit',),
-        (add_hook, add_common),
+        (
+            arg("words WORD", "the agent, and its name for the event", nargs="*"),
+            flag("--work", argparse.SUPPRESS),
+            *COMMON,
+        ),
         "agents.hook",
         hidden=True,
     ),
@@ -340,7 +462,13 @@ COMMANDS: Final = (
         "$EDITOR, path prints where it is; with --here, they do so with the file of the workspace. Comments stay, and "
         "nothing wrong is written.",
         ("promptuary config get window", "promptuary config set answer_model gpt-5-mini"),
-        (add_config_action, add_common, add_settings),
+        (
+            _action("get", "set", "edit", "path", nargs="?"),
+            arg("words WORD", "the name of a setting, and its value", nargs="*", default=[]),
+            flag("--here", "the file of the workspace, not your own"),
+            *COMMON,
+            SettingFlags(TURN),
+        ),
     ),
     Command(
         "doctor",
@@ -353,7 +481,13 @@ COMMANDS: Final = (
         "user created or that was created in another folder is not used until you adopt it. Adopt only your own: "
         "models see their content as your words.",
         ("promptuary doctor", "promptuary doctor --fix", "promptuary doctor --adopt"),
-        (add_fix, add_common),
+        (
+            one_of(
+                flag("--fix", "make the repairs that lose no data"),
+                flag("--adopt", "trust the database of a folder that was moved or copied"),
+            ),
+            *COMMON,
+        ),
         "maintenance",
     ),
     Command(
@@ -364,7 +498,7 @@ COMMANDS: Final = (
         "you may read. With --everywhere, include every workspace that you have used. Other processes may write at the "
         "same time. Indexes, caches and models are excluded, since they can be rebuilt.",
         ("promptuary backup ~/promptuary.zip", "promptuary backup --everywhere /mnt/disk/all.zip"),
-        (add_backup, add_common),
+        (*_BACKUP, *COMMON),
         "maintenance",
     ),
     Command(
@@ -375,7 +509,12 @@ COMMANDS: Final = (
         "restored unless you add --force. Restore only your own backups: models see their content as your words. Exit "
         "code 1 if nothing was restored.",
         ("promptuary restore ~/promptuary.zip --dry-run", "promptuary restore ~/promptuary.zip"),
-        (add_restore, add_common),
+        (
+            *_BACKUP,
+            flag("--config", "install the configuration of the backup, too"),
+            flag("--dry-run", "only print what would be restored"),
+            *COMMON,
+        ),
         "maintenance",
     ),
     Command(
@@ -386,7 +525,13 @@ COMMANDS: Final = (
         "--everywhere, remove those of every workspace and of your user. Your configuration stays, and so do models "
         "unless you add --models. Exit code 1 if nothing was removed.",
         ("promptuary purge --dry-run", "promptuary purge --everywhere --yes"),
-        (add_purge, add_common),
+        (
+            one_of(flag("--here", "only this workspace (default)"), _EVERYWHERE),
+            flag("--models", "with --everywhere: also remove fetched models"),
+            flag("--dry-run", "only print what would be removed"),
+            flag("--yes", "do not ask"),
+            *COMMON,
+        ),
         "maintenance",
     ),
     Command(
@@ -399,7 +544,10 @@ COMMANDS: Final = (
             'eval "$(promptuary completion bash)"     # in ~/.bashrc; for zsh, in ~/.zshrc',
             "promptuary completion fish > ~/.config/fish/completions/promptuary.fish",
         ),
-        (add_shell, add_common),
+        (
+            arg("shell SHELL", "one of: %(choices)s", choices=("bash", "zsh", "fish")),
+            *COMMON,
+        ),
     ),
 )
 
@@ -430,20 +578,14 @@ def overview() -> str:
     )
 
 
-def make_parser(
-    asked: str | None = None, *, words_only: bool = False, every_flag: bool = True
-) -> argparse.ArgumentParser:
-    """Return a parser for the command ``asked``; if that is unknown, for all commands.
-
-    ``words_only`` promises that the arguments contain no long flag, so that the flags of settings need not be created.
-    Without ``every_flag``, the help omits rarely used flags.
-    """
+def make_parser(asked: Asked = Asked()) -> argparse.ArgumentParser:  # noqa: B008  (it cannot be changed)
+    """Return a parser for the command that is asked for; if that is unknown, for all commands."""
     parser = _Parser(prog="promptuary", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=Help)
     parser.add_argument("--version", action="version", version=f"promptuary {__version__}")
     # Without prog, argparse would format a usage line to find it.
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", prog="promptuary")
-    known = [command for command in COMMANDS if command.name == asked]
-    for command in known or (COMMANDS if asked != "--version" else ()):
-        added = add_parser(commands, command, "promptuary", words_only=words_only, every_flag=every_flag)
+    known = [command for command in COMMANDS if command.name == asked.command]
+    for command in known or (COMMANDS if asked.command != "--version" else ()):
+        added = add_parser(commands, command, "promptuary", asked)
         added.set_defaults(module=command.module, function=command.function)
     return parser

@@ -22,7 +22,7 @@ from promptuary.base.errors import NO_THREADS, PromptuaryError, shortage
 from promptuary.base.text import one_line
 from promptuary.cli.command_table import COMMANDS, flags_of, make_parser, overview
 from promptuary.cli.old_spellings import OLD_COMMANDS, OLD_FLAGS
-from promptuary.cli.parsing import chosen_parser, did_you_mean, in_order, is_flag
+from promptuary.cli.parsing import Asked, chosen_parser, did_you_mean, in_order, is_flag
 from promptuary.hooks.flags import of_hook
 
 DONE, NOT_ALL, WRONG_USAGE = 0, 1, 2
@@ -118,8 +118,11 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     given = ["--help" if one == "--help-all" else one for one in given] if every_flag else given
     end = given.index("--") if "--" in given else len(given)
     words_only = not any(one.startswith(("--", "-h")) for one in given[1:end])
-    parser = make_parser(given[0] if given else None, words_only=words_only, every_flag=every_flag)
+    command, action = [*given, "", ""][:2]
+    shows_help = not {"-h", "--help"}.isdisjoint(given[:end])
+    parser = make_parser(Asked(command, action, words_only=words_only, shows_help=shows_help, every_flag=every_flag))
     of_command = bool(given) and not given[0].startswith("-")
+    _refuse_old_flags(command, given[:end], parser)
     options, others = parser.parse_known_args(in_order(parser, given[:end]) if of_command else given[:end])
     unknown = [one for one in others if is_flag(one)]
     words = [*others, *given[end + 1 :]]
@@ -128,7 +131,7 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
         parser.error(f"{unknown[0]} needs a command; run promptuary --help for a list of commands")
     if unknown or (words and takes is None):
         chosen = chosen_parser(parser, options)
-        advice = _flag_advice(unknown[0].partition("=")[0], str(options.command), chosen) if unknown else ""
+        advice = did_you_mean(unknown[0].partition("=")[0], flags_of(chosen)) if unknown else ""
         if words and not unknown and hasattr(options, "thread"):
             advice = "; use --thread NAME for the thread"
         chosen.error(f"unrecognized arguments: {' '.join(unknown or words)}{advice}")
@@ -145,14 +148,18 @@ def _refuse_old(given: Sequence[str]) -> None:
             raise PromptuaryError(f"promptuary {old} is now: promptuary {OLD_COMMANDS[old]}")
 
 
-def _flag_advice(flag: str, command: str, parser: argparse.ArgumentParser) -> str:
-    """Return what to write in place of an unknown flag: that which replaced it, or one of a similar spelling."""
-    from promptuary.config.settings import SETTINGS  # noqa: PLC0415  (only for mistakes)
+def _refuse_old_flags(command: str, given: Sequence[str], parser: argparse.ArgumentParser) -> None:
+    """Raise ``PromptuaryError`` for a flag of an earlier version, whose value argparse would take for something else."""
+    known = set(flags_of(parser))
+    for old in (word.partition("=")[0] for word in given if word.startswith("--") and is_flag(word)):
+        if old in known:
+            continue
+        from promptuary.config.settings import SETTINGS  # noqa: PLC0415  (only for mistakes)
 
-    name = flag.removeprefix("--no-").removeprefix("--").replace("-", "_")
-    of_setting = f"--set {name}={'no' if flag.startswith('--no-') else 'VALUE'}" if name in SETTINGS else ""
-    now = OLD_FLAGS.get(f"{command} {flag}") or OLD_FLAGS.get(flag) or of_setting
-    return f"; {flag} is now: {now}" if now else did_you_mean(flag, flags_of(parser))
+        name = old.removeprefix("--no-").removeprefix("--").replace("-", "_")
+        of_setting = f"--set {name}={'no' if old.startswith('--no-') else 'VALUE'}" if name in SETTINGS else ""
+        if now := OLD_FLAGS.get(f"{command} {old}") or OLD_FLAGS.get(old) or of_setting:
+            raise PromptuaryError(f"unrecognized arguments: {old}; it is now: {now}")
 
 
 def _start(options: argparse.Namespace) -> int:

@@ -4,7 +4,7 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from promptuary.cli.flags import SETTING_FLAGS
@@ -50,8 +50,46 @@ def _width() -> int:
             return 78
 
 
+class Argument(NamedTuple):
+    """An argument of a command: its names, its help, and the other arguments that argparse takes.
+
+    A ``seldom`` one is only in the long help, and ``brief`` is the help that the short one has. Those of a ``section``
+    stand together in the long help.
+    """
+
+    names: tuple[str, ...]
+    text: str
+    options: Mapping[str, Any]
+    seldom: bool
+    brief: str
+    section: str
+
+
+class OneOf(NamedTuple):
+    """Arguments of which at most one may be given."""
+
+    arguments: tuple[Argument, ...]
+
+
+class SettingFlags(NamedTuple):
+    """The flags of settings, by the names of these."""
+
+    settings: tuple[str, ...]
+
+
+class Actions(NamedTuple):
+    """The actions of a command, what each of them takes besides its own arguments, and their list in the short help.
+
+    That list has the names that belong together, and what they do.
+    """
+
+    actions: "tuple[Command, ...]"
+    summary: Mapping[str, str]
+    more: tuple[Argument | SettingFlags, ...] = ()
+
+
 class Command(NamedTuple):
-    """A command or an action: name, usage, its line in lists (``help``), its own help, and what adds its arguments.
+    """A command or an action: name, usage, its line in lists (``help``), its own help, and its arguments.
 
     ``home`` is its module below ``promptuary.cli``, if it has not the name of the command. What is ``hidden`` works,
     but is for programs, and the lists of commands do not show it.
@@ -62,7 +100,7 @@ class Command(NamedTuple):
     help: str
     description: str
     examples: tuple[str, ...]
-    arguments: tuple[Callable[[argparse.ArgumentParser], None], ...]
+    arguments: tuple[Argument | OneOf | SettingFlags | Actions, ...]
     home: str = ""
     hidden: bool = False
 
@@ -77,22 +115,91 @@ class Command(NamedTuple):
         return "main" if self.module.endswith(f".{self.name}") else self.name
 
 
+class Asked(NamedTuple):
+    """What a command line asks for, so that only that is made: argparse needs a tenth of a millisecond an argument.
+
+    ``words_only`` promises that there is no long flag, so that settings need none, and without ``shows_help`` nobody
+    reads theirs. Without ``every_flag``, the help omits rarely used flags.
+    """
+
+    command: str = ""
+    action: str = ""
+    words_only: bool = False
+    shows_help: bool = True
+    every_flag: bool = True
+
+
+def arg(names: str, text: str, *, seldom: bool = False, brief: str = "", section: str = "", **options: Any) -> Argument:
+    """Return an argument by its names and the word for its value, if that is shown: ``-t --thread NAME``."""
+    *spelled, last = names.split()
+    if spelled and not last.startswith("-"):
+        options["metavar"] = last
+    else:
+        spelled.append(last)
+    return Argument(tuple(spelled), text, options, seldom, brief, section)
+
+
+def flag(names: str, text: str, **more: Any) -> Argument:
+    """Return a flag without a value."""
+    return arg(names, text, action="store_true", **more)
+
+
+def many(names: str, text: str, **more: Any) -> Argument:
+    """Return an argument that may be given several times."""
+    return arg(names, text, action="append", **more)
+
+
+def limit(most: int, what: str = "") -> Argument:
+    """Return the flag that says how many are printed."""
+    return arg("--limit N", f"print at most N{what and f' {what}'} (default: {most})", type=count, default=most)
+
+
+def one_of(*arguments: Argument) -> OneOf:
+    """Return arguments of which at most one may be given."""
+    return OneOf(arguments)
+
+
+def under(section: str, *arguments: Argument | OneOf) -> Iterator[Argument | OneOf]:
+    """Yield arguments that stand together in the long help, below a title."""
+    for one in arguments:
+        match one:
+            case OneOf(several):
+                yield OneOf(tuple(choice._replace(section=section) for choice in several))
+            case Argument():
+                yield one._replace(section=section)
+
+
+TEXT = arg(
+    "text TEXT",
+    "the text (default or -: read stdin); after -- it may start with dashes",
+    brief="the text (default or -: read stdin)",
+    nargs="*",
+)
+THREAD = arg("-t --thread NAME", "the thread (default: main)")
+_WORKSPACE = arg(
+    "-w --workspace DIR",
+    "workspace (default: the nearest parent with .promptuary, .git or promptuary.toml)",
+    brief="workspace (default: found from the current folder up)",
+)
+_QUIET = (
+    flag("-q --quiet", "print no tables or notes to stderr"),
+    many("--set NAME=VALUE", "set any setting; repeatable", seldom=True),
+    flag("--debug", "log details and tracebacks to stderr", seldom=True),
+)
+COMMON = (_WORKSPACE, flag("--json", "print JSON"), *_QUIET)
+"""The flags that every command has."""
+COMMON_OF_TALKERS = (_WORKSPACE, *_QUIET)
+"""Those of a command that prints no result to standard output: a chat or a server."""
+
 _OFTEN = frozenset({"model", "window"})
 """The settings whose flags every help shows."""
 
 Parser = TypeVar("Parser", bound=argparse.ArgumentParser)
 
 
-def add_parser(
-    commands: "argparse._SubParsersAction[Parser]",
-    command: Command,
-    above: str,
-    *,
-    words_only: bool = False,
-    every_flag: bool = True,
-) -> Parser:
-    """Add and return the parser of a command of ``above``; with ``words_only``, without the flags of settings."""
-    # No abbreviations: --model of one command would be --model-url of another. argparse lists only what has help.
+def add_parser(commands: "argparse._SubParsersAction[Parser]", command: Command, above: str, asked: Asked) -> Parser:
+    """Add and return the parser of a command of ``above``."""
+    # No abbreviations: --no-e would be a flag of one command and not of another. argparse lists only what has help.
     listed: dict[str, Any] = {} if command.hidden else {"help": command.help}
     added = commands.add_parser(
         command.name,
@@ -104,123 +211,84 @@ def add_parser(
         allow_abbrev=False,
         add_help=False,
     )
-    shown = "show help" if every_flag else argparse.SUPPRESS
-    added.add_argument("-h", "--help", action="help", help=shown)
-    # argparse needs a tenth of a millisecond to create an argument, and there are many flags.
-    added.words_only, added.every_flag = words_only, every_flag  # type: ignore[attr-defined]
-    if not every_flag:
+    added.add_argument("-h", "--help", action="help", help="show help" if asked.every_flag else argparse.SUPPRESS)
+    if not asked.every_flag:
         # The short help has one section, whose title names the long help.
         added._positionals = added._optionals  # noqa: SLF001
         added._optionals.title = f"options ({above} {command.name} --help-all shows all flags)"  # noqa: SLF001
-    for add in command.arguments:
-        add(added)
+    for argument in command.arguments:
+        _add(added, argument, f"{above} {command.name}", asked)
     return added
 
 
-def add_actions(
-    parser: argparse.ArgumentParser,
-    actions: Sequence[Command],
-    above: str,
-    add_more: Callable[[argparse.ArgumentParser], None],
-    summary: Mapping[str, str],
+def _add(
+    parser: argparse.ArgumentParser, argument: Argument | OneOf | SettingFlags | Actions, name: str, asked: Asked
 ) -> None:
-    """Add the actions of a command, each with the common flags, which may also precede the action.
+    match argument:
+        case Argument():
+            _add_argument(_section(parser, argument.section, asked), argument, asked)
+        case OneOf(arguments):
+            group = _section(parser, arguments[0].section, asked).add_mutually_exclusive_group()
+            for one in arguments:
+                _add_argument(group, one, asked)
+        case SettingFlags(settings):
+            _add_settings(parser, settings, asked)
+        case Actions():
+            _add_actions(parser, argument, name, asked)
 
-    ``summary`` is the list of actions in the short help: names that belong together, and what they do.
-    """
-    common = {action.dest for action in parser._actions}  # noqa: SLF001  (argparse has no other way to ask)
-    title = "actions" if is_shown(parser) else f"actions ({above} --help-all lists every action)"
+
+def _add_argument(group: argparse._ActionsContainer, argument: Argument, asked: Asked) -> None:
+    short = argparse.SUPPRESS if argument.seldom else argument.brief or argument.text
+    group.add_argument(*argument.names, help=argument.text if asked.every_flag else short, **argument.options)
+
+
+def _section(parser: argparse.ArgumentParser, title: str, asked: Asked) -> argparse._ActionsContainer:
+    """Return a group for arguments that belong together; the short help has only one group."""
+    if not title or not asked.every_flag:
+        return parser
+    there = [group for group in parser._action_groups if group.title == title]  # noqa: SLF001
+    return there[0] if there else parser.add_argument_group(title)
+
+
+def _add_settings(parser: argparse.ArgumentParser, settings: Sequence[str], asked: Asked) -> None:
+    if asked.words_only:
+        return
+    title = "settings (promptuary config lists them all; --set NAME=VALUE sets the others)"
+    group = _section(parser, title, asked)
+    for name in settings:
+        spelled, options = SETTING_FLAGS[name]
+        meaning = (
+            _setting_help(name) if asked.shows_help and (asked.every_flag or name in _OFTEN) else argparse.SUPPRESS
+        )
+        group.add_argument(spelled, dest=name, help=meaning, **options)
+
+
+def _setting_help(name: str) -> str:
+    from promptuary.config.settings import setting_help  # noqa: PLC0415  (few command lines ask for help)
+
+    repeatable = "; repeatable" if SETTING_FLAGS[name][1].get("action") == "append" else ""
+    return f"{setting_help(name).replace('%', '%%')}{repeatable}"
+
+
+def _add_actions(parser: argparse.ArgumentParser, family: Actions, above: str, asked: Asked) -> None:
+    """Add the actions of a command, each with the common flags, which may also precede the action."""
+    common = {argument.dest for argument in parser._actions}  # noqa: SLF001  (argparse has no other way to ask)
+    title = "actions" if asked.every_flag else f"actions ({above} --help-all lists every action)"
     chosen = parser.add_subparsers(dest="action", metavar="ACTION", title=title, required=True, prog=above)
-    for one in actions:
-        added = add_parser(chosen, one, above, every_flag=is_shown(parser))
-        add_common(added)
-        add_more(added)
+    known = [action for action in family.actions if action.name == asked.action]
+    for action in known or family.actions:
+        taken = (*action.arguments, *COMMON, *family.more)
+        added = add_parser(chosen, action._replace(arguments=taken), above, asked)
         for argument in added._actions:  # noqa: SLF001
             if argument.dest in common and argument.dest != "help":
                 # Otherwise the default would replace a value given before the action.
                 argument.default = argparse.SUPPRESS
-    if not is_shown(parser):
+    if not asked.every_flag:
         for argument in parser._actions:  # noqa: SLF001
             argument.help = argument.help if argument is chosen else argparse.SUPPRESS
         named = chosen._ChoicesPseudoAction  # noqa: SLF001
-        chosen._choices_actions = [named(names, (), meaning) for names, meaning in summary.items()]  # noqa: SLF001
-
-
-def add_common(parser: argparse.ArgumentParser, *, prints: bool = True) -> None:
-    """Add the flags that every command has; ``--json`` only if the command ``prints`` a result."""
-    parser.add_argument(
-        "-w",
-        "--workspace",
-        metavar="DIR",
-        help=brief(
-            parser,
-            "workspace (default: found from the current folder up)",
-            "workspace (default: the nearest parent with .promptuary, .git or promptuary.toml)",
-        ),
-    )
-    if prints:
-        parser.add_argument("--json", action="store_true", help="print JSON")
-    else:
-        parser.set_defaults(json=False)
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no tables or notes to stderr")
-    parser.add_argument(
-        "--set", action="append", metavar="NAME=VALUE", help=seldom(parser, "set any setting; repeatable")
-    )
-    parser.add_argument("--debug", action="store_true", help=seldom(parser, "log details and tracebacks to stderr"))
-
-
-def add_common_of_talkers(parser: argparse.ArgumentParser) -> None:
-    """Add the common flags to a command that prints no result to standard output: a chat or a server."""
-    add_common(parser, prints=False)
-
-
-def add_flags(parser: argparse.ArgumentParser, settings: Sequence[str]) -> None:
-    """Add the flags of settings in a group of the help; none if the arguments contain no flag."""
-    if getattr(parser, "words_only", False):
-        return
-    from promptuary.config.settings import setting_help  # noqa: PLC0415  (most command lines have no flag)
-
-    group = section(parser, "settings (promptuary config lists them all; --set NAME=VALUE sets the others)")
-    for name in settings:
-        flag, arguments = SETTING_FLAGS[name]
-        repeatable = "; repeatable" if arguments.get("action") == "append" else ""
-        shown = is_shown(parser) or name in _OFTEN
-        meaning = f"{setting_help(name).replace('%', '%%')}{repeatable}" if shown else argparse.SUPPRESS
-        group.add_argument(flag, dest=name, help=meaning, **arguments)
-
-
-def section(parser: argparse.ArgumentParser, title: str) -> argparse._ActionsContainer:
-    """Return a group for arguments that belong together; the short help has only one group."""
-    return parser.add_argument_group(title) if is_shown(parser) else parser
-
-
-def is_shown(parser: argparse.ArgumentParser) -> bool:
-    """Return whether the help shows rarely used flags."""
-    return bool(getattr(parser, "every_flag", True))
-
-
-def brief(parser: argparse.ArgumentParser, short: str, whole: str) -> str:
-    """Return the help of an argument: ``whole`` with ``--help-all``, else ``short``."""
-    return whole if is_shown(parser) else short
-
-
-def seldom(parser: argparse.ArgumentParser, text: str) -> str:
-    """Return the help of a rarely used flag, which only ``--help-all`` shows."""
-    return text if is_shown(parser) else argparse.SUPPRESS
-
-
-def add_text(parser: argparse.ArgumentParser) -> None:
-    """Add a text, which may also be read from standard input."""
-    parser.add_argument(
-        "text",
-        nargs="*",
-        metavar="TEXT",
-        help=brief(
-            parser,
-            "the text (default or -: read stdin)",
-            "the text (default or -: read stdin); after -- it may start with dashes",
-        ),
-    )
+        listed = family.summary.items()
+        chosen._choices_actions = [named(names, (), meaning) for names, meaning in listed]  # noqa: SLF001
 
 
 def did_you_mean(word: str, names: Iterable[str]) -> str:

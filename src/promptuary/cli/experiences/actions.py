@@ -1,96 +1,56 @@
 """The actions of ``promptuary experience`` with their arguments and help. Imported on every start of the program."""
 
-import argparse
 from typing import Final
 
-from promptuary.cli.parsing import Command, add_actions, add_flags, add_text, count, section
+from promptuary.cli.parsing import TEXT, Actions, Command, SettingFlags, arg, flag, limit, many, under
 
 OUTCOMES: Final = ("success", "failure")
 FEEDBACK: Final = ("helped", "wrong", "stale")
-"""Copies of the values in ``core.experiences``, because importing that takes longer than parsing the arguments."""
+"""Copies of the values in ``experiences.values``, because importing that takes longer than parsing the arguments."""
 
-
-def add_experience_actions(parser: argparse.ArgumentParser) -> None:
-    """Add every action with its flags."""
-    add_actions(parser, ACTIONS, "promptuary experience", lambda _: None, _SUMMARY)
-
-
-def _add_about(parser: argparse.ArgumentParser) -> None:
-    about = section(parser, "the experience")
-    about.add_argument(
-        "--type", metavar="TYPE", help="task_solution (default), tool_chain, error_recovery, PACKAGE.NAME"
+_NEW: Final = tuple(
+    under(
+        "the experience",
+        arg("--type TYPE", "task_solution (default), tool_chain, error_recovery, PACKAGE.NAME"),
+        arg("--solution JSON", "what was done, as JSON or text; - reads it from stdin"),
+        arg("--prefer CATEGORY", "store TEXT as your preference in this category"),
+        arg("--failure", "it did not work", dest="outcome", action="store_const", const="failure"),
+        arg("--problem TEXT", "what went wrong"),
+        arg("--score X", "success from 0 to 1 (default: 1; with --failure: 0)", type=float),
+        many("--tag TAG", "add a tag; repeatable"),
     )
-    about.add_argument("--solution", metavar="JSON", help="what was done, as JSON or text; - reads it from stdin")
-    about.add_argument("--prefer", metavar="CATEGORY", help="store TEXT as your preference in this category")
-    about.add_argument("--failure", dest="outcome", action="store_const", const="failure", help="it did not work")
-    about.add_argument("--problem", metavar="TEXT", help="what went wrong")
-    about.add_argument("--score", type=float, metavar="X", help="success from 0 to 1 (default: 1; with --failure: 0)")
-    about.add_argument("--tag", action="append", metavar="TAG", help="add a tag; repeatable")
-
-
-def _add_filters(parser: argparse.ArgumentParser) -> None:
-    only = section(parser, "filters")
-    only.add_argument("--type", metavar="TYPE", help="only this type")
-    only.add_argument("--outcome", choices=OUTCOMES, metavar="OUTCOME", help="only this outcome: %(choices)s")
-
-
-def _add_found(parser: argparse.ArgumentParser) -> None:
-    _add_filters(parser)
-    parser.add_argument(
-        "--tag", action="append", metavar="TAG", help="rank experiences with this tag higher; repeatable"
+)
+_FILTERS: Final = tuple(
+    under(
+        "filters",
+        arg("--type TYPE", "only this type"),
+        arg("--outcome OUTCOME", "only this outcome: %(choices)s", choices=OUTCOMES),
     )
-    parser.add_argument("--strict-tags", action="store_true", help="only experiences with one of the tags")
-    parser.add_argument("--limit", type=count, default=10, metavar="N", help="print at most N (default: 10)")
-    parser.add_argument("--lexical", action="store_true", help="search by words only, not by meaning")
-    parser.add_argument("--explain", action="store_true", help="explain the rank of each result")
-    add_flags(parser, ("embedder",))
-
-
-def _add_listed(parser: argparse.ArgumentParser) -> None:
-    _add_filters(parser)
-    parser.add_argument("--tag", action="append", metavar="TAG", help="only experiences with this tag; repeatable")
-    parser.add_argument("--limit", type=count, default=50, metavar="N", help="print at most N (default: 50)")
-    parser.add_argument("--plot", action="store_true", help="plot the strength of each over the coming days")
-
-
-def _add_ids(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "words",
-        nargs="*",
-        metavar="ID",
-        help="id or id prefix of an experience; - reads stdin",
-    )
-
-
-def _add_feedback(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("feedback", choices=FEEDBACK, metavar="WHAT", help="one of: %(choices)s")
-    _add_ids(parser)
-
-
-def _add_decay(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--half-life",
-        type=float,
-        default=30.0,
-        metavar="DAYS",
-        help="days without use until the strength is halved (default: 30)",
-    )
-
-
-def _add_prune(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--min-weight",
-        type=float,
-        default=0.05,
-        metavar="X",
-        help="remove experiences weaker than this (default: 0.05)",
-    )
-    parser.add_argument("--dry-run", action="store_true", help="only print what would be removed")
-
-
-def _add_yes(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-
+)
+_FOUND: Final = (
+    *_FILTERS,
+    many("--tag TAG", "rank experiences with this tag higher; repeatable"),
+    flag("--strict-tags", "only experiences with one of the tags"),
+    limit(10),
+    flag("--lexical", "search by words only, not by meaning"),
+    flag("--explain", "explain the rank of each result"),
+    SettingFlags(("embedder",)),
+)
+_LISTED: Final = (
+    *_FILTERS,
+    many("--tag TAG", "only experiences with this tag; repeatable"),
+    limit(50),
+    flag("--plot", "plot the strength of each over the coming days"),
+)
+_IDS: Final = arg("words ID", "id or id prefix of an experience; - reads stdin", nargs="*")
+_FEEDBACK: Final = arg("feedback WHAT", "one of: %(choices)s", choices=FEEDBACK)
+_HALF_LIFE: Final = arg(
+    "--half-life DAYS", "days without use until the strength is halved (default: 30)", type=float, default=30.0
+)
+_PRUNED: Final = (
+    arg("--min-weight X", "remove experiences weaker than this (default: 0.05)", type=float, default=0.05),
+    flag("--dry-run", "only print what would be removed"),
+)
 
 _SUMMARY: Final = {
     "add": "store an experience",
@@ -113,7 +73,7 @@ ACTIONS: Final = (
             "promptuary experience add --failure --problem 'no space left' 'build the docs'",
             "promptuary experience add --prefer indentation tabs",
         ),
-        (add_text, _add_about),
+        (TEXT, *_NEW),
     ),
     Command(
         "find",
@@ -125,7 +85,7 @@ ACTIONS: Final = (
             "promptuary experience find 'how do I build the docs?'",
             "promptuary experience find --explain --tag docs build",
         ),
-        (add_text, _add_found),
+        (TEXT, *_FOUND),
     ),
     Command(
         "list",
@@ -134,7 +94,7 @@ ACTIONS: Final = (
         "List experiences, most recently used first. With --plot, plot the strength that each will have in the coming "
         "days if it is not used. Exit code 1 if there are none.",
         ("promptuary experience list --outcome failure", "promptuary experience list --plot"),
-        (_add_listed,),
+        _LISTED,
     ),
     Command(
         "show",
@@ -142,7 +102,7 @@ ACTIONS: Final = (
         "print experiences",
         "Print experiences with their solutions and metadata.",
         ("promptuary experience show 4f1c",),
-        (_add_ids,),
+        (_IDS,),
     ),
     Command(
         "feedback",
@@ -151,7 +111,7 @@ ACTIONS: Final = (
         "Rate experiences. helped increases the strength and counts a use, wrong halves the strength, stale reduces it "
         "to a quarter.",
         ("promptuary experience feedback helped 4f1c", "promptuary experience feedback stale 4f1c 91ab"),
-        (_add_feedback,),
+        (_FEEDBACK, _IDS),
     ),
     Command(
         "decay",
@@ -160,7 +120,7 @@ ACTIONS: Final = (
         "Apply decay and store the result: after --half-life days without use, the strength of an experience is "
         "halved. It does not matter how often you run it; searches always use the current strength.",
         ("promptuary experience decay", "promptuary experience decay --half-life 14"),
-        (_add_decay,),
+        (_HALF_LIFE,),
     ),
     Command(
         "prune",
@@ -168,7 +128,7 @@ ACTIONS: Final = (
         "remove weak experiences",
         "Remove experiences weaker than --min-weight. An unused experience falls below the default within 130 days.",
         ("promptuary experience prune --dry-run", "promptuary experience prune --min-weight 0.1"),
-        (_add_prune,),
+        _PRUNED,
     ),
     Command(
         "forget",
@@ -177,6 +137,8 @@ ACTIONS: Final = (
         "Remove experiences with all stored copies: rows, index, vectors and copies in stored prompts. This cannot be "
         "undone.",
         ("promptuary experience forget 4f1c --yes",),
-        (_add_ids, _add_yes),
+        (_IDS, flag("--yes", "do not ask")),
     ),
 )
+
+EXPERIENCE_ACTIONS: Final = Actions(ACTIONS, _SUMMARY)

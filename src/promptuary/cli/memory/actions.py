@@ -1,9 +1,22 @@
 """The actions of ``promptuary memory`` with their arguments and help. Imported on every start of the program."""
 
-import argparse
 from typing import Final
 
-from promptuary.cli.parsing import Command, add_actions, add_flags, add_text, brief, count, section, seldom
+from promptuary.cli.parsing import (
+    TEXT,
+    Actions,
+    Argument,
+    Command,
+    OneOf,
+    SettingFlags,
+    arg,
+    count,
+    flag,
+    limit,
+    many,
+    one_of,
+    under,
+)
 
 SCOPES: Final = ("project", "user")
 AUDIENCES: Final = ("private", "shared")
@@ -11,174 +24,117 @@ KINDS: Final = ("user", "feedback", "project", "reference")
 LEGACY_KINDS: Final = {"profile": "user", "qa": "reference"}
 STATUSES: Final = ("active", "archived", "frozen")
 FORMS: Final = ("promptuary", "xpert", "claude-code", "codex", "basic-memory", "markdown")
-"""Copies of the values in ``core.notes``, because importing that takes longer than parsing the arguments."""
-
-
-def add_memory_actions(parser: argparse.ArgumentParser) -> None:
-    """Add every action with its flags."""
-    add_actions(parser, ACTIONS, "promptuary memory", _add_folder, _SUMMARY)
-
-
-def add_remember(parser: argparse.ArgumentParser) -> None:
-    """Add the fields of a new note."""
-    _add_about(parser, default_kind="detected from the text")
-    _add_folder(parser)
-
-
-def _add_folder(parser: argparse.ArgumentParser) -> None:
-    add_flags(parser, ("memory_folder",))
-    kept_by_thread = "use the notes of this thread, if the memory folder contains {thread} (default: main)"
-    parser.add_argument("-t", "--thread", metavar="NAME", help=seldom(parser, kept_by_thread))
+"""Copies of the values in ``memory.values``, because importing that takes longer than parsing the arguments."""
 
 
 def _kind(name: str) -> str:
     return LEGACY_KINDS.get(name, name)
 
 
-def _add_about(parser: argparse.ArgumentParser, *, default_kind: str = "reference") -> None:
-    about = section(parser, "the note")
-    about.add_argument("--title", metavar="TEXT", help="title (default: the first words of the text)")
-    kinds = f"%(choices)s (default: {default_kind})"
-    about.add_argument("--kind", type=_kind, choices=KINDS, metavar="KIND", help=kinds)
-    about.add_argument(
-        "--scope", choices=SCOPES, help=seldom(parser, "user or project (default: user for kind user, else project)")
-    )
-    _add_audience(about, seldom(parser, "who may read it (default: private)"))
-    about.add_argument("--summary", metavar="TEXT", help=seldom(parser, "one-sentence summary, for lists"))
-    about.add_argument("--tag", action="append", metavar="TAG", help="add a tag; repeatable")
-    pinned = about.add_mutually_exclusive_group()
-    pinned.add_argument("--pin", dest="pinned", action="store_const", const=True, help="include it in every turn")
-    pinned.add_argument("--unpin", dest="pinned", action="store_const", const=False, help=seldom(parser, "undo --pin"))
-    about.add_argument("--valid-from", metavar="DATE", help=seldom(parser, "day or time from which it is valid"))
-    about.add_argument("--valid-until", metavar="DATE", help=seldom(parser, "day or time until which it is valid"))
-    _add_reason(about)
+_FOLDER: Final = (
+    SettingFlags(("memory_folder",)),
+    arg(
+        "-t --thread NAME",
+        "use the notes of this thread, if the memory folder contains {thread} (default: main)",
+        seldom=True,
+    ),
+)
+_REASON: Final = arg("--reason TEXT", "reason, for the history", default="")
 
 
-def _add_audience(group: argparse._ActionsContainer, meaning: str) -> None:
-    audience = group.add_mutually_exclusive_group()
-    audience.add_argument("--audience", choices=AUDIENCES, help=meaning)
-    audience.add_argument(
-        "--shared", dest="audience", action="store_const", const="shared", help="short for --audience shared"
+def _audience(text: str) -> OneOf:
+    return one_of(
+        arg("--audience", text, seldom=True, choices=AUDIENCES),
+        arg("--shared", "short for --audience shared", dest="audience", action="store_const", const="shared"),
     )
 
 
-def _add_reason(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument("--reason", default="", metavar="TEXT", help="reason, for the history")
-
-
-def _add_write(parser: argparse.ArgumentParser) -> None:
-    _add_about(parser)
-    parser.add_argument("--id", metavar="ID", help="change this note")
-    status = "active, archived (not recalled) or frozen (only you may change it)"
-    parser.add_argument("--status", choices=STATUSES, help=seldom(parser, status))
-    parser.add_argument("--supersedes", metavar="ID", help="id of the note that it replaces")
-    parser.add_argument("--if-rev", metavar="REV", help="with --id: fail unless the note has this revision")
-
-
-def _add_ids(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "words",
-        nargs="*",
-        metavar="ID",
-        help=brief(
-            parser,
-            "id, id prefix or path of a note; - reads stdin",
-            "id, id prefix (at least 4 characters) or path of a note; - reads one per line from stdin",
-        ),
+def _about(default_kind: str) -> tuple[Argument | OneOf, ...]:
+    """Return the fields of a new note."""
+    return tuple(
+        under(
+            "the note",
+            arg("--title TEXT", "title (default: the first words of the text)"),
+            arg("--kind KIND", f"%(choices)s (default: {default_kind})", type=_kind, choices=KINDS),
+            arg("--scope", "user or project (default: user for kind user, else project)", seldom=True, choices=SCOPES),
+            _audience("who may read it (default: private)"),
+            arg("--summary TEXT", "one-sentence summary, for lists", seldom=True),
+            many("--tag TAG", "add a tag; repeatable"),
+            one_of(
+                arg("--pin", "include it in every turn", dest="pinned", action="store_const", const=True),
+                arg("--unpin", "undo --pin", seldom=True, dest="pinned", action="store_const", const=False),
+            ),
+            arg("--valid-from DATE", "day or time from which it is valid", seldom=True),
+            arg("--valid-until DATE", "day or time until which it is valid", seldom=True),
+            _REASON,
+        )
     )
 
 
-def _add_proposals(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "words",
-        nargs="*",
-        metavar="ID",
-        help="id or id prefix of a proposal; - reads stdin",
+REMEMBER: Final = (*_about("detected from the text"), *_FOLDER)
+_WRITE: Final = (
+    *_about("reference"),
+    arg("--id ID", "change this note"),
+    arg(
+        "--status", "active, archived (not recalled) or frozen (only you may change it)", seldom=True, choices=STATUSES
+    ),
+    arg("--supersedes ID", "id of the note that it replaces"),
+    arg("--if-rev REV", "with --id: fail unless the note has this revision"),
+)
+_IDS: Final = arg(
+    "words ID",
+    "id, id prefix (at least 4 characters) or path of a note; - reads one per line from stdin",
+    brief="id, id prefix or path of a note; - reads stdin",
+    nargs="*",
+)
+_PROPOSALS: Final = (
+    arg("words ID", "id or id prefix of a proposal; - reads stdin", nargs="*"),
+    flag("--all", "all pending proposals"),
+)
+_CHANGES: Final = tuple(
+    under(
+        "changes to the proposal",
+        arg("--content TEXT", "text of the note; - reads it from stdin"),
+        arg("--title TEXT", "title of the note"),
+        arg("--kind KIND", "%(choices)s", type=_kind, choices=KINDS),
+        _audience("who may read it"),
+        many("--tag TAG", "tag of the note; repeatable"),
     )
-    parser.add_argument("--all", action="store_true", help="all pending proposals")
-
-
-def _add_changes_of_a_proposal(parser: argparse.ArgumentParser) -> None:
-    about = section(parser, "changes to the proposal")
-    about.add_argument("--content", metavar="TEXT", help="text of the note; - reads it from stdin")
-    about.add_argument("--title", metavar="TEXT", help="title of the note")
-    about.add_argument("--kind", type=_kind, choices=KINDS, metavar="KIND", help="%(choices)s")
-    _add_audience(about, seldom(parser, "who may read it"))
-    about.add_argument("--tag", action="append", metavar="TAG", help="tag of the note; repeatable")
-
-
-def _add_filters(parser: argparse.ArgumentParser) -> None:
-    only = section(parser, "filters")
-    only.add_argument(
-        "--kind",
-        action="append",
-        type=_kind,
-        choices=KINDS,
-        metavar="KIND",
-        help="only this kind: %(choices)s; repeatable",
+)
+_FILTERS: Final = tuple(
+    under(
+        "filters",
+        many("--kind KIND", "only this kind: %(choices)s; repeatable", type=_kind, choices=KINDS),
+        arg("--scope SCOPE", "only this scope: %(choices)s", choices=SCOPES),
+        _audience("only private or only shared notes"),
+        many("--tag TAG", "only notes with this tag; repeatable"),
+        arg("--as-of DATE", "as they were at a time, or at the end of a day"),
     )
-    only.add_argument("--scope", choices=SCOPES, metavar="SCOPE", help="only this scope: %(choices)s")
-    _add_audience(only, seldom(parser, "only private or only shared notes"))
-    only.add_argument("--tag", action="append", metavar="TAG", help="only notes with this tag; repeatable")
-    only.add_argument("--as-of", metavar="DATE", help="as they were at a time, or at the end of a day")
-
-
-def _add_listed(parser: argparse.ArgumentParser) -> None:
-    _add_filters(parser)
-    parser.add_argument(
-        "--status",
-        action="append",
-        choices=(*STATUSES, "all"),
-        metavar="STATUS",
-        help="only this status: %(choices)s; repeatable",
-    )
-    parser.add_argument("--limit", type=count, default=50, metavar="N", help="print at most N notes (default: 50)")
-
-
-def _add_searched(parser: argparse.ArgumentParser) -> None:
-    _add_filters(parser)
-    parser.add_argument("--limit", type=count, default=10, metavar="N", help="print at most N notes (default: 10)")
-    parser.add_argument("--lexical", action="store_true", help="search by words only, not by meaning")
-    parser.add_argument("--explain", action="store_true", help="explain the rank of each note")
-    add_flags(parser, ("embedder",))
-
-
-def _add_raw(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--raw", action="store_true", help="print the file unchanged, byte for byte")
-
-
-def _add_change(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--change", type=count, metavar="N", help="number of the change in the history (default: last)")
-
-
-def _add_all(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--all", action="store_true", help="all unadopted notes")
-
-
-def _add_undo(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--undo", action="store_true", help="recall archived notes again")
-
-
-def _add_forget(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--everywhere", action="store_true", help="also remove the text from threads, summaries and proposals"
-    )
-    parser.add_argument("--dry-run", action="store_true", help="only print what would be removed, and from where")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-
-
-def _add_import(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("words", nargs="*", metavar="PATH", help="a folder or a file of Markdown")
-    parser.add_argument("--form", choices=FORMS, metavar="FORM", help="%(choices)s (default: detected from the files)")
-    parser.add_argument("--owner", metavar="NAME", help="whose private notes to import, if there are several owners")
-    parser.add_argument("--dry-run", action="store_true", help="only print what would be imported")
-
-
-def _add_export(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("words", nargs="*", metavar="FOLDER", help="a new or empty folder")
-
-
-_WITH_REASON: Final = (_add_ids, _add_reason)
+)
+_LISTED: Final = (
+    *_FILTERS,
+    many("--status STATUS", "only this status: %(choices)s; repeatable", choices=(*STATUSES, "all")),
+    limit(50, "notes"),
+)
+_SEARCHED: Final = (
+    *_FILTERS,
+    limit(10, "notes"),
+    flag("--lexical", "search by words only, not by meaning"),
+    flag("--explain", "explain the rank of each note"),
+    SettingFlags(("embedder",)),
+)
+_CHANGE: Final = arg("--change N", "number of the change in the history (default: last)", type=count)
+_FORGET: Final = (
+    flag("--everywhere", "also remove the text from threads, summaries and proposals"),
+    flag("--dry-run", "only print what would be removed, and from where"),
+    flag("--yes", "do not ask"),
+)
+_IMPORT: Final = (
+    arg("words PATH", "a folder or a file of Markdown", nargs="*"),
+    arg("--form FORM", "%(choices)s (default: detected from the files)", choices=FORMS),
+    arg("--owner NAME", "whose private notes to import, if there are several owners"),
+    flag("--dry-run", "only print what would be imported"),
+)
 
 _SUMMARY: Final = {
     "write, edit, undo": "write a note, change it, undo a change",
@@ -205,7 +161,7 @@ ACTIONS: Final = (
             "promptuary memory write --id 4f1c --pin",
             "pbpaste | promptuary memory write --title 'Release checklist' -",
         ),
-        (add_text, _add_write),
+        (TEXT, *_WRITE),
     ),
     Command(
         "show",
@@ -213,7 +169,7 @@ ACTIONS: Final = (
         "print notes",
         "Print notes with their metadata. With --raw, print the files unchanged.",
         ("promptuary memory show 4f1c", "promptuary memory show --raw private/user/likes-tabs-4f1c09a2b3d4.md"),
-        (_add_ids, _add_raw),
+        (_IDS, flag("--raw", "print the file unchanged, byte for byte")),
     ),
     Command(
         "list",
@@ -221,7 +177,7 @@ ACTIONS: Final = (
         "list notes",
         "List notes: pinned notes first, then the most recently updated. Exit code 1 if there are none.",
         ("promptuary memory list --kind feedback", "promptuary memory list --as-of 2026-03-31"),
-        (_add_listed,),
+        _LISTED,
     ),
     Command(
         "search",
@@ -229,7 +185,7 @@ ACTIONS: Final = (
         "search the notes, by words and by meaning",
         "Print the notes that match best, by words and by meaning. Exit code 1 if nothing was found.",
         ("promptuary memory search 'when do we deploy?'", "promptuary memory search --kind user --explain tabs"),
-        (add_text, _add_searched),
+        (TEXT, *_SEARCHED),
     ),
     Command(
         "history",
@@ -237,7 +193,7 @@ ACTIONS: Final = (
         "list the changes of a note",
         "List the changes of a note, oldest first: what was done, when, by whom and why.",
         ("promptuary memory history 4f1c",),
-        (_add_ids,),
+        (_IDS,),
     ),
     Command(
         "diff",
@@ -245,7 +201,7 @@ ACTIONS: Final = (
         "print a change of a note as a patch",
         "Print the last change of a note, or change number --change, as a patch.",
         ("promptuary memory diff 4f1c --change 12",),
-        (_add_ids, _add_change),
+        (_IDS, _CHANGE),
     ),
     Command(
         "edit",
@@ -255,7 +211,7 @@ ACTIONS: Final = (
         "nothing is overwritten: your text is saved elsewhere and the exit code is 1. Needs a terminal. With the id of "
         "a proposal, edit the proposed text, or change it with flags; the proposal stays pending.",
         ("promptuary memory edit 4f1c", "promptuary memory edit 91ab --content 'Deploy on Mondays.'"),
-        (*_WITH_REASON, _add_changes_of_a_proposal),
+        (_IDS, _REASON, *_CHANGES),
     ),
     Command(
         "undo",
@@ -265,7 +221,7 @@ ACTIONS: Final = (
         "change archives the note; undoing a deletion restores the file. A second undo goes one change further back; "
         "use --change to redo.",
         ("promptuary memory undo 4f1c",),
-        (*_WITH_REASON, _add_change),
+        (_IDS, _REASON, _CHANGE),
     ),
     Command(
         "archive",
@@ -274,7 +230,7 @@ ACTIONS: Final = (
         "Archive notes: they are kept, but neither recalled nor found by search. With --undo, make archived notes "
         "active again.",
         ("promptuary memory archive 4f1c --reason 'we moved to another host'", "promptuary memory archive --undo 4f1c"),
-        (*_WITH_REASON, _add_undo),
+        (_IDS, _REASON, flag("--undo", "recall archived notes again")),
     ),
     Command(
         "adopt",
@@ -284,7 +240,7 @@ ACTIONS: Final = (
         "write on this machine, such as those of a clone or an archive, or whose database was lost. With ids or --all, "
         "adopt them: models see their content as your words.",
         ("promptuary memory adopt", "promptuary memory adopt shared/project/deploy-4f1c09a2b3d4.md"),
-        (_add_ids, _add_all),
+        (_IDS, flag("--all", "all unadopted notes")),
     ),
     Command(
         "forget",
@@ -294,7 +250,7 @@ ACTIONS: Final = (
         "be undone. Threads, summaries and proposals that contain the same text are listed; --everywhere removes it "
         "there too. Commits in git are not changed.",
         ("promptuary memory forget 4f1c --dry-run", "promptuary memory forget 4f1c --everywhere --yes"),
-        (_add_ids, _add_forget),
+        (_IDS, *_FORGET),
     ),
     Command(
         "proposals",
@@ -312,7 +268,7 @@ ACTIONS: Final = (
         "Apply proposals in your name. --content, --title, --kind, --audience and --tag change a proposal first. If a "
         "note has changed since the proposal, the proposal stays pending and the exit code is 1.",
         ("promptuary memory accept 91ab", "promptuary memory accept 91ab --title 'Deploy window' --kind project"),
-        (_add_proposals, _add_changes_of_a_proposal),
+        (*_PROPOSALS, *_CHANGES),
     ),
     Command(
         "learn",
@@ -329,7 +285,7 @@ ACTIONS: Final = (
         "reject proposals",
         "Reject proposals. The same ones are not proposed again.",
         ("promptuary memory reject 91ab", "promptuary memory reject --all"),
-        (_add_proposals,),
+        _PROPOSALS,
     ),
     Command(
         "import",
@@ -342,7 +298,7 @@ ACTIONS: Final = (
             "promptuary memory import ~/.claude/projects/-home-ada-app/memory --dry-run",
             "promptuary memory import ~/basic-memory",
         ),
-        (_add_import,),
+        _IMPORT,
     ),
     Command(
         "export",
@@ -351,6 +307,8 @@ ACTIONS: Final = (
         "Copy the files of your private notes and of all shared notes to a new or empty folder, which memory import "
         "reads.",
         ("promptuary memory export ~/notes-backup",),
-        (_add_export,),
+        (arg("words FOLDER", "a new or empty folder", nargs="*"),),
     ),
 )
+
+MEMORY_ACTIONS: Final = Actions(ACTIONS, _SUMMARY, _FOLDER)

@@ -4,29 +4,7 @@ import argparse
 from typing import Final
 
 from promptuary.cli.flags import READING
-from promptuary.cli.parsing import Command, add_actions, add_flags, count, section, seldom
-
-
-def add_thread_actions(parser: argparse.ArgumentParser) -> None:
-    """Add every action with its flags."""
-    add_actions(parser, ACTIONS, "promptuary thread", _add_reading, _SUMMARY)
-
-
-def _add_reading(parser: argparse.ArgumentParser) -> None:
-    add_flags(parser, (*READING, "memory_folder"))
-
-
-def _add_thread(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-t", "--thread", metavar="NAME", help="the thread (default: main)")
-
-
-def _add_name(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", metavar="NAME", help="the thread")
-    parser.add_argument("-t", "--thread", metavar="NAME", help=seldom(parser, "the thread, instead of NAME"))
-
-
-def _add_yes(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+from promptuary.cli.parsing import THREAD, Actions, Command, SettingFlags, arg, count, flag, limit, many, one_of, under
 
 
 def _turn(text: str) -> int:
@@ -37,91 +15,62 @@ def _turn(text: str) -> int:
         raise argparse.ArgumentTypeError(f"{error}; use --thread NAME for the thread") from None
 
 
-def _add_turn(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("number", nargs="?", type=_turn, metavar="TURN", help="turn number (default: the last)")
-    _add_thread(parser)
-
-
-def _add_limits(parser: argparse.ArgumentParser) -> None:
-    sets = section(parser, "what its turns may see")
-    sets.add_argument(
-        "--root", action="append", metavar="PATH", help="a file or folder; repeatable (default: the workspace)"
+_NAME: Final = (
+    arg("name NAME", "the thread", nargs="?"),
+    arg("-t --thread NAME", "the thread, instead of NAME", seldom=True),
+)
+_TURN: Final = (arg("number TURN", "turn number (default: the last)", nargs="?", type=_turn), THREAD)
+_LIMITS: Final = tuple(
+    under(
+        "what its turns may see",
+        many("--root PATH", "a file or folder; repeatable (default: the workspace)"),
+        one_of(
+            many("--note ID", "only this note; repeatable (default: all)"),
+            flag("--no-notes", "no notes; its turns may still write new ones"),
+        ),
+        one_of(
+            many("--experience ID", "only this experience; repeatable (default: all)"),
+            flag("--no-experiences", "no experiences"),
+        ),
+        flag("--no-memory", "no notes and no experiences; store none either"),
     )
-    notes = sets.add_mutually_exclusive_group()
-    notes.add_argument("--note", action="append", metavar="ID", help="only this note; repeatable (default: all)")
-    notes.add_argument("--no-notes", action="store_true", help="no notes; its turns may still write new ones")
-    experiences = sets.add_mutually_exclusive_group()
-    experiences.add_argument(
-        "--experience", action="append", metavar="ID", help="only this experience; repeatable (default: all)"
-    )
-    experiences.add_argument("--no-experiences", action="store_true", help="no experiences")
-    sets.add_argument("--no-memory", action="store_true", help="no notes and no experiences; store none either")
-
-
-def _add_undo(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--undo", action="store_true", help="let the thread accept turns again")
-
-
-def _add_all(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--all", action="store_true", help="compacted messages, not their summary")
-
-
-def _add_names(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("words", nargs="*", metavar="NAME", help="the present name, and the new one")
-    parser.add_argument("-t", "--thread", metavar="NAME", help=seldom(parser, "the thread, instead of OLD"))
-
-
-def _add_export(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("words", nargs="*", metavar="FILE", help="the file (default or -: print it)")
-    _add_thread(parser)
-    parser.add_argument("--format", dest="form", choices=("json", "md"), metavar="FORM", help="%(choices)s")
-    parser.add_argument("--force", action="store_true", help="overwrite the file")
-
-
-def _add_import(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("words", nargs="*", metavar="FILE", help="an exported thread; - reads stdin")
-    parser.add_argument("-t", "--thread", metavar="NAME", help="name of the new thread (default: as in the file)")
-
-
-def _add_audit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "source",
-        nargs="?",
-        metavar="SOURCE",
-        help="a file, note (id or path), experience, commit or URL; omit with --turn",
-    )
-    parser.add_argument("--turn", type=count, metavar="N", help="print the sources of this turn")
-    parser.add_argument("-t", "--thread", metavar="NAME", help="with --turn: the thread (default: main)")
-    parser.add_argument("--finished", action="store_true", help="only turns that got an answer")
-    parser.add_argument("--limit", type=count, default=100, metavar="N", help="print at most N rows (default: 100)")
-
-
-def _add_replay(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--fetch", action="store_true", help="fetch web pages again and compare them")
-    parser.add_argument(
-        "--window",
-        dest="rerun_window",
-        metavar="TOKENS",
-        help="prepare the turn again for this window, and print the differences",
-    )
-    parser.add_argument(
-        "--model", dest="rerun_model", metavar="NAME", help="send the prompt to [models.NAME] and print its answer"
-    )
-
-
-def _add_forget(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", metavar="FILE|URL", help="a file or web page that prompts contain")
-    parser.add_argument("--dry-run", action="store_true", help="only print the turns that contain it")
-    parser.add_argument("-y", "--yes", action="store_true", help="confirm; this cannot be undone")
-
-
-def _add_prune(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--older-than", required=True, metavar="AGE", help="remove turns older than this: 90d, 12w, 6m, 1y"
-    )
-    parser.add_argument("-t", "--thread", metavar="NAME", help="only this thread (default: all)")
-    parser.add_argument("--dry-run", action="store_true", help="only print what would be removed")
-
+)
+_RENAME: Final = (
+    arg("words NAME", "the present name, and the new one", nargs="*"),
+    arg("-t --thread NAME", "the thread, instead of OLD", seldom=True),
+)
+_EXPORT: Final = (
+    arg("words FILE", "the file (default or -: print it)", nargs="*"),
+    THREAD,
+    arg("--format FORM", "%(choices)s", dest="form", choices=("json", "md")),
+    flag("--force", "overwrite the file"),
+)
+_IMPORT: Final = (
+    arg("words FILE", "an exported thread; - reads stdin", nargs="*"),
+    arg("-t --thread NAME", "name of the new thread (default: as in the file)"),
+)
+_AUDIT: Final = (
+    arg("source SOURCE", "a file, note (id or path), experience, commit or URL; omit with --turn", nargs="?"),
+    arg("--turn N", "print the sources of this turn", type=count),
+    arg("-t --thread NAME", "with --turn: the thread (default: main)"),
+    flag("--finished", "only turns that got an answer"),
+    limit(100, "rows"),
+)
+_REPLAY: Final = (
+    flag("--fetch", "fetch web pages again and compare them"),
+    arg("--window TOKENS", "prepare the turn again for this window, and print the differences", dest="rerun_window"),
+    arg("--model NAME", "send the prompt to [models.NAME] and print its answer", dest="rerun_model"),
+)
+_FORGET: Final = (
+    arg("source FILE|URL", "a file or web page that prompts contain"),
+    flag("--dry-run", "only print the turns that contain it"),
+    flag("-y --yes", "confirm; this cannot be undone"),
+)
+_PRUNE: Final = (
+    arg("--older-than AGE", "remove turns older than this: 90d, 12w, 6m, 1y", required=True),
+    arg("-t --thread NAME", "only this thread (default: all)"),
+    flag("--dry-run", "only print what would be removed"),
+)
 
 _SUMMARY: Final = {
     "list, history": "list threads, print the messages of one",
@@ -152,7 +101,7 @@ ACTIONS: Final = (
         "Print the messages of a thread as the model sees them: with --all also those that a summary replaces. Exit "
         "code 1 if there are none.",
         ("promptuary thread history --thread review",),
-        (_add_thread, _add_all),
+        (THREAD, flag("--all", "compacted messages, not their summary")),
     ),
     Command(
         "show",
@@ -161,7 +110,7 @@ ACTIONS: Final = (
         "Print what went into a turn, how many tokens it took, what was shortened or left out, and why. Sources that "
         "have changed since are listed on stderr.",
         ("promptuary thread show", "promptuary thread show 3 --thread review"),
-        (_add_turn,),
+        _TURN,
     ),
     Command(
         "replay",
@@ -175,7 +124,7 @@ ACTIONS: Final = (
             "promptuary thread replay 3 --thread review --window 8k",
             "promptuary thread replay 3 --thread review --model fast",
         ),
-        (_add_turn, _add_replay),
+        (*_TURN, *_REPLAY),
     ),
     Command(
         "abandon",
@@ -184,7 +133,7 @@ ACTIONS: Final = (
         "End the turn that expand --thread prepared last. It does not become part of the history, but thread show and "
         "thread replay can still print it. Exit code 1 if no turn is pending.",
         ("promptuary thread abandon --thread review",),
-        (_add_thread,),
+        (THREAD,),
     ),
     Command(
         "create",
@@ -196,7 +145,7 @@ ACTIONS: Final = (
             "promptuary thread create release --root src --root docs",
             "promptuary thread create alone --no-memory",
         ),
-        (_add_name, _add_limits),
+        (*_NAME, *_LIMITS),
     ),
     Command(
         "limits",
@@ -206,7 +155,7 @@ ACTIONS: Final = (
         "thread, and the share of each layer in the window of its last turn. Without NAME, list the threads that have "
         "limits, newest first. Exit code 1 if there are none.",
         ("promptuary thread limits", "promptuary thread limits release"),
-        (_add_name,),
+        _NAME,
     ),
     Command(
         "refresh",
@@ -214,7 +163,7 @@ ACTIONS: Final = (
         "pin the current revisions of what a thread may see",
         "Pin the current revisions of what a thread may see, and print the differences. Its roots and filters stay.",
         ("promptuary thread refresh release",),
-        (_add_name,),
+        _NAME,
     ),
     Command(
         "archive",
@@ -222,7 +171,7 @@ ACTIONS: Final = (
         "accept no more turns in a thread, or accept them again",
         "Archive a thread that was created with limits: it can be read, but new turns are rejected until --undo.",
         ("promptuary thread archive release", "promptuary thread archive release --undo"),
-        (_add_name, _add_undo),
+        (*_NAME, flag("--undo", "let the thread accept turns again")),
     ),
     Command(
         "rename",
@@ -230,7 +179,7 @@ ACTIONS: Final = (
         "rename a thread",
         "Rename a thread. Exit code 1 if there is no such thread, or the new name is taken.",
         ("promptuary thread rename main review",),
-        (_add_names,),
+        _RENAME,
     ),
     Command(
         "rm",
@@ -239,7 +188,7 @@ ACTIONS: Final = (
         "Remove a thread permanently, with its history, prompts, receipts and limits. Notes and experiences that it "
         "produced stay. Asks first.",
         ("promptuary thread rm release", "promptuary thread rm release --yes"),
-        (_add_name, _add_yes),
+        (*_NAME, flag("-y --yes", "do not ask")),
     ),
     Command(
         "export",
@@ -250,7 +199,7 @@ ACTIONS: Final = (
             "promptuary thread export --thread review review.json",
             "promptuary thread export --thread review --format md",
         ),
-        (_add_export,),
+        _EXPORT,
     ),
     Command(
         "import",
@@ -258,7 +207,7 @@ ACTIONS: Final = (
         "create a thread from an exported file",
         "Create a thread from an exported file, and print what was not imported.",
         ("promptuary thread import review.json --thread review-2",),
-        (_add_import,),
+        _IMPORT,
     ),
     Command(
         "audit",
@@ -272,7 +221,7 @@ ACTIONS: Final = (
             "promptuary thread audit memory:4f1c",
             "promptuary thread audit --turn 3 -t review",
         ),
-        (_add_audit,),
+        _AUDIT,
     ),
     Command(
         "prune",
@@ -282,7 +231,7 @@ ACTIONS: Final = (
         "used since keeps its history and its turn numbers; other threads are removed completely. Exit code 1 if there "
         "is nothing to remove.",
         ("promptuary thread prune --older-than 90d --dry-run", "promptuary thread prune --older-than 1y -t review"),
-        (_add_prune,),
+        _PRUNE,
     ),
     Command(
         "forget",
@@ -292,6 +241,8 @@ ACTIONS: Final = (
         "threads, and print these turns. This cannot be undone and needs --yes. Messages about it, the file itself and "
         "the index stay. Exit code 1 if no prompt contains it.",
         ("promptuary thread forget src/keys.py --dry-run", "promptuary thread forget https://example.com/page --yes"),
-        (_add_forget,),
+        _FORGET,
     ),
 )
+
+THREAD_ACTIONS: Final = Actions(ACTIONS, _SUMMARY, (SettingFlags((*READING, "memory_folder")),))
