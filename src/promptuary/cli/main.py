@@ -149,7 +149,7 @@ def _refuse_old(given: Sequence[str]) -> None:
 
 
 def _refuse_old_flags(command: str, given: Sequence[str], parser: argparse.ArgumentParser) -> None:
-    """Raise ``PromptuaryError`` for a flag of an earlier version, whose value argparse would take for something else."""
+    """Raise ``PromptuaryError`` for a flag of an earlier version, whose value argparse would take for a word."""
     known = set(flags_of(parser))
     for old in (word.partition("=")[0] for word in given if word.startswith("--") and is_flag(word)):
         if old in known:
