@@ -11,7 +11,7 @@ import pytest
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.main import main
-from promptuary.workspace.data_folder.data_path import own_place, person_place
+from promptuary.workspace.data_folder.data_path import data_path, person_place
 from promptuary.workspace.data_folder.private_folder import private_folder
 
 NOBODY = 65534
@@ -160,13 +160,13 @@ def test_a_place_that_was_used_is_used_on_when_the_folder_can_be_written_again(t
     used = tmp_path / "used"
     used.mkdir()
     person_place(used).mkdir(parents=True)
-    assert own_place(used).folder == person_place(used)
+    assert data_path(used).folder == person_place(used)
     person_place(used).rmdir()
-    assert own_place(used).inside
+    assert data_path(used).inside
 
 
 def test_a_link_in_the_place_of_our_own_folder_is_still_refused(tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / ".promptuary").symlink_to(tmp_path)
-    assert own_place(mine).inside
+    assert data_path(mine).inside

@@ -15,7 +15,7 @@ from promptuary.config.edit import SettingsFile, settings_file
 from promptuary.config.named_models import NamedModel
 from promptuary.config.settings import SETTINGS, Settings, check_setting, load, setting_help
 from promptuary.config.static_layers import StaticLayer
-from promptuary.workspace.programs.editor import edited_copy
+from promptuary.workspace.programs.editor import edit_copy
 
 DONE: Final = 0
 _WORDS: Final = {None: "", "get": "NAME", "set": "NAME VALUE", "edit": "", "path": ""}
@@ -94,7 +94,7 @@ def _edit(options: argparse.Namespace) -> int:
     file = settings_file(workspace_folder(options), here=options.here)
     before = file.text()
     try:
-        with edited_copy((_NEW_FILE if before is None else before).encode(), file.path.name) as written:
+        with edit_copy((_NEW_FILE if before is None else before).encode(), file.path.name) as written:
             after = _decoded(written, file)
             file.check(after)
             if after not in {before, _NEW_FILE}:

@@ -17,7 +17,7 @@ from promptuary.config.settings import (
     setting_value,
     user_file,
 )
-from promptuary.config.settings_file import parsed, spellings, workspace_table
+from promptuary.config.settings_file import parse_settings, spellings, workspace_table
 from promptuary.config.toml_statements import TomlPair, tables
 from promptuary.workspace.access import Access
 from promptuary.workspace.disk.read import read_text
@@ -90,7 +90,7 @@ def settings_file(workspace: Path, *, here: bool) -> SettingsFile:
 
 
 def _has_settings(text: str | None, name: str) -> bool:
-    return text is not None and (name != "pyproject.toml" or bool(workspace_table(parsed(text, name), name)))
+    return text is not None and (name != "pyproject.toml" or bool(workspace_table(parse_settings(text, name), name)))
 
 
 def _text_in(root: Root, name: str) -> str | None:
@@ -108,7 +108,7 @@ def with_setting(text: str, name: str, value: object, file: str = "") -> str:
     One that is there keeps its place, also in a table; a new one follows the others outside of tables. Raises
     ``ConfigError`` if the file is not TOML, or so unusual that it cannot be changed.
     """
-    parsed(text, file or "your configuration")
+    parse_settings(text, file or "your configuration")
     inside = _IN_PYPROJECT if file == "pyproject.toml" else ()
     places = {(*inside, *path) for path in spellings(name)}
     spelled = _spelled(value)
@@ -156,9 +156,9 @@ def _spelled(value: object) -> str:
 
 def _checked(after: str, name: str, spelled: str, file: str) -> str:
     """Return a changed text, if it has the setting and is still TOML."""
-    wanted: Mapping[str, Any] = parsed(f"x = {spelled}", name)
+    wanted: Mapping[str, Any] = parse_settings(f"x = {spelled}", name)
     try:
-        found = workspace_table(parsed(after, file), file)
+        found = workspace_table(parse_settings(after, file), file)
     except ConfigError:
         found = {}
     if found.get(name) != wanted["x"]:

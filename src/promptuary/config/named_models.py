@@ -16,7 +16,7 @@ from promptuary.base.errors import ConfigError
 from promptuary.base.values import shown_without
 from promptuary.config.keys import KeyPlace
 from promptuary.config.prices import Price, price_of
-from promptuary.config.values import converted, cut, nearest
+from promptuary.config.values import convert, cut, nearest
 
 NO_MODEL: Final = (
     'no model is configured to answer: write answer_model = "NAME" into your own configuration, with the name of a '
@@ -190,7 +190,7 @@ _NOT_NEEDED: Final = {("base_url", "pydantic-ai")}
 
 def _value(key: str, value: object, where: str) -> object:
     if key in _DEFAULTS:
-        return converted(f"model_{key}", value, where, _DEFAULTS[key])
+        return convert(f"model_{key}", value, where, _DEFAULTS[key])
     meant = nearest(key, _DEFAULTS)
     raise ConfigError(f"{where} is unknown; {f'did you mean {meant}?' if meant else 'use ' + ', '.join(_DEFAULTS)}")
 

@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from promptuary.base.errors import Code, ConfigError, SourceError
 from promptuary.base.text import one_line
 from promptuary.config.counting import counting_notes
-from promptuary.config.settings_file import SHORT_NAMES, STATIC_LAYERS, parsed, without_tables, workspace_table
-from promptuary.config.values import converted, cut, nearest
+from promptuary.config.settings_file import SHORT_NAMES, STATIC_LAYERS, parse_settings, without_tables, workspace_table
+from promptuary.config.values import convert, cut, nearest
 from promptuary.tokens.counting import DEFAULT_VOCABULARY, DEFAULT_WINDOW, Model, for_model, known_model
 from promptuary.workspace.access import Access
 from promptuary.workspace.disk.ownership import own_markers
@@ -365,9 +365,11 @@ def check_settings(text: str, file: str) -> None:
     """Raise ``ConfigError`` for a mistake in the text of a file: the path of the person's own, or a workspace's."""
     draft = _Draft()
     if file in WORKSPACE_FILES:
-        draft.take_from_workspace(workspace_table(parsed(text, file), file), file)
+        draft.take_from_workspace(workspace_table(parse_settings(text, file), file), file)
     else:
-        draft.take(without_tables(parsed(text, file), file), "your configuration", lambda name: f"{name} in {file}")
+        draft.take(
+            without_tables(parse_settings(text, file), file), "your configuration", lambda name: f"{name} in {file}"
+        )
     if draft.notes:
         raise ConfigError(draft.notes[0].removesuffix(" (ignored)"))
     draft.finished()
@@ -523,7 +525,7 @@ def _user_values(path: Path | None) -> Mapping[str, Any]:
         raise ConfigError(f"{path} is not UTF-8 text; save it as UTF-8") from error
     if len(text) > MAX_FILE_SIZE:
         raise ConfigError(f"{path} is too large: a file of settings has at most 1 MB")
-    return without_tables(parsed(text, str(path)), str(path))
+    return without_tables(parse_settings(text, str(path)), str(path))
 
 
 def _take_workspace(draft: _Draft, workspace: Path) -> None:
@@ -531,7 +533,7 @@ def _take_workspace(draft: _Draft, workspace: Path) -> None:
         for name in WORKSPACE_FILES:
             try:
                 text = read_text(root, name, Access(max_bytes=MAX_FILE_SIZE, closed=None)).text
-                draft.take_from_workspace(workspace_table(parsed(text, name), name), name)
+                draft.take_from_workspace(workspace_table(parse_settings(text, name), name), name)
             except SourceError as error:
                 if error.code is not Code.NOT_FOUND:
                     draft.notes.append(
@@ -577,7 +579,7 @@ def setting_value(name: str, value: object, where: str) -> object:
         return named_gateways(value, where)
     if name == "instructions_budget" and value == "auto":
         return 0
-    return converted(name, value, where, SETTINGS[check_setting(name, where)])
+    return convert(name, value, where, SETTINGS[check_setting(name, where)])
 
 
 def talking_to(settings: Settings, name: str) -> Settings:

@@ -22,7 +22,7 @@ _MOST_TABLES: Final = 20_000
 _DEEP_KEY: Final = rf"(?<![\w\\-]){_KEY}(?:[ \t]*+\.[ \t]*+{_KEY}){{{_DEEPEST}}}"
 
 
-def parsed(text: str, name: str) -> Mapping[str, Any]:
+def parse_settings(text: str, name: str) -> Mapping[str, Any]:
     """Parse a file. Raises ``ConfigError`` if it is not TOML, or more complex than settings need."""
     import tomllib  # noqa: PLC0415  (most workspaces have no settings file)
 

@@ -63,7 +63,7 @@ _TAG: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _PLACEHOLDER: Final = re.compile(r"\{[^{}]*\}")
 
 
-def converted(name: str, value: object, where: str, default: object) -> object:
+def convert(name: str, value: object, where: str, default: object) -> object:
     """Return ``value`` in the type of ``default``; text is parsed.
 
     Raises ``ConfigError``, whose message begins with ``where``.

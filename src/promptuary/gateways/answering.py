@@ -26,9 +26,9 @@ from promptuary.gateways.inbox_values import Received
 from promptuary.gateways.model import model_trouble
 from promptuary.gateways.people import thread_of
 from promptuary.gateways.port import ChatFile, Inbound, Platform
-from promptuary.gateways.texts.chunking import closed
-from promptuary.gateways.texts.markdown import code, escaped
-from promptuary.gateways.texts.wording import about_references, in_chat, unanswered, unseen_paths, worded
+from promptuary.gateways.texts.chunking import close_fence
+from promptuary.gateways.texts.markdown import code, escape
+from promptuary.gateways.texts.wording import about_references, in_chat, unanswered, unseen_paths, word_error
 from promptuary.models.chat_model import TextPiece
 from promptuary.threads.prepared import Turn
 from promptuary.threads.run_values import INTERRUPTED, RunEvent, TurnPrepared
@@ -143,7 +143,7 @@ async def _command(chat: AnsweredChat, text: str) -> str:
         thread=chat.thread,
         allowed=COMMANDS,
         mark=chat.mark,
-        worded=lambda error: worded(error, chat.mark),
+        worded=lambda error: word_error(error, chat.mark),
     )
     if not isinstance(result, FilesFound):
         return in_chat(result, chat.mark)
@@ -173,7 +173,7 @@ async def _attach_chosen(chat: AnsweredChat, text: str) -> str | None:
             await chat.promptuary.threads.attach(format_reference("file", path), thread=chat.thread)
             attached.append(code(one_line(path)))
         except SourceError as error:
-            lines.append(f"{code(one_line(path))}: {escaped(error.reason)}.")
+            lines.append(f"{code(one_line(path))}: {escape(error.reason)}.")
     await chat.inbox.note(chat.gateway.name, chat.message.place, _FOUND, None)
     if attached:
         verb, it = ("is", "it") if len(attached) == 1 else ("are", "them")
@@ -252,7 +252,7 @@ class _Run:
     async def _hear(self, event: RunEvent) -> None:
         match event:
             case TurnPrepared(turn):
-                self._tokens = injected(turn)
+                self._tokens = count_injected(turn)
                 self._chat.notes += about_references(turn.expansion)
                 self._not_in_view = [path for path, _ in unseen_paths(turn.expansion)]
                 await self._delivery.typing()
@@ -286,11 +286,11 @@ class _Run:
 
     def _whole(self, end: str) -> str:
         line = f"[@ context: {self._tokens:,} tokens injected]" if self._tokens else ""
-        said = closed(self._said.strip()) if end or line else self._said.strip()
+        said = close_fence(self._said.strip()) if end or line else self._said.strip()
         return "\n\n".join(filter(None, ["\n".join(self._chat.notes), said, end, line]))
 
 
-def injected(turn: Turn) -> int:
+def count_injected(turn: Turn) -> int:
     """Return the tokens that a message adds: those of its attachments, and of the files that it tracks."""
     attached = turn.expansion.spend.injected if turn.expansion.blocks else 0
     named = {path.strip("\"'`") for path in _LINK_TO_FILE.findall(turn.expansion.text)}

@@ -21,7 +21,7 @@ from promptuary.gateways.answering import AnsweredChat, answer
 from promptuary.gateways.delivery import Delivery, insist
 from promptuary.gateways.inbox import AsyncInbox
 from promptuary.gateways.inbox_values import Received
-from promptuary.gateways.people import HOUR, MINUTE, RateLimit, RecentMessages, principal_of
+from promptuary.gateways.people import HOUR, MINUTE, RateLimit, RecentMessages, find_principal
 from promptuary.gateways.port import Backoff, Inbound, Platform
 from promptuary.gateways.texts.wording import FAILED, unanswered
 from promptuary.gateways.workspaces import OpenWorkspaces
@@ -179,7 +179,7 @@ class Gateway:
     async def _answer(self, received: Received, message: Inbound, delivery: Delivery) -> str:
         rules = self.config.rules_of(message.chat)
         try:
-            async with self._workspaces.of(principal_of(self.config, message), rules) as promptuary:
+            async with self._workspaces.of(find_principal(self.config, message), rules) as promptuary:
                 chat = AnsweredChat(self.config, self._platform, self._inbox, promptuary, message, self._slow_seconds)
                 return await answer(chat, received, delivery)
         except PlatformError:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from promptuary.base import concurrency
 from promptuary.gateways.inbox_store import InboxStore
-from promptuary.workspace.user_folders import made, state_folder
+from promptuary.workspace.user_folders import make_folder, state_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -38,9 +38,9 @@ class AsyncInbox:
 
     @classmethod
     def _open(cls) -> AsyncInbox:
-        folder = made(state_folder() / "gateways")
+        folder = make_folder(state_folder() / "gateways")
         # Chats without a workspace share one that belongs to the person and stays empty.
-        return cls(InboxStore(folder / "inbox.db"), made(folder / "no_workspace"))
+        return cls(InboxStore(folder / "inbox.db"), make_folder(folder / "no_workspace"))
 
     async def receive(self, gateway: str, chat: str, message: str, body: Mapping[str, Json]) -> int | None:
         """Store a message, and return its number; ``None`` if it was received before."""

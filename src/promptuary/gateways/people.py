@@ -20,7 +20,7 @@ HOUR = 3600.0
 _MOST_KNOWN = 10_000
 
 
-def principal_of(gateway: NamedGateway, message: Inbound) -> Principal:
+def find_principal(gateway: NamedGateway, message: Inbound) -> Principal:
     """Return who acts: a user by the platform's id, which nobody can choose, or by the name that people gives it."""
     user = gateway.people.get(message.user) or f"{gateway.platform}:{message.user}"
     group = None if message.direct else f"{gateway.platform}:{message.chat}"
@@ -32,7 +32,7 @@ def thread_of(gateway: NamedGateway, message: Inbound) -> str:
     return f"{gateway.name}:{message.place}"[:200]
 
 
-def access_of(rules: ChatRules) -> Access:
+def chat_access(rules: ChatRules) -> Access:
     """Return what messages of a chat may refer to: pages and notes, and files of its workspace, if it has one."""
     hosts = frozenset(host.lower() for host in rules.hosts)
     if not rules.workspace:

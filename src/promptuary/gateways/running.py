@@ -26,7 +26,7 @@ OnState = Callable[[str, str], None]
 """Called with the name of a gateway and a sentence for the operator."""
 
 
-def found_gateways(settings: Settings, names: Sequence[str]) -> list[NamedGateway]:
+def find_gateways(settings: Settings, names: Sequence[str]) -> list[NamedGateway]:
     """Return the gateways with these names, or the only one. Raises ``ConfigError`` if one is not configured."""
     known = {one.name: one for one in settings.gateways}
     if not known:
@@ -72,7 +72,7 @@ async def run_gateways(names: Sequence[str], on_state: OnState) -> None:
     inbox = await AsyncInbox.open()
     try:
         settings = load(inbox.place)
-        configs = found_gateways(settings, names)
+        configs = find_gateways(settings, names)
         workspaces = OpenWorkspaces(inbox)
         platforms: list[Platform] = []
         try:
@@ -172,7 +172,7 @@ async def check_gateway(name: str) -> GatewayCheck:
     inbox = await AsyncInbox.open()
     settings = load(inbox.place)
     try:
-        (config,) = found_gateways(settings, [name] if name else [])
+        (config,) = find_gateways(settings, [name] if name else [])
         workspaces = OpenWorkspaces(inbox)
         platform = open_platform(config)
         try:

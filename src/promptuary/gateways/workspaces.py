@@ -19,7 +19,7 @@ from promptuary.base.references import format_reference
 from promptuary.config.gateways import ChatRules
 from promptuary.engine import Promptuary
 from promptuary.gateways.inbox import AsyncInbox
-from promptuary.gateways.people import access_of
+from promptuary.gateways.people import chat_access
 
 _MOST_IDLE: Final = 32
 
@@ -50,7 +50,7 @@ class OpenWorkspaces:
             opened = self._parts.get(key)
             if opened is None:
                 whole = await self._open(rules)
-                opened = self._parts[key] = _Opened(await whole.acting_as(principal, access=access_of(rules)))
+                opened = self._parts[key] = _Opened(await whole.acting_as(principal, access=chat_access(rules)))
             opened.users += 1
             self._parts.move_to_end(key)
         try:

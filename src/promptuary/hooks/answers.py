@@ -15,7 +15,7 @@ from promptuary.hooks.agents import PLACES, Agent, Moment, typed_text
 from promptuary.hooks.context import prompt_context, start_context
 from promptuary.hooks.fit import Shown
 from promptuary.hooks.sessions import new_turns, session_name
-from promptuary.workspace.programs.agents.learning_marks import note_learnt, note_shown, shown_marks
+from promptuary.workspace.programs.agents.learning_marks import note_learnt, note_shown, read_shown_marks
 
 _LEARN_SECONDS: Final = 5.0
 
@@ -56,7 +56,7 @@ class HookAnswers:
         # Without an id, nobody knows what the conversation has.
         session = session_name(agent, told) if told.get("session_id") else ""
         begins = when == "start" and told.get("source") != "resume"
-        shown = Shown(() if begins else shown_marks(session))
+        shown = Shown(() if begins else read_shown_marks(session))
         if when == "start":
             context = start_context(self._workspace, agent, shown)
         elif isinstance(prompt := told.get("prompt"), str):

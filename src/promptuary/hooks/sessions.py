@@ -8,7 +8,7 @@ from typing import Any
 
 from promptuary.hooks.agents import Agent, typed_text
 from promptuary.hooks.transcripts import TranscriptTurn, turn_of_input, turns, unknown_turns
-from promptuary.workspace.programs.agents.learning_marks import learnt_mark
+from promptuary.workspace.programs.agents.learning_marks import read_learning_mark
 from promptuary.workspace.programs.agents.transcript import read_end
 
 
@@ -21,7 +21,7 @@ def session_name(agent: Agent, told: Mapping[str, Any]) -> str:
 
 def new_turns(agent: Agent, told: Mapping[str, Any]) -> Sequence[TranscriptTurn]:
     """Return the turns after the last one that was learnt from: from the transcript, or else the hook's own input."""
-    known = learnt_mark(session_name(agent, told))
+    known = read_learning_mark(session_name(agent, told))
     return [turn for turn in unknown_turns(_read_turns(agent, told), known) if turn.mark != known]
 
 

@@ -20,7 +20,7 @@ from promptuary.maintenance.old_format import bring_up_to_date
 from promptuary.state import StateDatabase
 from promptuary.workspace.data_folder import known_workspaces
 from promptuary.workspace.data_folder.archive import NAME, unpack, write_archive
-from promptuary.workspace.data_folder.data_path import own_place
+from promptuary.workspace.data_folder.data_path import data_path
 from promptuary.workspace.data_folder.kept_files import (
     CONFIG,
     NOTES,
@@ -31,8 +31,8 @@ from promptuary.workspace.data_folder.kept_files import (
     is_plain_file,
     is_readable,
     is_there,
-    kept_by_person,
-    kept_here,
+    list_kept_by_person,
+    list_kept_files,
     put_file,
     remove,
     same_content,
@@ -43,7 +43,7 @@ from promptuary.workspace.data_folder.notes_folders import person_notes
 from promptuary.workspace.data_folder.private_folder import private_folder
 from promptuary.workspace.data_folder.relocation import proof
 from promptuary.workspace.indexed_folders import names_folders_outside
-from promptuary.workspace.user_folders import made, notes_folder, state_folder, workspace_file
+from promptuary.workspace.user_folders import make_folder, notes_folder, state_folder, workspace_file
 
 _FOLDERS: Final = "folders.json"
 _PERSON: Final = "person"
@@ -57,7 +57,7 @@ _NOT_KEPT: Final = (".lock", ".tmp", "-wal", "-shm", "-journal")
 
 def backup(root: Path, target: Path, *, everywhere: bool, force: bool) -> KeptReport:
     """Write all stored files, of the workspace at ``root`` or of every known one, and of the person, to one file."""
-    roots = list(dict.fromkeys([*known_workspaces.all_known(), root])) if everywhere else [root]
+    roots = list(dict.fromkeys([*known_workspaces.list_known(), root])) if everywhere else [root]
     gathered = _Gathering()
     with scratch_folder() as folder:
         for number, one in enumerate(roots):
@@ -98,10 +98,10 @@ def restore(root: Path, source: Path, *, everywhere: bool, force: bool, config: 
 
 def purge(root: Path, *, everywhere: bool, models: bool, dry_run: bool) -> KeptReport:
     """Remove all stored files for the workspace at ``root``, or for every known one and for the person."""
-    roots = list(dict.fromkeys([*known_workspaces.all_known(), root])) if everywhere else [root]
-    kept = [one for each in roots for one in kept_here(each)]
+    roots = list(dict.fromkeys([*known_workspaces.list_known(), root])) if everywhere else [root]
+    kept = [one for each in roots for one in list_kept_files(each)]
     if everywhere:
-        kept += kept_by_person(models=models)
+        kept += list_kept_by_person(models=models)
     # Files in a folder that is removed are not counted twice.
     folders = [one.path for one in kept]
     kept = [
@@ -121,7 +121,7 @@ class _Gathering(Struct):
     notes: list[str] = field(default_factory=list)
 
     def take_workspace(self, root: Path, name: str, scratch: Path) -> None:
-        place = own_place(root)
+        place = data_path(root)
         self._take_database(place.folder / STATE, f"{name}/{STATE}", scratch, proof(root))
         self._take_notes(place.folder / NOTES, f"{name}/{NOTES}")
         if place.inside:
@@ -208,7 +208,7 @@ def _bind(path: Path, root: Path) -> None:
 
 
 def _workspace_steps(folder: Path, root: Path) -> Iterator[_Step]:
-    place = own_place(root).folder
+    place = data_path(root).folder
 
     def put_note(inner: str) -> Callable[[Path], None]:
         return lambda source: put_file(private_folder(root, NOTES), inner, source)
@@ -221,7 +221,7 @@ def _workspace_steps(folder: Path, root: Path) -> Iterator[_Step]:
 
     def put_folders(source: Path) -> None:
         list_of_folders = _folders_file(root)
-        put_file(made(list_of_folders.parent), list_of_folders.name, source)
+        put_file(make_folder(list_of_folders.parent), list_of_folders.name, source)
 
     for inner, source in files_below(folder):
         if inner == STATE:
@@ -242,7 +242,7 @@ def _person_steps(folder: Path) -> Iterator[_Step]:
     def put_config(source: Path) -> None:
         own = user_file()
         if own is not None:
-            put_file(made(own.parent), own.name, source)
+            put_file(make_folder(own.parent), own.name, source)
 
     for inner, source in files_below(folder):
         if inner == STATE:

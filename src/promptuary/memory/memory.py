@@ -52,7 +52,7 @@ from promptuary.memory.values import (
 from promptuary.memory.writeback.wording import are_about_the_same
 from promptuary.search.records import LONG_PATIENCE
 from promptuary.search.values import IndexBusy, SearchNote
-from promptuary.workspace.programs.editor import edited_copy
+from promptuary.workspace.programs.editor import edit_copy
 
 if TYPE_CHECKING:
     from promptuary.app import App
@@ -303,7 +303,7 @@ class Memory:
             raise UnknownNoteError(
                 f"the file of the note {note} is gone; `promptuary memory undo {note}` brings it back"
             )
-        with edited_copy(as_bytes(before.text), before.header.path.rpartition("/")[2]) as data:
+        with edit_copy(as_bytes(before.text), before.header.path.rpartition("/")[2]) as data:
             if data == as_bytes(before.text):
                 return before
             if not data.strip():

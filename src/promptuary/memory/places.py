@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from promptuary.base.principals import Principal
 from promptuary.memory.values import folder_name
-from promptuary.workspace.data_folder.data_path import own_place
+from promptuary.workspace.data_folder.data_path import data_path
 from promptuary.workspace.user_folders import notes_folder
 from promptuary.workspace.workspace import Workspace
 
@@ -46,5 +46,5 @@ def places(principal: Principal, template: str, threads: Iterable[str]) -> Mappi
 
 def has_notes(workspace: Workspace, place: MemoryPlace) -> bool:
     """Return whether there is a folder of notes at a place, of the project or of the person."""
-    in_project = own_place(workspace.root.path).has(f"{MEMORY}/{place.space}")
+    in_project = data_path(workspace.root.path).has(f"{MEMORY}/{place.space}")
     return in_project or (place.principal.group is None and (notes_folder() / place.space).exists())

@@ -16,7 +16,7 @@ from promptuary.memory.places import MEMORY, MemoryPlace
 from promptuary.memory.store.files import NoteFiles
 from promptuary.memory.store.journal import NoteJournal
 from promptuary.memory.values import NoteView
-from promptuary.workspace.data_folder.data_path import own_place
+from promptuary.workspace.data_folder.data_path import data_path
 from promptuary.workspace.data_folder.notes_folders import notes_beside, person_notes, workspace_notes
 from promptuary.workspace.data_folder.private_folder import unignore
 from promptuary.workspace.disk.protected_folders import FOLDER
@@ -94,7 +94,7 @@ class Roots:
         """Open the notes of a scope; ``None`` if there are none yet and ``create`` is not set."""
         space, root = self._place.space, self._app.path
         if scope == "project":
-            if not create and not own_place(root).has(f"{MEMORY}/{space}"):
+            if not create and not data_path(root).has(f"{MEMORY}/{space}"):
                 return None
             base, database = workspace_notes(root), self._app.state().database
         else:
@@ -113,7 +113,7 @@ class Roots:
         )
 
     def _is_tracked(self, scope: NoteScope) -> Tracked:
-        if scope == "user" or not own_place(self._app.path).inside:
+        if scope == "user" or not data_path(self._app.path).inside:
             return frozenset
         return lambda: self._app.workspace.tracked_by_git(f"{FOLDER}/{MEMORY}/{self._place.space}")
 

@@ -246,7 +246,7 @@ class _Pauses:
         """Return the seconds before the next attempt. Raises ``PromptuaryError`` if there is none."""
         self._left, self._tried = self._left - 1, self._tried + 1
         wait = max(failure.wait, random.uniform(self._pause / 2, self._pause))  # noqa: S311 - so that many clients do not retry at the same time
-        if self._left <= 0 or wait >= min(self._waiting, deadline.left()):
+        if self._left <= 0 or wait >= min(self._waiting, deadline.remaining()):
             often = f" (asked {self._tried} times)." if self._tried > 1 else "."
             raise PromptuaryError(f"{failure.last}{often}") from None
         self._pause *= 2

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from promptuary.base.references import WRITING_KINDS
 from promptuary.references.scan import scan
-from promptuary.workspace.data_folder.input_history import keep_typed_line, typed_lines
+from promptuary.workspace.data_folder.input_history import keep_typed_line, read_typed_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ _WRITING_COMMAND: Final = re.compile(
 
 def lines(root: Path, principal: Principal) -> Sequence[str]:
     """Return what the principal typed in the chats of the workspace, the oldest first."""
-    return typed_lines(root, _owner(principal))
+    return read_typed_lines(root, _owner(principal))
 
 
 def keep_line(root: Path, principal: Principal, line: str) -> None:

@@ -42,7 +42,7 @@ def located(reference: Reference, workspace: Workspace) -> Reference:
             # "#" tracks a file of the workspace for everybody who continues the thread, wherever their copy is. People
             # who must not learn where the workspace is cannot use absolute paths, either.
             absolute = reference.sigil == "@" and not workspace.access.is_limited
-            meant = workspace.meant(typed, absolute=absolute, rooted=reference.rooted)
+            meant = workspace.interpret(typed, absolute=absolute, rooted=reference.rooted)
         except SourceError:
             continue
         found = replace(
@@ -147,7 +147,7 @@ def rooted_spelling(reference: Reference, workspace: Workspace) -> str:
     found = located_pattern(reference, workspace) if reference.kind == "glob" else located(reference, workspace)
     if reference.kind in {"diff", "staged"} and reference.value:
         with suppress(SourceError):
-            meant = workspace.meant(reference.value, rooted=reference.rooted)
+            meant = workspace.interpret(reference.value, rooted=reference.rooted)
             return format_reference(reference.kind, f"./{meant.path}") if meant.is_there else reference.raw
     same = (found.value, found.suffix) == (reference.value, reference.suffix)
     return reference.raw if same else format_reference(found.kind, found.value, found.suffix)

@@ -118,7 +118,7 @@ def resolve(
 
 
 def _told(one: Resolution, context: ResolveContext) -> Resolution:
-    return one if one.error is None else replace(one, error=context.as_told(one.reference.kind, one.error))
+    return one if one.error is None else replace(one, error=context.disclose(one.reference.kind, one.error))
 
 
 def remember(reference: Reference, context: ResolveContext) -> Resolution:
@@ -126,14 +126,14 @@ def remember(reference: Reference, context: ResolveContext) -> Resolution:
     try:
         context.check_kind(reference.kind)
     except SourceError as error:
-        return Resolution(reference, error=context.as_told(reference.kind, error))
+        return Resolution(reference, error=context.disclose(reference.kind, error))
     if context.remember is None:
         reason = 'this only shows a message and writes nothing; send it in a thread, or run `promptuary remember "…"`'
         return Resolution(reference, error=SourceError(Code.NOT_REMEMBERED, reason))
     try:
         return Resolution(reference, done=context.remember(reference))
     except SourceError as error:
-        return Resolution(reference, error=context.as_told(reference.kind, error))
+        return Resolution(reference, error=context.disclose(reference.kind, error))
 
 
 class _Race:

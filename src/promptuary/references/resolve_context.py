@@ -43,9 +43,9 @@ class ResolveContext(Struct, frozen=True):
         if (refusal := self.workspace.access.refusal("use", kind)) is not None:
             raise refusal
 
-    def as_told(self, kind: str, error: SourceError) -> SourceError:
+    def disclose(self, kind: str, error: SourceError) -> SourceError:
         """Return an error as the sender may see it."""
-        return self.workspace.access.as_told(kind, error)
+        return self.workspace.access.disclose(kind, error)
 
 
 class NotesFound(Struct, frozen=True):

@@ -113,7 +113,7 @@ class KnownPaths(Struct, dict=True):
             return False
         self._left.lookups -= 1
         try:
-            return self.workspace.meant(typed).is_there
+            return self.workspace.interpret(typed).is_there
         except SourceError:
             return False
 

@@ -23,11 +23,11 @@ from promptuary.search.service import SearchService
 from promptuary.search.vectors.shared import shared_embedder
 from promptuary.search.vectors.store import WorkspaceVectors
 from promptuary.tokens.counting import DEFAULT_VOCABULARY, Counter
-from promptuary.workspace.data_folder.data_path import own_place
+from promptuary.workspace.data_folder.data_path import data_path
 from promptuary.workspace.data_folder.private_folder import private_folder
 from promptuary.workspace.data_folder.relocation import proof
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
-from promptuary.workspace.user_folders import made
+from promptuary.workspace.user_folders import make_folder
 from promptuary.workspace.web.converter import converter_version
 from promptuary.workspace.workspace import Workspace, open_door
 
@@ -70,7 +70,7 @@ def drop_note_indexes(app: "App", *, keep: str = "") -> None:
 
     ``keep`` is the place of the principal's own notes whose index stays.
     """
-    if own_place(app.path, disposable=True).has(_INDEX):
+    if data_path(app.path, disposable=True).has(_INDEX):
         kept = _folder_name("notes", app.principal.owner, keep, "") if keep else ""
         remove_indexes(private_folder(app.path, _INDEX), "notes-", but=kept)
 
@@ -96,6 +96,8 @@ def _open(
     folder = private_folder(workspace.root.path, _INDEX)
     store = WorkspaceVectors(workspace, owner) if embedder else None
     made_here = proof(Path("/"), _INDEX)[:16]  # the same wherever this person moves the folder
-    index = DiskIndex(made(folder / name) if name else folder, recipe, store=store, embedder=embedder, maker=made_here)
+    index = DiskIndex(
+        make_folder(folder / name) if name else folder, recipe, store=store, embedder=embedder, maker=made_here
+    )
     reranker = reranker_for(settings)
     return SearchBackend(index, store, embedder, Reranking(reranker, settings.rerank_timeout) if reranker else None)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from promptuary.models import minilm
 from promptuary.search.index.generations import Generations
-from promptuary.workspace.data_folder.data_path import own_place
+from promptuary.workspace.data_folder.data_path import data_path
 from promptuary.workspace.user_folders import cache_folder
 
 
@@ -23,7 +23,7 @@ def begin(workspace: str = os.curdir) -> None:
 def _has_vectors(workspace: str) -> bool:
     here = Path(os.path.abspath(workspace))  # noqa: PTH100  (links are left as they are)
     for folder in (here, *here.parents):
-        current = Generations(own_place(folder, disposable=True).folder / "index").current()
+        current = Generations(data_path(folder, disposable=True).folder / "index").current()
         if current is not None:
             return (current / "vectors").is_dir()
     return False

@@ -20,7 +20,7 @@ from promptuary.search.values import (
 )
 from promptuary.sessions.values import Session
 from promptuary.workspace.access import WORKSPACE, FilePin, Pins
-from promptuary.workspace.changes.revisions import revisions, unchanged
+from promptuary.workspace.changes.revisions import find_unchanged, revisions
 from promptuary.workspace.workspace import Workspace
 
 _WILD: Final = str.maketrans(dict.fromkeys("*?[]{}\\", "?"))
@@ -56,7 +56,7 @@ def find_within(search: Search, query: SearchQuery, workspace: Workspace) -> Sea
     notes: list[SearchNote] = [note for note in found.notes if isinstance(note, _WITHOUT_NAMES)]
     if access.session is not None:
         since = nanoseconds(access.session)
-        same = unchanged(workspace, {path for _, path in inside}, access.pins.files, since=since)
+        same = find_unchanged(workspace, {path for _, path in inside}, access.pins.files, since=since)
         if changed := tuple(dict.fromkeys(path for _, path in inside if path not in same)):
             notes.append(FilesUnpinned(access.session_name, changed))
         inside = [(hit, path) for hit, path in inside if path in same]

@@ -184,7 +184,7 @@ class Sessions:
     def _root(self, root: str) -> str:
         """Return a root in normal form; empty for the whole workspace. Raises ``PromptuaryError``."""
         try:
-            path = self._app.workspace.meant(root, absolute=True).path
+            path = self._app.workspace.interpret(root, absolute=True).path
         except SourceError as error:
             raise PromptuaryError(f"{root!r} cannot be a root: {error.reason}") from error
         workspace = self._app.workspace

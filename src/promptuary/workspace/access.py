@@ -157,7 +157,7 @@ class Access(Struct, frozen=True):
         """Return what the turns of a session may see of this."""
         return replace(self, session=session, pins=pins, roots=session.roots or (WORKSPACE,))
 
-    def narrowed(self, other: "Access") -> "Access":
+    def narrow(self, other: "Access") -> "Access":
         """Return as much of this as ``other`` allows to its people and in its session."""
         narrow = replace(self, folders=_common(self.folders, other.folders), roots=_common(self.roots, other.roots))
         if other.session is not None:
@@ -225,7 +225,7 @@ class Access(Struct, frozen=True):
                 f"`promptuary thread archive --undo {quote(name)}` brings it back"
             )
 
-    def as_told(self, kind: str, error: SourceError) -> SourceError:
+    def disclose(self, kind: str, error: SourceError) -> SourceError:
         """Return an error as the reader may see it: the same for what is refused and for what does not exist."""
         if not self.is_limited or (error.code in _DISCLOSED and self._has_kind(kind)):
             return error
@@ -269,7 +269,7 @@ class Access(Struct, frozen=True):
 
     # What is in them
 
-    def masked(self, text: str, *paths: str) -> str:
+    def mask(self, text: str, *paths: str) -> str:
         """Return ``text``, which comes from ``paths``, with its secrets masked unless the person allows these names.
 
         What only looks like a mask is spelled differently: a file cannot claim that something was masked in it.

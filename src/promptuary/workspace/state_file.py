@@ -16,7 +16,7 @@ from msgspec import Struct
 from promptuary.base import durable
 from promptuary.base.errors import Code, ForeignStateError, SourceError
 from promptuary.database.binding import BoundDatabase
-from promptuary.workspace.data_folder.data_path import STATE, own_place
+from promptuary.workspace.data_folder.data_path import STATE, data_path
 from promptuary.workspace.data_folder.notes_folders import notes_beside
 from promptuary.workspace.data_folder.private_folder import private_folder
 from promptuary.workspace.data_folder.relocation import is_signed, proof
@@ -45,7 +45,7 @@ class StateFile(Struct, frozen=True):
 
 def has_state(workspace: Workspace) -> bool:
     """Return whether a database exists for ``workspace``."""
-    return own_place(workspace.root.path).has(STATE)
+    return data_path(workspace.root.path).has(STATE)
 
 
 def state_file(workspace: Workspace) -> StateFile:
@@ -89,7 +89,7 @@ def _find(workspace: Workspace) -> StateFile:
 
 def _is_tracked(workspace: Workspace) -> bool:
     """Return whether git tracks the database or a file that SQLite would read with it, such as a journal."""
-    if not own_place(workspace.root.path).inside:
+    if not data_path(workspace.root.path).inside:
         return False
     try:
         # The folder itself is an entry if it is a submodule.

@@ -31,7 +31,7 @@ def runtime_folder() -> Path:
     return Path(chosen) / "promptuary" if chosen.startswith("/") else state_folder() / "run"
 
 
-def made(folder: Path) -> Path:
+def make_folder(folder: Path) -> Path:
     """Return one of these folders, or one below, creating it with access for the user alone."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return folder

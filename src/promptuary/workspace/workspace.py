@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from promptuary.base.blocks import LARGEST_IMAGE, MOST_PIXELS, Picture
 from promptuary.base.errors import Code, SourceError
 from promptuary.workspace.access import WORKSPACE, Access
-from promptuary.workspace.data_folder.hard_links import LinkedNotes
+from promptuary.workspace.data_folder.hard_links import HardLinks
 from promptuary.workspace.disk.current_folder import CurrentFolder
 from promptuary.workspace.disk.ownership import is_own
 from promptuary.workspace.disk.protected_folders import ProtectedFolders, protected_error
@@ -74,7 +74,7 @@ class Workspace:
         self.root, self.git_timeout, self.here = root, git_timeout, here
         self.access = replace(access or Access(), closed=ProtectedFolders.of(root.path))
         """What may be read, listed and fetched through this."""
-        self._linked_notes = LinkedNotes(root.path)
+        self._linked_notes = HardLinks(root.path)
         self._parts = _Parts(root.path, (self._tracked, self._untracked))
         self._known_tracked: dict[str, tuple[IndexStamp, TrackedPaths]] = {}
 
@@ -96,7 +96,7 @@ class Workspace:
         if access is self.access:
             return self
         narrow = copy.copy(self)
-        narrow.access = self.access.narrowed(access)
+        narrow.access = self.access.narrow(access)
         return narrow
 
     def read(self, path: str) -> TextFile:
@@ -107,7 +107,7 @@ class Workspace:
         file = self._document(path) if is_document(path) else self._text(path)
         if file.path.endswith(".json") and (chats := self._transcript(file)) is not None:
             file = replace(file, text=chats, converted="chats, shown as a transcript")
-        return replace(file, text=self.access.masked(file.text, file.path))
+        return replace(file, text=self.access.mask(file.text, file.path))
 
     def _text(self, path: str) -> TextFile:
         return read_text(self.root, path, self.access, is_note=self._linked_notes.hold)
@@ -133,7 +133,7 @@ class Workspace:
         if len(data) > limit:
             raise SourceError(Code.FILE_TOO_LARGE, f"{display_path(name)} is larger than {limit:,} bytes; send a part.")
         found = document_text(data, name)
-        text = self.access.masked(found.text)
+        text = self.access.mask(found.text)
         return TextFile(name, text, len(data), hashlib.sha256(data).hexdigest(), "utf-8", 0, found.about)
 
     def picture(self, path: str) -> tuple[str, Picture] | None:
@@ -200,7 +200,7 @@ class Workspace:
         from promptuary.workspace.web.fetch import fetch  # noqa: PLC0415  (not needed unless something is fetched)
 
         page = fetch(url, self.access)
-        return replace(page, text=self.access.masked(page.text), title=self.access.masked(page.title))
+        return replace(page, text=self.access.mask(page.text), title=self.access.mask(page.title))
 
     def clipboard(self) -> str:
         """Return the text in the clipboard. Raises ``SourceError`` if there is none, or no local user.
@@ -214,7 +214,7 @@ class Workspace:
             raise SourceError(Code.PERMISSION_DENIED, f"{reason} current_folder= when it opens the workspace")
         from promptuary.workspace.programs.clipboard import read_clipboard  # noqa: PLC0415  (few messages need it)
 
-        return self.access.masked(read_clipboard(self.root.path))
+        return self.access.mask(read_clipboard(self.root.path))
 
     def copy(self, text: str) -> bool:
         """Put ``text`` into the clipboard; return whether that is certain."""
@@ -240,7 +240,7 @@ class Workspace:
         """The folder to which typed paths are relative."""
         return self.here or CurrentFolder((self.root.path,))
 
-    def meant(self, typed: str, *, absolute: bool = False, rooted: bool = False) -> MeantPath:
+    def interpret(self, typed: str, *, absolute: bool = False, rooted: bool = False) -> MeantPath:
         """Return what a person means by ``typed``: an existing path from the current folder, else from the workspace.
 
         If neither exists, it is the one relative to the workspace. ``absolute`` accepts an absolute path in the
@@ -285,11 +285,11 @@ class Workspace:
     def _inside(self, paths: Sequence[str]) -> Sequence[str]:
         return self.access.inside(paths)
 
-    def shown(self, paths: Iterable[str]) -> list[str]:
+    def without_ignored(self, paths: Iterable[str]) -> list[str]:
         """Return those of ``paths`` that the workspace's own ignore files do not hide."""
         from promptuary.workspace.listing.ignore import OwnIgnoreRules  # noqa: PLC0415  (reading a file needs no rules)
 
-        return OwnIgnoreRules(self.root.path).shown(paths)
+        return OwnIgnoreRules(self.root.path).without_ignored(paths)
 
     def everything(self) -> "Listing":
         """Return a new listing that includes ignored files."""
@@ -319,7 +319,7 @@ class Workspace:
         locate(self.root.path)  # raises first, so that git's modules are not imported in vain
         from promptuary.workspace.git.repository import Repository  # noqa: PLC0415  (many workspaces have none)
 
-        return Repository.find(self.root.path, self.refusal, masked=self.access.masked, timeout=self.git_timeout)
+        return Repository.find(self.root.path, self.refusal, mask=self.access.mask, timeout=self.git_timeout)
 
     def tracked_by_git(self, folder: str) -> "TrackedPaths | None":
         """Return which paths below ``folder`` git tracks, relative to it: none outside a repository.

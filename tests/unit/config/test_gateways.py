@@ -4,7 +4,7 @@ import pytest
 
 from promptuary.base.errors import ConfigError
 from promptuary.config.gateways import named_gateways
-from promptuary.gateways.people import principal_of, thread_of
+from promptuary.gateways.people import find_principal, thread_of
 from promptuary.gateways.port import Inbound
 
 
@@ -77,4 +77,4 @@ def test_two_bots_on_one_platform_have_threads_of_their_own_and_know_a_person_as
     first, second = named_gateways({"telegram": {}, "second": {"platform": "telegram"}}, "gateways")
 
     assert thread_of(first, message) != thread_of(second, message)
-    assert principal_of(first, message) == principal_of(second, message)
+    assert find_principal(first, message) == find_principal(second, message)

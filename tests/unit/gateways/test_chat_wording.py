@@ -17,7 +17,7 @@ from promptuary.base.errors import (
     UnknownNoteError,
 )
 from promptuary.commands.results import CommandDone, NotesMatched, PassagesFound
-from promptuary.gateways.texts.wording import FAILED, UNUSABLE, in_chat, unanswered, worded
+from promptuary.gateways.texts.wording import FAILED, UNUSABLE, in_chat, unanswered, word_error
 from promptuary.memory.values import MemoryResult
 from promptuary.search.values import FilesSkipped, Hit, IndexBusy, SearchedByWordsOnly, SearchResult, Why
 
@@ -36,7 +36,7 @@ def test_no_error_tells_somebody_in_a_chat_to_run_a_program(
     error: PromptuaryError, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        said = worded(error, "!")
+        said = word_error(error, "!")
 
     assert "promptuary" not in said
     assert "/" not in said
@@ -44,8 +44,8 @@ def test_no_error_tells_somebody_in_a_chat_to_run_a_program(
 
 
 def test_an_error_about_what_the_person_wrote_is_told() -> None:
-    assert worded(SourceError(Code.NOT_FOUND, "there is no turn 9"), "/") == "there is no turn 9"
-    assert worded(PromptuaryError("there is nothing to take back"), "/") == "there is nothing to take back"
+    assert word_error(SourceError(Code.NOT_FOUND, "there is no turn 9"), "/") == "there is no turn 9"
+    assert word_error(PromptuaryError("there is nothing to take back"), "/") == "there is nothing to take back"
 
 
 def test_only_what_cannot_be_mended_by_trying_again_says_so() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from promptuary.base.principals import Principal
 from promptuary.config.gateways import ChatRules, NamedGateway
-from promptuary.gateways.people import RecentMessages, access_of, principal_of
+from promptuary.gateways.people import RecentMessages, chat_access, find_principal
 from promptuary.gateways.port import Inbound
 from promptuary.workspace.access import OPEN_KINDS, REMOTE_KINDS
 
@@ -21,19 +21,19 @@ GATEWAY = NamedGateway("bot", "telegram", people={"7": "ada"})
     ],
 )
 def test_a_direct_chat_is_the_persons_own_and_a_group_is_a_group(message: Inbound, principal: Principal) -> None:
-    assert principal_of(GATEWAY, message) == principal
+    assert find_principal(GATEWAY, message) == principal
 
 
 def test_a_chat_without_a_workspace_refers_to_no_file_whatever_its_rules_name() -> None:
-    assert access_of(ChatRules()).kinds == OPEN_KINDS
-    assert access_of(ChatRules(kinds=("url", "file", "search"))).kinds == frozenset({"url"})
+    assert chat_access(ChatRules()).kinds == OPEN_KINDS
+    assert chat_access(ChatRules(kinds=("url", "file", "search"))).kinds == frozenset({"url"})
     assert "file" not in OPEN_KINDS
 
 
 def test_a_chat_with_a_workspace_refers_to_what_its_rules_name_or_to_all_that_chats_may() -> None:
-    assert access_of(ChatRules(workspace="/w")).kinds == REMOTE_KINDS
-    assert access_of(ChatRules(workspace="/w", kinds=("file",), folders=("docs",))).kinds == frozenset({"file"})
-    assert access_of(ChatRules(workspace="/w", kinds=("file",), folders=("docs",))).folders == ("docs",)
+    assert chat_access(ChatRules(workspace="/w")).kinds == REMOTE_KINDS
+    assert chat_access(ChatRules(workspace="/w", kinds=("file",), folders=("docs",))).kinds == frozenset({"file"})
+    assert chat_access(ChatRules(workspace="/w", kinds=("file",), folders=("docs",))).folders == ("docs",)
 
 
 def test_something_is_said_once_in_a_while_to_each_person() -> None:

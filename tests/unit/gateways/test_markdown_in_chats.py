@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.gateways.texts.chunking import MOST_GROWTH, chunks, closed
+from promptuary.gateways.texts.chunking import MOST_GROWTH, chunks, close_fence
 from promptuary.gateways.texts.discord_markdown import discord_markdown
 from promptuary.gateways.texts.entities import Entity, units, with_entities
-from promptuary.gateways.texts.markdown import Link, code, escaped, fenced, pieces, with_tables_as_code
+from promptuary.gateways.texts.markdown import Link, code, escape, fence, pieces, with_tables_as_code
 from promptuary.gateways.texts.mrkdwn import mrkdwn
 
 PIECES = st.one_of(
@@ -205,11 +205,11 @@ def test_a_table_with_one_long_cell_does_not_fill_a_chat_with_blanks() -> None:
 @given(TEXTS)
 def test_plain_text_is_shown_as_it_is(text: str) -> None:
     plain = re.sub(r"\s+", " ", text).strip()
-    shown, entities = with_entities(escaped(plain))
+    shown, entities = with_entities(escape(plain))
 
     assert not plain or shown == plain
     assert {one.kind for one in entities} <= {"code"}
-    for marked, shape in ((code(plain), "code"), (fenced(plain), "pre")):
+    for marked, shape in ((code(plain), "code"), (fence(plain), "pre")):
         if plain:
             text_of, found = with_entities(marked)
             assert (text_of, [one.kind for one in found]) == (plain, [shape])
@@ -257,5 +257,5 @@ def test_every_piece_fits_as_the_platform_counts_it(text: str, shown: object) ->
 
 
 def test_what_follows_code_that_is_not_closed_is_no_code() -> None:
-    assert closed("So:\n```python\nx = 1") == "So:\n```python\nx = 1\n```"
-    assert closed("Done.") == "Done."
+    assert close_fence("So:\n```python\nx = 1") == "So:\n```python\nx = 1\n```"
+    assert close_fence("Done.") == "Done."

@@ -176,7 +176,7 @@ def session(*roots: str, memory: bool = True) -> Session:
 @given(ANY, ANY, PLACES, st.lists(st.sampled_from("abcd"), max_size=4).map("/".join))
 def test_narrowed_access_is_what_both_allow(first: Access, second: Access, roots: tuple[str, ...], path: str) -> None:
     second = second.during(session(*roots), Pins())
-    both = first.narrowed(second)
+    both = first.narrow(second)
 
     assert both.covers(path) == (first.covers(path) and second.covers(path))
     assert both.session is second.session

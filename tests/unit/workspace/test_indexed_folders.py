@@ -114,7 +114,7 @@ def test_a_list_that_cannot_be_read_is_no_empty_list(state: Path) -> None:
 ADDER = """
 import sys
 from pathlib import Path
-from promptuary.search.values import Folder
+from promptuary.base.files import Folder
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 
 folders = IndexedFoldersFile(Path("/work"), folder=Path(sys.argv[1]))

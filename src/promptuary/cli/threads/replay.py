@@ -10,7 +10,7 @@ from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json
 from promptuary.cli.terminal import headed_table
 from promptuary.cli.threads.pending import DONE, thread_of
-from promptuary.config.values import converted
+from promptuary.config.values import convert
 from promptuary.context.receipt import ReceiptEntry
 from promptuary.present.threads import message_text, replay_json, rerun_json
 from promptuary.threads.values import DriftKind, Replay, Rerun
@@ -40,7 +40,7 @@ def replay(promptuary: Promptuary, options: argparse.Namespace) -> int:
     """Print the prompt of a past turn, or run the turn again for another window or model."""
     thread, number, model = thread_of(options), options.number, options.rerun_model
     given = options.rerun_window
-    window = None if given is None else converted("window", given, "--window", 0)
+    window = None if given is None else convert("window", given, "--window", 0)
     if window is not None or model is not None:
         at_most = window if isinstance(window, int) else None
         _print_rerun(promptuary.threads.rerun(thread=thread, number=number, window=at_most, model=model), options)

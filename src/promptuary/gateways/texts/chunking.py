@@ -38,7 +38,7 @@ def chunks(text: str, longest: int, size: Callable[[str], int] = len) -> list[st
     return [*pieces, last] if last.strip() or not pieces else pieces
 
 
-def closed(text: str) -> str:
+def close_fence(text: str) -> str:
     """Return Markdown with its last fence closed, so that something can follow it."""
     fence, _ = _open_fence(text)
     return f"{text}\n{fence}" if fence else text

@@ -123,7 +123,7 @@ def _write(piece: Piece, dialect: Dialect) -> str:
             assert_never(piece)
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """Return Markdown that shows a plain text literally."""
     return _SPECIAL.sub(r"\\\1", text)
 
@@ -135,7 +135,7 @@ def code(text: str) -> str:
     return f"{ticks}{space}{text}{space}{ticks}"
 
 
-def fenced(text: str) -> str:
+def fence(text: str) -> str:
     """Return Markdown that shows lines of text as code."""
     fence = "`" * max(3, max(map(len, _TICKS.findall(text)), default=0) + 1)
     return f"{fence}\n{text}\n{fence}"
@@ -155,7 +155,7 @@ def with_tables_as_code(text: str) -> str:
     for place, token in enumerate(tokens):
         if token.type == "table_open" and token.map and not token.level:
             begin, end = token.map
-            shown += [*lines[done:begin], fenced(_draw_table(tokens[place:], "\n".join(lines[begin:end])))]
+            shown += [*lines[done:begin], fence(_draw_table(tokens[place:], "\n".join(lines[begin:end])))]
             done = end
     return "\n".join([*shown, *lines[done:]])
 

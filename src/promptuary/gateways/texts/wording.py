@@ -32,7 +32,7 @@ from promptuary.commands.results import (
     NotesMatched,
     PassagesFound,
 )
-from promptuary.gateways.texts.markdown import code, escaped, fenced
+from promptuary.gateways.texts.markdown import code, escape, fence
 from promptuary.memory.values import NoteList
 from promptuary.present.plain_text import help_rows, plain_text
 from promptuary.references.expansion import Expansion
@@ -55,7 +55,7 @@ _UNAVAILABLE: Final = "it is not available here"
 _ADDRESS: Final = re.compile(r"(?<![\w./@:~])/(?:[\w.+-]+/)+[\w.+-]*")
 
 
-def worded(error: PromptuaryError, mark: str) -> str:
+def word_error(error: PromptuaryError, mark: str) -> str:
     """Return an error as a sentence for a chat in which commands begin with ``mark``."""
     match error:
         case UnknownNoteError():
@@ -82,7 +82,7 @@ def in_chat(result: CommandResult, mark: str) -> str:
     """Return the result of a command as Markdown; a table becomes code, so that its columns stay aligned."""
     match result:
         case HelpShown(commands):
-            return "\n".join(f"{code(usage)} {escaped(meaning)}" for usage, meaning in help_rows(commands, mark))
+            return "\n".join(f"{code(usage)} {escape(meaning)}" for usage, meaning in help_rows(commands, mark))
         case FilesFound(_, paths):
             return "\n".join(f"{number}. {code(one_line(path))}" for number, path in enumerate(paths, 1))
         case PassagesFound():
@@ -95,7 +95,7 @@ def in_chat(result: CommandResult, mark: str) -> str:
             shown = result
     text = without_addresses(without_codes(plain_text(shown, mark))) or "Done."
     is_table = isinstance(result, ContextShown | Explained | NoteList) and "\n" in text
-    return fenced(text) if is_table else escaped(text)
+    return fence(text) if is_table else escape(text)
 
 
 def _for_everybody(notes: tuple[SearchNote, ...]) -> tuple[SearchNote, ...]:
@@ -106,7 +106,7 @@ def _for_everybody(notes: tuple[SearchNote, ...]) -> tuple[SearchNote, ...]:
 def about_references(expansion: Expansion) -> list[str]:
     """Return sentences about the references of a message, to show before the answer: failures, slips, the budget."""
     lines = [
-        f"{_raw(one.reference.raw)}: {escaped(one_line(_OF_CODE.get(one.code) or one.reason or _UNAVAILABLE))}."
+        f"{_raw(one.reference.raw)}: {escape(one_line(_OF_CODE.get(one.code) or one.reason or _UNAVAILABLE))}."
         for one in expansion.outcomes
         if one.code is not None
     ]
@@ -115,8 +115,8 @@ def about_references(expansion: Expansion) -> list[str]:
         for one in expansion.outcomes
         if one.code is None and one.detail in _SEEN
     ]
-    lines += [f"{_raw(f'#{path}')}: {escaped(one_line(reason))}." for path, reason in unseen_paths(expansion)]
-    lines += [escaped(one_line(str(slip))[:300]) for slip in expansion.slips]
+    lines += [f"{_raw(f'#{path}')}: {escape(one_line(reason))}." for path, reason in unseen_paths(expansion)]
+    lines += [escape(one_line(str(slip))[:300]) for slip in expansion.slips]
     spend = expansion.spend
     if expansion.blocked:
         lines.append("Not everything that you refer to fits; attach less.")

@@ -25,7 +25,7 @@ from promptuary.workspace.programs.agents.config_files import (
     apply_edits,
     check_writable,
     config_text,
-    noted_files,
+    list_noted_files,
     undo_edits,
 )
 
@@ -82,7 +82,7 @@ def planned(client: str, files: Sequence[SettingsFile], *, force: bool = False) 
 
     Raises ``PromptuaryError``, which names the file, if a file cannot be changed, or has somebody else's entry.
     """
-    noted = {one.path: one for one in noted_files(client)}
+    noted = {one.path: one for one in list_noted_files(client)}
     wanted = {one.path: one.entries for one in files}
     found: list[SettingsChange] = []
     for path in dict.fromkeys([*wanted, *noted]):
@@ -105,7 +105,7 @@ def write(client: str, changes: Sequence[SettingsChange]) -> None:
 
 def planned_undo(client: str, files: Sequence[SettingsFile], *, force: bool = False) -> list[UndoneFile]:
     """Return what undoing does to each file."""
-    noted = {one.path: one for one in noted_files(client)}
+    noted = {one.path: one for one in list_noted_files(client)}
     wanted = {one.path: one.entries for one in files}
     return [
         _undone(path, wanted.get(path, ()), noted.get(path), force=force) for path in dict.fromkeys([*noted, *wanted])
@@ -114,7 +114,7 @@ def planned_undo(client: str, files: Sequence[SettingsFile], *, force: bool = Fa
 
 def undo(client: str, steps: Sequence[UndoneFile]) -> list[UndoneFile]:
     """Undo what was written for a client, as planned; return the result for each file."""
-    noted = {one.path for one in noted_files(client)}
+    noted = {one.path for one in list_noted_files(client)}
     edits = [
         one.change
         for one in steps

@@ -8,7 +8,7 @@ from promptuary.base.errors import PromptuaryError
 from promptuary.memory.transfer.formats import FORMS, ForeignMemory, read_memory
 from promptuary.memory.transfer.transfer import export_files
 from promptuary.memory.values import ForeignForm, ImportReport, NoteHeader
-from promptuary.workspace.data_folder.hard_links import LinkedNotes
+from promptuary.workspace.data_folder.hard_links import HardLinks
 from promptuary.workspace.markdown_files import read_markdown, write_new_folder
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class NoteExchange:
         """Import the notes at ``path``, a folder or a file."""
         if form is not None and form not in FORMS:
             raise PromptuaryError(f"the form of an import is one of {', '.join(FORMS)}, not {form!r}")
-        files = read_markdown(Path(path), is_note=LinkedNotes(self._app.path).hold)
+        files = read_markdown(Path(path), is_note=HardLinks(self._app.path).hold)
         found = read_memory(files.texts, form, files.folder)
         foreign = ForeignMemory(found.form, found.notes, {**files.skipped, **(found.skipped or {})})
         return self._app.memory.of().import_notes(foreign, owner=owner, dry_run=dry_run)

@@ -16,7 +16,7 @@ from promptuary.memory.secret_texts import has_secret
 from promptuary.memory.values import Note
 from promptuary.memory.writeback.decisions import proposal_fingerprint
 from promptuary.memory.writeback.values import Proposal, ProposalFields
-from promptuary.workspace.programs.editor import edited_copy
+from promptuary.workspace.programs.editor import edit_copy
 
 if TYPE_CHECKING:
     from promptuary.app import App
@@ -89,7 +89,7 @@ class Proposals:
 
     def _edit_text(self, found: Proposal) -> Proposal:
         text = (found.draft.content or "").strip() + "\n"
-        with edited_copy(as_bytes(text), f"{found.id}.md") as data:
+        with edit_copy(as_bytes(text), f"{found.id}.md") as data:
             return found if data == as_bytes(text) else self.edit(found.id, content=as_text(data).strip())
 
     def _archive(self, found: Proposal) -> Note:

@@ -54,7 +54,7 @@ class Completer:
         self._ranker = Ranker(self._listing)
         self._symbols = Symbols(workspace)
         # Git does not know our own ignore files.
-        shown = (lambda paths: paths) if ignored else workspace.shown
+        shown = (lambda paths: paths) if ignored else workspace.without_ignored
         self._changed = _Cached(lambda: frozenset(shown(self._some_changed())))
         self._notes = _Cached(notes)
         self._commits = _Cached(lambda: self._ask(lambda git: git.recent(_COMMITS)) or [])
@@ -146,7 +146,7 @@ class Completer:
     def _spelled(self, path: str) -> str:
         inside = self._workspace.standpoint.inside
         plain = path.rstrip("/")
-        if not inside or self._workspace.meant(plain).path == plain:
+        if not inside or self._workspace.interpret(plain).path == plain:
             return path
         return posixpath.relpath(plain, inside) + path[len(plain) :]
 

@@ -85,7 +85,7 @@ def _path(typed: str, reference: Reference, context: ResolveContext) -> str | No
     """Return the path in the workspace, existing or deleted but tracked; ``None`` if it is neither."""
     workspace = context.workspace
     try:
-        meant = workspace.meant(typed, absolute=True, rooted=reference.rooted)
+        meant = workspace.interpret(typed, absolute=True, rooted=reference.rooted)
     except SourceError:
         return None
     if meant.is_there:

@@ -56,7 +56,7 @@ class CurrentFiles(Struct):
         """Yield the files below ``folder``: one of ``folders``, or one of ``names`` that is a folder."""
         self.nested.add(f"{folder}/")
         for files in walk(self.file_filter, folder, IgnoreRules(noise=False)):
-            yield from files if self.own is None else self.own.shown(files)
+            yield from files if self.own is None else self.own.without_ignored(files)
 
     @property
     def unreadable(self) -> int:
@@ -141,7 +141,7 @@ def _list_with_git(root: Path, listed: list[str], unreadable_folders: int) -> Cu
         names = [name for name in names if not name.endswith("/")]
     return CurrentFiles(
         file_filter,
-        names if own is None else own.shown(names),
+        names if own is None else own.without_ignored(names),
         folders,
         unreadable_folders,
         own,

@@ -19,7 +19,7 @@ from msgspec.structs import asdict
 from promptuary.base import durable
 from promptuary.workspace.listing.ignore import GIT_IGNORE_FILES, IgnoreRules
 from promptuary.workspace.listing.walk import FileFilter, walk
-from promptuary.workspace.user_folders import cache_folder, made, workspace_file
+from promptuary.workspace.user_folders import cache_folder, make_folder, workspace_file
 
 if TYPE_CHECKING:
     from promptuary.workspace.git.repository import Repository
@@ -84,7 +84,7 @@ def store_listed_names(root: Path, listed: ListedNames) -> None:
     # The standard library's JSON: names need not be UTF-8.
     content = json.dumps(asdict(listed)).encode()
     with suppress(OSError):  # otherwise git is asked again
-        made(_file(root).parent)
+        make_folder(_file(root).parent)
         durable.replace(_file(root), content, mode=0o600, sync=False)
 
 

@@ -39,7 +39,7 @@ def revisions(
     return {path: pin for path, pin in found if pin is not None}
 
 
-def unchanged(workspace: Workspace, paths: Iterable[str], known: Mapping[str, FilePin], *, since: int) -> set[str]:
+def find_unchanged(workspace: Workspace, paths: Iterable[str], known: Mapping[str, FilePin], *, since: int) -> set[str]:
     """Return those of ``paths`` that are unchanged since ``since``."""
     return {path for path in paths if (pin := known.get(path)) is not None and _is_same(workspace, path, pin, since)}
 

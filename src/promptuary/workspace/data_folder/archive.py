@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from promptuary.base import durable
 from promptuary.base.errors import PromptuaryError
-from promptuary.workspace.data_folder.kept_files import opened_file
+from promptuary.workspace.data_folder.kept_files import open_kept_file
 
 FORMAT: Final = 1
 _MANIFEST: Final = "manifest.json"
@@ -75,7 +75,7 @@ def unpack(source: Path, folder: Path) -> Manifest:
     Raises ``PromptuaryError`` if it is not a backup, is damaged, or contains anything unexpected.
     """
     try:
-        with opened_file(source, follow=True) as file, zipfile.ZipFile(file) as archive:
+        with open_kept_file(source, follow=True) as file, zipfile.ZipFile(file) as archive:
             manifest = _manifest(archive, source)
             for name, (size, sha256) in manifest.files.items():
                 target = folder / name
@@ -109,7 +109,7 @@ def _add(archive: zipfile.ZipFile, name: str, path: Path) -> tuple[int, str]:
     entry = zipfile.ZipInfo(name)
     entry.external_attr = (stat.S_IFREG | 0o600) << 16
     entry.compress_type = zipfile.ZIP_DEFLATED
-    with opened_file(path) as file, archive.open(entry, "w", force_zip64=True) as inside:
+    with open_kept_file(path) as file, archive.open(entry, "w", force_zip64=True) as inside:
         while piece := file.read(_PIECE):
             inside.write(piece)
             hashed.update(piece)

@@ -21,7 +21,7 @@ STATE: Final = "state.db"
 """The database of a workspace, with its threads."""
 
 
-class OwnPlace(Struct, frozen=True):
+class DataPath(Struct, frozen=True):
     """The folder for one workspace; ``inside`` says whether it is in the workspace."""
 
     folder: Path
@@ -37,9 +37,9 @@ class OwnPlace(Struct, frozen=True):
         return self.inside and self.has(STATE) and _is_own_folder(self.folder) and not _is_writable(self.folder)
 
 
-def own_place(root: Path, *, disposable: bool = False) -> OwnPlace:
+def data_path(root: Path, *, disposable: bool = False) -> DataPath:
     """Return where the files for the workspace at ``root`` are, or will be. ``disposable`` ones can be made again."""
-    inside, outside = OwnPlace(root / FOLDER, inside=True), OwnPlace(person_place(root), inside=False)
+    inside, outside = DataPath(root / FOLDER, inside=True), DataPath(person_place(root), inside=False)
     if _is_usable(inside.folder) or not root.is_dir():
         return inside  # using a workspace that is gone raises the error of the system
     if inside.is_sealed and not disposable:

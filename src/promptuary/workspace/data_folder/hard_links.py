@@ -22,7 +22,7 @@ FRESH_FOR: Final = 1.0
 _FileId = tuple[int, int]
 
 
-class LinkedNotes:
+class HardLinks:
     """The notes of the workspace at ``root``, and of the person, that have more than one hard link."""
 
     def __init__(self, root: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from promptuary.base import durable
 from promptuary.base.errors import LockTimeoutError
-from promptuary.workspace.user_folders import made, state_folder, workspace_file
+from promptuary.workspace.user_folders import make_folder, state_folder, workspace_file
 
 MOST_LINES: Final = 1_000
 LONGEST_LINE: Final = 10_000
@@ -19,7 +19,7 @@ _MAX_FILE: Final = 16 << 20
 _LOCK_TIMEOUT: Final = 1.0
 
 
-def typed_lines(workspace: Path, owner: str) -> Sequence[str]:
+def read_typed_lines(workspace: Path, owner: str) -> Sequence[str]:
     """Return what ``owner`` typed, the oldest first."""
     return _read(_file(workspace)).get(owner, [])
 
@@ -32,7 +32,7 @@ def keep_typed_line(workspace: Path, owner: str, line: str, *, is_private: Calla
     file = _file(workspace)
     new = [line] if line.strip() and len(line) <= LONGEST_LINE else []
     try:
-        made(file.parent)
+        make_folder(file.parent)
         with durable.locked(file.with_suffix(".lock"), timeout=_LOCK_TIMEOUT):
             every = _read(file)
             own = every.get(owner, [])

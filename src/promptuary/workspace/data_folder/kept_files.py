@@ -17,12 +17,12 @@ from msgspec import Struct
 
 from promptuary.base import durable
 from promptuary.workspace.data_folder import known_workspaces
-from promptuary.workspace.data_folder.data_path import own_place, person_place
+from promptuary.workspace.data_folder.data_path import data_path, person_place
 from promptuary.workspace.disk.ownership import is_own
 from promptuary.workspace.user_folders import (
     cache_folder,
     data_folder,
-    made,
+    make_folder,
     notes_folder,
     state_folder,
     workspace_file,
@@ -60,7 +60,7 @@ class KeptReport(Struct, frozen=True):
         return sum(one.bytes for one in self.files)
 
 
-def kept_here(root: Path) -> Sequence[KeptFile]:
+def list_kept_files(root: Path) -> Sequence[KeptFile]:
     """Return what is stored for the workspace at ``root``."""
     state = state_folder()
     lists = [
@@ -69,12 +69,12 @@ def kept_here(root: Path) -> Sequence[KeptFile]:
         for suffix in (".json", ".lock")
     ]
     known = person_place(root).with_suffix(".path")
-    places = {own_place(root).folder: "threads, notes and index", person_place(root): "threads, notes and index"}
+    places = {data_path(root).folder: "threads, notes and index", person_place(root): "threads, notes and index"}
     files = dict.fromkeys([*lists, known], "what is known about it")
     return _those_there(places | files)
 
 
-def kept_by_person(*, models: bool) -> Sequence[KeptFile]:
+def list_kept_by_person(*, models: bool) -> Sequence[KeptFile]:
     """Return what is stored for the person outside workspaces; fetched models only with ``models``."""
     places = {notes_folder(): "your notes", state_folder(): "what is known about workspaces", cache_folder(): "caches"}
     return _those_there(places | ({data_folder() / "models": "models"} if models else {}))
@@ -124,7 +124,7 @@ def _size(path: Path, status: os.stat_result) -> int:
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
     """Yield an empty temporary folder among the person's own folders, for one process at a time."""
-    above = made(state_folder())
+    above = make_folder(state_folder())
     with durable.locked(above / "backup.lock"):
         for left in above.glob(f"{_SCRATCH}*"):  # by a process that was killed: nobody else holds the lock
             shutil.rmtree(left, ignore_errors=True)
@@ -150,7 +150,7 @@ def size_of(path: Path) -> int:
 
 
 @contextmanager
-def opened_file(path: Path, *, follow: bool = False) -> Iterator[BinaryIO]:
+def open_kept_file(path: Path, *, follow: bool = False) -> Iterator[BinaryIO]:
     """Open a regular file to read. Raises ``OSError`` if it is none: a pipe lets wait, and a device is endless."""
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
     with open(os.open(path, flags), "rb") as file:  # noqa: PTH123  (it is open already)
@@ -162,7 +162,7 @@ def opened_file(path: Path, *, follow: bool = False) -> Iterator[BinaryIO]:
 def is_readable(path: Path) -> bool:
     """Return whether a file that is not a link is at ``path``, and may be read."""
     try:
-        with opened_file(path):
+        with open_kept_file(path):
             return True
     except OSError:
         return False
@@ -171,7 +171,7 @@ def is_readable(path: Path) -> bool:
 def same_content(path: Path, other: Path) -> bool:
     """Return whether two files have the same content; false if one of them cannot be read."""
     try:
-        with opened_file(path) as one, opened_file(other) as two:
+        with open_kept_file(path) as one, open_kept_file(other) as two:
             pieces = iter(lambda: (one.read(_PIECE), two.read(_PIECE)), (b"", b""))
             return all(mine == others for mine, others in pieces)
     except OSError:
@@ -187,5 +187,5 @@ def put_file(base: Path, inner: str, source: Path) -> None:
         for one in folders:
             durable.make_folder(one, dir_fd=folder)
             folder = stack.enter_context(durable.opened_folder(one, dir_fd=folder))
-        with opened_file(source) as file, durable.written(name, dir_fd=folder) as target:
+        with open_kept_file(source) as file, durable.written(name, dir_fd=folder) as target:
             shutil.copyfileobj(file, target, _PIECE)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from promptuary.base import durable
-from promptuary.workspace.data_folder.data_path import own_place, person_place
+from promptuary.workspace.data_folder.data_path import data_path, person_place
 from promptuary.workspace.user_folders import state_folder
 
 _SUFFIX: Final = ".path"
@@ -32,7 +32,7 @@ def remove(root: Path) -> None:
         _file(root).unlink(missing_ok=True)
 
 
-def all_known() -> Sequence[Path]:
+def list_known() -> Sequence[Path]:
     """Return the workspaces that still have files of Promptuary, by path."""
     found = []
     for file in (state_folder() / "workspaces").glob(f"*{_SUFFIX}"):
@@ -40,7 +40,7 @@ def all_known() -> Sequence[Path]:
             with file.open("rb") as opened:
                 root = Path(os.fsdecode(opened.read(_LONGEST)))
             # A file whose name does not match its content was not made by this program.
-            if root.is_absolute() and _file(root) == file and own_place(root).folder.is_dir():
+            if root.is_absolute() and _file(root) == file and data_path(root).folder.is_dir():
                 found.append(root)
     return sorted(found)
 

@@ -1,7 +1,7 @@
 """The folder of Promptuary's own files for a workspace, created so that a hostile workspace cannot redirect it.
 
 It is ``.promptuary`` in the workspace, or, if that is impossible or not the person's own, a folder in the person's
-state folder (``own_place`` decides). A workspace may come from somebody else: a link in place of the folder could
+state folder (``data_path`` decides). A workspace may come from somebody else: a link in place of the folder could
 redirect writes, so every step goes through the descriptor of the folder above. Does not know what other modules put
 into the folder.
 """
@@ -17,7 +17,7 @@ from typing import Final
 from promptuary.base import durable
 from promptuary.base.errors import ConfigError, shortage
 from promptuary.workspace.data_folder import known_workspaces
-from promptuary.workspace.data_folder.data_path import own_place
+from promptuary.workspace.data_folder.data_path import data_path
 from promptuary.workspace.disk.ownership import is_own
 from promptuary.workspace.disk.protected_folders import FOLDER
 
@@ -52,7 +52,7 @@ def private_folder(root: Path, inner: str = "") -> Path:
     person's edits, are not changed. Raises ``ConfigError`` for a link in the place of a folder, for a folder of another
     user, and if nothing can be written: threads that are there do not begin anew elsewhere.
     """
-    place = own_place(root, disposable=inner == _INDEX)
+    place = data_path(root, disposable=inner == _INDEX)
     if place.is_sealed:
         raise ConfigError(_SEALED)
     with _open(root, inner) if place.inside else _open_outside(place.folder) as folder:
@@ -76,7 +76,7 @@ def unignore(root: Path) -> None:
     Changes nothing if a person has edited the file, or the folder is not in the workspace. Raises ``ConfigError`` like
     ``private_folder``.
     """
-    if not own_place(root).inside:
+    if not data_path(root).inside:
         return
     with _open(root, _IGNORE_FILE) as folder:
         _commit_ignore_file(folder)

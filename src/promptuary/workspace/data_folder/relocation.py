@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from promptuary.base import durable
 from promptuary.base.errors import ConfigError
-from promptuary.workspace.data_folder.data_path import own_place
+from promptuary.workspace.data_folder.data_path import data_path
 from promptuary.workspace.data_folder.private_folder import put
 from promptuary.workspace.disk.ownership import is_own
 from promptuary.workspace.disk.protected_folders import FOLDER
@@ -45,7 +45,7 @@ def proof(root: Path, purpose: str = "") -> str:
 
 def sign(root: Path) -> None:
     """Record in the workspace at ``root`` where it is, unless it has no files of Promptuary."""
-    place = own_place(root)
+    place = data_path(root)
     if not place.inside or not place.folder.is_dir():
         return
     content = json.dumps({"workspace": str(root), "proof": proof(root, _NAME)})
@@ -72,7 +72,7 @@ def former_place(root: Path) -> FormerPlace | None:
 
 def _read_signature(root: Path) -> tuple[str, str] | None:
     """Return the path and the proof that are recorded in the workspace at ``root``."""
-    place = own_place(root)
+    place = data_path(root)
     if not place.inside:
         return None
     try:

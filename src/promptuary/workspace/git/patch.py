@@ -26,7 +26,7 @@ MAX_COMMITS: Final = 100
 Refusal = Callable[[str], SourceError | None]
 """Returns the error for a path that may not be shown; ``None`` if it may."""
 
-Masked = Callable[..., str]
+Mask = Callable[..., str]
 """Returns a text, its first argument, that comes from the paths that follow, without its secrets."""
 
 _SECTION = re.compile(rb"^diff --(?:git|cc) ", re.MULTILINE)
@@ -73,12 +73,12 @@ class Patch(Struct, frozen=True):
         """Return the changed files, one per line."""
         return "\n".join(file.path for file in self.files)
 
-    def masked(self, masked: Masked) -> "Patch":
+    def mask(self, mask: Mask) -> "Patch":
         """Return this patch without the secrets in it; a message belongs to no path."""
-        if masked(self.text) == self.text:
+        if mask(self.text) == self.text:
             return self
         paths = {f"diff --git a/{file.previous or file.path} b/{file.path}": (file.path,) for file in self.files}
-        parts = (masked(part, *paths.get(part.partition("\n")[0], ())) for part in PART.split(self.text))
+        parts = (mask(part, *paths.get(part.partition("\n")[0], ())) for part in PART.split(self.text))
         return replace(self, text="".join(parts))
 
     def followed_by(self, other: "Patch") -> "Patch":
@@ -243,10 +243,10 @@ def _allowed_sections(commit: CommitEntries, text: bytes, totals: _FileTotals, *
 
 def _belongs_to(section: bytes, entry: PatchEntry) -> bool:
     old, new = entry.names[0], entry.names[-1]
-    pair = quoted(b"a/" + old) + b" " + quoted(b"b/" + new)
+    pair = quote(b"a/" + old) + b" " + quote(b"b/" + new)
     line = section.partition(b"\n")[0]
     # The unstaged changes of a file in conflict are shown against both sides.
-    return line in {b"diff --git " + pair, b"diff --cc " + quoted(new)}
+    return line in {b"diff --git " + pair, b"diff --cc " + quote(new)}
 
 
 def _counts(sections: Sequence[bytes]) -> tuple[int, int, bool]:
@@ -268,7 +268,7 @@ def _counts(sections: Sequence[bytes]) -> tuple[int, int, bool]:
     return added, removed, binary
 
 
-def quoted(name: bytes) -> bytes:
+def quote(name: bytes) -> bytes:
     """Return a name as git writes it: in quotes with escapes if it contains unusual characters."""
     if not any(byte < 32 or byte in b'"\\\x7f' for byte in name):
         return name

@@ -29,7 +29,7 @@ from promptuary.workspace.git.copied_tree import WorkspaceNames, copied_tree
 from promptuary.workspace.git.locate import locate
 from promptuary.workspace.git.patch import (
     MAX_COMMITS,
-    Masked,
+    Mask,
     Patch,
     PatchMismatchError,
     Refusal,
@@ -41,7 +41,7 @@ from promptuary.workspace.git.shadow import Shadow
 from promptuary.workspace.git.submodules import Submodules
 from promptuary.workspace.git.untracked import as_new_files
 
-_MASKED = Access().masked
+_MASK = Access().mask
 _MAX_NAMES = 64 << 20
 _MAX_ALL_NAMES = 1 << 30
 _ATTEMPTS = 3
@@ -84,10 +84,10 @@ class Repository:
     """
 
     def __init__(
-        self, folder: Path, shadow: Shadow, refusal: Refusal, *, masked: Masked, below_top: bool, max_output: int
+        self, folder: Path, shadow: Shadow, refusal: Refusal, *, mask: Mask, below_top: bool, max_output: int
     ) -> None:
         self._folder, self._shadow, self._refusal, self._max_output = folder, shadow, refusal, max_output
-        self._masked = masked
+        self._mask = mask
         self.below_top = below_top
         """Whether the workspace is a folder of the working tree, and not all of it."""
         self.shallow = shadow.shallow
@@ -103,21 +103,21 @@ class Repository:
         worktree: Path,
         refusal: Refusal,
         *,
-        masked: Masked = _MASKED,
+        mask: Mask = _MASK,
         timeout: float = 20.0,
         max_output: int = 8 << 20,
         confined: bool = True,
     ) -> Self:
         """Open the repository of ``worktree``; ``refusal`` returns the error for a path that may not be shown.
 
-        ``masked`` returns a text that comes from some paths without its secrets.
+        ``mask`` returns a text that comes from some paths without its secrets.
         ``confined`` says that git may open only the workspace, if the system can enforce that; otherwise it compares
         copies.
         """
         folder = Path(os.path.realpath(worktree))
         git = locate(folder)
         shadow = Shadow(git, folder, timeout=timeout, confined=confined)
-        return cls(folder, shadow, refusal, masked=masked, below_top=folder != git.top, max_output=max_output)
+        return cls(folder, shadow, refusal, mask=mask, below_top=folder != git.top, max_output=max_output)
 
     def __enter__(self) -> Self:
         return self
@@ -178,7 +178,7 @@ class Repository:
             result = self._run("status", "--short", "--branch", _SKIP_SUBMODULE_FILES, *self._pathspec, shadow=shadow)
         lines = result.output.decode("utf-8", "replace").split("\n")
         text = "\n".join(line for line in lines if not self._is_closed(line))
-        return self._masked(text) + ("…\n" if result.truncated else "")
+        return self._mask(text) + ("…\n" if result.truncated else "")
 
     def _is_closed(self, line: str) -> bool:
         """Return whether a line of the status names a file in a closed folder."""
@@ -381,7 +381,7 @@ class Repository:
                 patch = build_patch(commits, result.output, self._refusal, truncated=result.truncated)
             except PatchMismatchError:
                 continue
-            return patch.masked(self._masked)
+            return patch.mask(self._mask)
         raise SourceError(Code.GIT_FAILED, "the files were changed again and again during the comparison; try again")
 
     @contextmanager
@@ -435,7 +435,7 @@ class Repository:
             budget=budget,
             modes=modes,
         )
-        return replace(patch.masked(self._masked), closed=len(names) < len(listed))
+        return replace(patch.mask(self._mask), closed=len(names) < len(listed))
 
 
 def _names_in(result: ProcessResult) -> list[bytes]:

@@ -35,7 +35,7 @@ from promptuary.workspace.git.config import (
 from promptuary.workspace.git.confine import Confinement, confinement_works
 from promptuary.workspace.git.copied_tree import TEMPORARY
 from promptuary.workspace.git.locate import GitFolder, copy_inside, not_a_repository, read_inside
-from promptuary.workspace.git.patch import quoted
+from promptuary.workspace.git.patch import quote
 from promptuary.workspace.git.process import ProcessCommand, find_program, run
 
 _MAX_CONFIG = 1 << 20
@@ -362,7 +362,7 @@ def _share_objects(theirs: Path, ours: Path) -> None:
             if any(one.is_symlink() for one in objects):
                 raise _link_error(f"objects/{folder.name}")
     if not os.path.lexists(theirs / "info/alternates"):
-        store = quoted(os.fsencode(theirs))
+        store = quote(os.fsencode(theirs))
         (ours / "info/alternates").write_bytes(store + b"\n")
         return
     # Git would follow the list of alternates; links to the folders, which take longer to create, leave it out.

@@ -13,7 +13,7 @@ from typing import Final
 
 from promptuary.base.errors import SourceError
 from promptuary.workspace.git.locate import exists_inside, link_inside, open_inside
-from promptuary.workspace.git.patch import FileChange, Patch, Refusal, display_name, quoted
+from promptuary.workspace.git.patch import FileChange, Patch, Refusal, display_name, quote
 
 MAX_FILES: Final = 200
 MAX_BYTES: Final = 1 << 20
@@ -82,14 +82,14 @@ def _is_binary(content: bytes) -> bool:
 
 def _head(name: bytes, mode: int) -> bytes:
     """Return the lines that open the patch of an added file."""
-    old, new = (quoted(side + name) for side in (b"a/", b"b/"))
+    old, new = (quote(side + name) for side in (b"a/", b"b/"))
     return b"diff --git %s %s\nnew file mode %06o\n" % (old, new, mode)
 
 
 def new_file(name: bytes, mode: int, content: bytes) -> bytes:
     """Return the patch that adds a file, as git would write it, but without its hash."""
     head = _head(name, mode)
-    target = quoted(b"b/" + name)
+    target = quote(b"b/" + name)
     if _is_binary(content):
         return head + b"Binary files /dev/null and %s differ\n" % target
     if not content:

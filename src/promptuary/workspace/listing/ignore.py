@@ -156,7 +156,7 @@ class OwnIgnoreRules(Struct):
         inside = self._rules_inside(folder)
         return inside is None or inside.hides(path, folder=False)
 
-    def shown(self, paths: Iterable[str]) -> list[str]:
+    def without_ignored(self, paths: Iterable[str]) -> list[str]:
         """Return those of ``paths`` that are not hidden."""
         return [path for path in paths if not self.hides(path)]
 

@@ -219,7 +219,7 @@ class _Scan(Struct):
                 return
 
     def _shown(self, paths: list[str]) -> list[str]:
-        return paths if self.own is None else self.own.shown(paths)
+        return paths if self.own is None else self.own.without_ignored(paths)
 
 
 def split_names(chunks: Iterable[bytes]) -> Iterator[str]:

@@ -120,7 +120,7 @@ class TextColumn:
 
     def ask(self, pattern: MatchPattern, most: int) -> list[tuple[int, int]]:
         """Return the ``most`` best matches, as indices with the matcher's score, the best first."""
-        among = self.narrowed(pattern)
+        among = self.narrow(pattern)
         if among is None:
             few = self._copy_limit(pattern)
             matcher = pattern.matcher(max(most, few + 1))
@@ -139,7 +139,7 @@ class TextColumn:
     def text(self, index: int) -> str:
         return self._text_of(self._paths[index])
 
-    def narrowed(self, pattern: MatchPattern) -> Sequence[int] | None:
+    def narrow(self, pattern: MatchPattern) -> Sequence[int] | None:
         """Return a few sorted indices that include every match of ``pattern``; ``None`` if unknown."""
         fewest, most = None, self._copy_limit(pattern)
         for before, left in reversed(self._remembered):
@@ -294,13 +294,13 @@ class PathIndex:
         """
         inside, slash, _ = word.rpartition("/")
         pattern = MatchPattern((word,), "substring", query.exact_case)
-        if self._whole.narrowed(pattern) is not None or (slash and not inside):
+        if self._whole.narrow(pattern) is not None or (slash and not inside):
             return
         if self._folders.ask(pattern, 1):
             return
         if slash and self._folders.ask(MatchPattern((inside,), "suffix", query.exact_case), 1):
             return
-        among = () if slash else self._names.narrowed(pattern)
+        among = () if slash else self._names.narrow(pattern)
         if among is not None:
             self._whole.remember(pattern, among)
 

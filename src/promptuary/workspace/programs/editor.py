@@ -17,7 +17,7 @@ _FALLBACKS: Final = ("nano", "vi")
 
 
 @contextmanager
-def edited_copy(data: bytes, name: str) -> Iterator[bytes]:
+def edit_copy(data: bytes, name: str) -> Iterator[bytes]:
     """Open a copy of ``data`` in the person's editor, and yield its content when the editor has ended.
 
     The copy is removed, unless the block raises an error: then a note on the error says where it is, since what a

@@ -14,14 +14,14 @@ class Deadline(Struct, frozen=True):
     seconds: float
     ends: float
 
-    def left(self) -> float:
+    def remaining(self) -> float:
         """Return the remaining seconds. Raises ``SourceError`` (``TIMEOUT``) if there are none."""
         left = self.ends - time.monotonic()
         if left <= 0:
-            raise self.passed()
+            raise self.timeout_error()
         return left
 
-    def passed(self) -> SourceError:
+    def timeout_error(self) -> SourceError:
         """Return the error for a fetch that took too long."""
         return SourceError(Code.TIMEOUT, f"{self.host} did not answer within {self.seconds:g} seconds.")
 
@@ -29,6 +29,6 @@ class Deadline(Struct, frozen=True):
 class StallLimit(Deadline, frozen=True):
     """A deadline for something large: the server may take long, but never ``seconds`` without sending anything."""
 
-    def left(self) -> float:
+    def remaining(self) -> float:
         """Return how many seconds the next answer may take. Raises ``SourceError`` past the deadline."""
-        return min(self.seconds, super().left())
+        return min(self.seconds, super().remaining())

@@ -118,8 +118,8 @@ def _allowed_addresses(
 def resolve_host(target: Target, resolve: Resolver, deadline: Deadline) -> tuple[IPv4Address | IPv6Address, ...]:
     """Resolve a name once. A lookup cannot be cancelled: past the deadline it is abandoned."""
     lookup = concurrency.begin(lambda: resolve(target.host, target.port))
-    if not lookup.wait(deadline.left()):
-        raise deadline.passed()
+    if not lookup.wait(deadline.remaining()):
+        raise deadline.timeout_error()
     unknown = _failure(f"{target.host} has no address; check the name, and whether you are online.")
     try:
         found = tuple(dict.fromkeys(map(ip_address, lookup.result())))
@@ -149,7 +149,7 @@ def _page(url: str, target: Target, response: "HttpResponse", deadline: Deadline
 
     body = response.body
     content_type = response.headers.get("content-type", "")
-    content = read_body(body, content_type, url=target.url, seconds=deadline.left())
+    content = read_body(body, content_type, url=target.url, seconds=deadline.remaining())
     now = datetime.now(UTC)
     date, dated = _page_date(content, response.headers.get("last-modified", ""), now)
     return Page(

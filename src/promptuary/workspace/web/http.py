@@ -162,7 +162,7 @@ def _translate_errors(host: str, deadline: "Deadline") -> Iterator[None]:
     try:
         yield
     except httpcore2.TimeoutException as error:
-        raise deadline.passed() from error
+        raise deadline.timeout_error() from error
     except httpcore2.ConnectError as error:
         tls = "SSL" in str(error)
         why = "has no valid certificate (TLS)" if tls else "refuses the connection or cannot be reached"
@@ -198,7 +198,7 @@ def _body(
         raise _too_large(host, max_bytes)
     body = bytearray()
     for chunk in cast("Iterable[bytes]", response.stream):
-        deadline.left()
+        deadline.remaining()
         body += chunk
         if len(body) > max_bytes:
             raise _too_large(host, max_bytes)
@@ -249,7 +249,7 @@ class _PinnedBackend(httpcore2.NetworkBackend):
         failure: Exception = httpcore2.ConnectError(f"{host} has no address")
         for tried, address in enumerate(self._addresses):
             # Each address gets an equal share of the time, so that one that drops packets leaves time for the next.
-            share = self._deadline.left() / (len(self._addresses) - tried)
+            share = self._deadline.remaining() / (len(self._addresses) - tried)
             try:
                 stream = httpcore2.SyncBackend().connect_tcp(address, port, share, local_address, socket_options)
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
@@ -270,14 +270,14 @@ class _GuardedStream(httpcore2.NetworkStream):
         self._budget = budget
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002
-        data = self._inner.read(max_bytes, self._deadline.left())
+        data = self._inner.read(max_bytes, self._deadline.remaining())
         self._budget -= len(data)
         if self._budget < 0:
             raise SourceError(Code.RESPONSE_TOO_LARGE, f"{self._deadline.host} sends more than the limit for a page.")
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002
-        self._inner.write(buffer, self._deadline.left())
+        self._inner.write(buffer, self._deadline.remaining())
 
     def close(self) -> None:
         self._inner.close()
@@ -289,7 +289,7 @@ class _GuardedStream(httpcore2.NetworkStream):
         timeout: float | None = None,  # noqa: ARG002
     ) -> httpcore2.NetworkStream:
         try:
-            secured = self._inner.start_tls(ssl_context, server_hostname, self._deadline.left())
+            secured = self._inner.start_tls(ssl_context, server_hostname, self._deadline.remaining())
         except BaseException:
             self._inner.close()  # past the deadline the library does not do this
             raise

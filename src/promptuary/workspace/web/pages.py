@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from promptuary.base import durable
 from promptuary.base.errors import Code, SourceError
-from promptuary.workspace.user_folders import cache_folder, made
+from promptuary.workspace.user_folders import cache_folder, make_folder
 from promptuary.workspace.web.converter import converter_version
 
 if TYPE_CHECKING:
@@ -261,7 +261,7 @@ def _read_reason(key: str) -> str:
 def _remember(key: str, reason: str) -> None:
     # Where nothing can be written, it is tried again.
     with suppress(OSError):
-        made(_place(key).parent)
+        make_folder(_place(key).parent)
         durable.replace(_place(key), f"{key}{reason}".encode(), sync=False)
 
 

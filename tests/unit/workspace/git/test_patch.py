@@ -3,7 +3,7 @@
 import pytest
 
 from promptuary.base.errors import Code, SourceError
-from promptuary.workspace.git.patch import FileChange, Patch, PatchMismatchError, build_patch, parse_names, quoted
+from promptuary.workspace.git.patch import FileChange, Patch, PatchMismatchError, build_patch, parse_names, quote
 
 META = b":100644 100644 1111111 2222222 "
 TWO = (
@@ -119,7 +119,7 @@ def test_a_conflict_in_a_refused_file_is_withheld() -> None:
     ],
 )
 def test_names_are_quoted_as_git_quotes_them(name: str, written: bytes) -> None:
-    assert quoted(name.encode()) == written
+    assert quote(name.encode()) == written
 
 
 def test_a_file_is_binary_where_git_says_so_and_a_change_of_its_mode_says_nothing() -> None:

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from promptuary.base import durable
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.text import one_line
-from promptuary.workspace.user_folders import made, state_folder
+from promptuary.workspace.user_folders import make_folder, state_folder
 
 _LARGEST: Final = 32 << 20
 _MOST_KNOWN: Final = 8
@@ -102,7 +102,7 @@ def apply_edits(client: str, edits: Sequence[SettingsEdit]) -> None:
     Raises ``PromptuaryError`` if a file was changed since it was read, or may not be written; then nothing is written.
     """
     with _lock(client):
-        noted = {one.path: one for one in noted_files(client)}
+        noted = {one.path: one for one in list_noted_files(client)}
         for edit in edits:
             _check(edit)
             noted[edit.path] = _build_note(edit, noted.get(edit.path))
@@ -118,7 +118,7 @@ def undo_edits(client: str, edits: Sequence[SettingsEdit]) -> Mapping[Path, str]
     """
     failed: dict[Path, str] = {}
     with _lock(client):
-        noted = {one.path: one for one in noted_files(client)}
+        noted = {one.path: one for one in list_noted_files(client)}
         for edit in edits:
             known = noted.get(edit.path)
             try:
@@ -218,7 +218,7 @@ def _record(client: str) -> Path:
 
 @contextmanager
 def _lock(client: str) -> Iterator[None]:
-    folder = made(_record(client).parent)
+    folder = make_folder(_record(client).parent)
     with durable.locked(folder / f"{client}.lock"):
         yield
 
@@ -234,7 +234,7 @@ def _note(client: str, noted: Sequence[NotedSettings]) -> None:
     durable.replace(path, json.dumps(msgspec.to_builtins(noted, enc_hook=str)).encode(), mode=0o600)
 
 
-def noted_files(client: str) -> list[NotedSettings]:
+def list_noted_files(client: str) -> list[NotedSettings]:
     """Return the records of the files that were changed for a client."""
     path = _record(client)
     data = _read(path)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from promptuary.base import durable
-from promptuary.workspace.user_folders import made, state_folder
+from promptuary.workspace.user_folders import make_folder, state_folder
 
 _LONGEST: Final = 1_000
 _KEPT_SECONDS: Final = 90 * 86_400.0
@@ -18,7 +18,7 @@ _MOST_PROMPTS: Final = 20
 _LONGEST_SHOWN: Final = 20_000
 
 
-def learnt_mark(session: str) -> str:
+def read_learning_mark(session: str) -> str:
     """Return the mark of the last turn that was learnt from; empty if there is none."""
     try:
         with open(_file(session), "rb") as file:  # noqa: PTH123  (as light as it can be)
@@ -30,13 +30,13 @@ def learnt_mark(session: str) -> str:
 def note_learnt(session: str, mark: str) -> None:
     """Record that a turn was learnt from. Deletes the marks of old sessions."""
     path = _file(session)
-    made(path.parent)
+    make_folder(path.parent)
     if not path.exists():
         _tidy(path.parent)
     durable.replace(path, mark.encode()[:_LONGEST], mode=0o600, sync=False)
 
 
-def shown_marks(session: str) -> list[str]:
+def read_shown_marks(session: str) -> list[str]:
     """Return the marks of what was shown with the last prompts of a session; none without a session."""
     return " ".join(_read_lines(session)).split() if session else []
 
@@ -48,7 +48,7 @@ def note_shown(session: str, marks: Sequence[str], *, anew: bool) -> None:
     """
     lines = [*([] if anew else _read_lines(session)), " ".join(marks)][-_MOST_PROMPTS:]
     path = _file(session, "shown")
-    made(path.parent)
+    make_folder(path.parent)
     if not path.exists():
         _tidy(path.parent)
     with suppress(OSError):  # then something is shown twice

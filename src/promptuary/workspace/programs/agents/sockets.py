@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from promptuary.workspace.user_folders import made, runtime_folder
+from promptuary.workspace.user_folders import make_folder, runtime_folder
 
 LARGEST: Final = 1 << 20
 """The most bytes of a message."""
@@ -76,7 +76,7 @@ class LocalSocket:
     """A socket on which this process answers for one workspace, until ``close``."""
 
     def __init__(self, workspace: Path) -> None:
-        folder = made(runtime_folder())
+        folder = make_folder(runtime_folder())
         self.path = folder / f"{_mark(str(workspace))}.{os.getpid()}{_SUFFIX}"
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         before = os.umask(0o177)  # nobody else may ever open the socket, not even for a moment

@@ -8,7 +8,7 @@ from typing import Final
 
 from promptuary.base import durable
 from promptuary.base.errors import PromptuaryError
-from promptuary.workspace.user_folders import made, state_folder
+from promptuary.workspace.user_folders import make_folder, state_folder
 
 _LONGEST: Final = 200
 _SHORTEST: Final = 20
@@ -25,7 +25,7 @@ def own_token(name: str) -> tuple[str, bool]:
     Raises ``PromptuaryError`` if others may read its file: somebody else may then know the token.
     """
     path = token_file(name)
-    made(path.parent)
+    make_folder(path.parent)
     new = secrets.token_urlsafe(32)
     is_new = durable.create(path, f"{new}\n".encode())
     return (new, True) if is_new else (_read_token(path), False)
