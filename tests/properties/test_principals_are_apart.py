@@ -107,7 +107,7 @@ STORE_READS: Final[dict[str, Callable[[ThreadStore], object]]] = {
     "totals": lambda store: [store.totals(name) for name in THREADS],
     "states": lambda store: store.states(EVERY_STATE),
 }
-STORE_WRITES: Final = {"apply", "prune", "rename"}
+STORE_WRITES: Final = {"apply", "prune", "put_states", "rename"}
 DATABASE: Final = {
     "threads",
     "sessions",
