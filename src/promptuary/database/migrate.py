@@ -28,7 +28,7 @@ def version(connection: Connection) -> int:
 def check(connection: Connection, name: str, steps: Sequence[str]) -> int:
     """Return the version; raise an error if the database is not ours or a newer version made it. Changes nothing."""
     found = version(connection)
-    filled = _number(connection, "SELECT EXISTS (SELECT 1 FROM sqlite_master)")
+    filled = found or _number(connection, "SELECT EXISTS (SELECT 1 FROM sqlite_master)")
     mark = _number(connection, "PRAGMA application_id") if filled else APPLICATION
     if mark == BEFORE:
         raise UnknownFormatError(

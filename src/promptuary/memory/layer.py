@@ -43,8 +43,8 @@ class MemoryRecall(RecordRecall[Note]):
         self.budget = BudgetRange(0, self._policy.thread_tokens)
 
     async def on_message(self, message: Incoming, context: LayerContext) -> Changed | None:
-        """Start selecting: by the time the prompt is built, that is mostly done."""
-        if words := searched_words(message.typed):
+        """Start selecting, if a model is asked: by the time the prompt is built, that is mostly done."""
+        if self._prefetch.asks_model and (words := searched_words(message.typed)):
             self._prefetch.begin(context.scope_key, words)
         return None
 

@@ -78,6 +78,8 @@ _MAX_COMPARED: Final = 2_000
 """How many titles are compared with an unknown name."""
 _PATIENCE: Final = 1.0
 """Seconds for which a turn waits for a scan of the files."""
+_MAX_SCANNED_HERE: Final = 5_000
+"""The most files that are scanned in the thread that asks: with more, the scan may go on in the background."""
 _REST: Final = 10
 """The pause between two scans of all files, as a multiple of how long a scan took."""
 
@@ -96,7 +98,8 @@ class Memory:
         self._upkeep: concurrency.Task[None] | None = None
         self._stale: set[NoteScope] = set()
         self._synced: dict[NoteScope, tuple[float, float]] = {}
-        self._syncing: dict[NoteScope, concurrency.Task[None]] = {}
+        self._syncing: dict[NoteScope, concurrency.Task[bool]] = {}
+        self._large: set[NoteScope] = set()
         self._closing = threading.Event()
         self._writes = concurrency.Debounce(_PAGES_AFTER, _PAGES_AT_LAST)
 
@@ -389,7 +392,7 @@ class Memory:
                 complete = looking.wait(timeout) and complete
         return complete
 
-    def _looking(self, notebook: Notebook) -> "concurrency.Task[None] | None":
+    def _looking(self, notebook: Notebook) -> "concurrency.Task[bool] | None":
         """Return the running scan; ``None`` if one was just done."""
         with self._lock:
             task = self._syncing.get(notebook.scope)
@@ -398,17 +401,26 @@ class Memory:
             ended, took = self._synced.get(notebook.scope, (float("-inf"), 0.0))
             if time.monotonic() - ended < max(_MIN_BETWEEN, _REST * took):
                 return None
-            task = concurrency.begin(lambda: self._sync(notebook), daemon=False, name="promptuary-notes-by-hand")
-            self._syncing[notebook.scope] = task
-            return task
+            if notebook.scope in self._large:
+                task = concurrency.begin(lambda: self._sync(notebook), daemon=False, name="promptuary-notes-by-hand")
+                self._syncing[notebook.scope] = task
+                return task
+        if self._sync(notebook, limit=_MAX_SCANNED_HERE):
+            return None
+        self._large.add(notebook.scope)
+        return self._looking(notebook)
 
-    def _sync(self, notebook: Notebook) -> None:
+    def _sync(self, notebook: Notebook, limit: int | None = None) -> bool:
+        """Scan the files; return False, and scan nothing, if there are more than ``limit``."""
         began = time.monotonic()
-        notebook.sync()
+        if notebook.sync(limit=limit) is None:
+            return False
         is_first = notebook.scope not in self._synced
         self._synced[notebook.scope] = (time.monotonic(), time.monotonic() - began)
-        if is_first:  # an earlier process may have been killed before its list was written
+        # An earlier process may have been killed before its list was written.
+        if is_first and self.pages(notebook).may_be_outdated():
             self._list_later(notebook.scope)
+        return True
 
     def refreshed(self) -> VisibleNotes:
         """Return what the principal may see, after a scan for changes made by hand."""

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -71,6 +72,7 @@ from promptuary.threads.options import ExpandRequest, ThreadOptions
 from promptuary.threads.pending import pending_state
 from promptuary.threads.prepared import Turn, wrote_a_note
 from promptuary.threads.records import ThreadChange, TurnRecord, TurnStatus
+from promptuary.threads.store.store import ThreadHead
 from promptuary.threads.values import CompactedThread
 from promptuary.workspace.access import Access
 
@@ -183,7 +185,7 @@ class Thread:
         """Return the next request of a turn, after the model's calls and their results; record it."""
         said = checked(reply_items(answer, turn.root))
         async with self._lock:
-            log = await self._resume(turn)
+            log = await self._resume(turn, numbered=True)
             self._access.check_open()
             past = await concurrency.run(lambda: self._history(self._head.history))
             extension = Extension(self._common, self._runner, turn, said, self._ask)
@@ -299,24 +301,31 @@ class Thread:
         due = needs_compaction(history, common.room.usable, common.counter, common.policy)
         return replace(stats(history, common.room.window, common.counter, common.policy), needs_compaction=due)
 
-    async def _resume(self, turn: Turn) -> HookLog:
-        """Check that a turn is still pending, and reload the states: others may have changed them since."""
+    async def _resume(self, turn: Turn, *, numbered: bool = False) -> HookLog:
+        """Check that a turn is still pending, and reload the states: others may have changed them since.
+
+        ``numbered`` also reads the number of the last turn.
+        """
         store, log = self._common.store, HookLog()
         known = await concurrency.run(lambda: store.turn_status(self.name, turn.number))
         if known != (turn.id, "prepared"):
             became = f"is {known[1]} already" if known and known[0] == turn.id else "is not in the ledger"
             raise ConflictError(f"turn {turn.number} of thread {self.name!r} {became}; prepare a new one")
-        await self._runner.init(self._states, log)
+        await self._runner.init(partial(self._states, numbered=numbered), log)
         return log
 
     def _no_longer_pending(self, turn: Turn) -> Sequence[LayerState]:
         return pending.no_pending(self.name, self._head.pending, turn.id)
 
-    async def _states(self, keys: Sequence[StateKey]) -> Sequence[LayerState | None]:
+    async def _states(self, keys: Sequence[StateKey], *, numbered: bool = True) -> Sequence[LayerState | None]:
         """Return the states, and read everything else that a turn needs: in one step, since every turn waits for it."""
         own = [key(self.name) for key in (queue_key, documents_key, before_turn.key, pending.pending_key)]
-        store, access = self._common.store, self._common.access
-        self._access, head = await concurrency.run(lambda: (access(self.name), store.head(self.name, [*keys, *own])))
+        common = self._common
+
+        def read() -> tuple[Access, ThreadHead]:
+            return common.access(self.name), common.store.head(self.name, [*keys, *own], numbered=numbered)
+
+        self._access, head = await concurrency.run(read)
         self._head = _Head(head.history, head.last_number, *head.states[len(keys) :])
         self._runner.look_through(self._access)
         return head.states[: len(keys)]

@@ -116,7 +116,9 @@ def check_binding(database: BoundDatabase, file: StateFile) -> None:
     if bound is None and database.is_unused:
         database.bind(file.binding, notes_beside(file.path))
         return
-    if file.binding in (bound, database.binding):  # another process may have bound it just now
+    if bound != file.binding:  # another process may have bound it just now
+        bound = database.binding
+    if bound == file.binding:
         return
     database.close()
     if is_signed(file.path.parent.parent):  # so the folder was not moved

@@ -6,7 +6,7 @@ its actor; a file that nobody may see yet is recorded without history.
 
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, overload
 
 from msgspec import Struct
 
@@ -56,14 +56,23 @@ class HandChanges:
         self._owner, self._actor = principal.owner, f"{principal.user}/{principal.agent}"
         self._tracked, self._clock = tracked, clock
 
-    def differing(self, paths: Collection[str] | None = None) -> ChangedFile:
+    @overload
+    def differing(self, paths: Collection[str] | None = None) -> ChangedFile: ...
+    @overload
+    def differing(self, paths: Collection[str] | None, limit: int | None) -> ChangedFile | None: ...
+    def differing(self, paths: Collection[str] | None = None, limit: int | None = None) -> ChangedFile | None:
         """Return how the disk differs from the journal, for all files or for those at ``paths``.
+
+        ``None`` if more than ``limit`` files are known.
 
         A caller that names paths has seen that they differ, even if the clock of the file system is too coarse to show
         it.
         """
         if paths is None:
-            known, on_disk = self._journal.files(), self._files.list()
+            known = self._journal.files()
+            if limit is not None and len(known) > limit:
+                return None
+            on_disk = self._files.list()
         else:
             known = {path: found for path in paths if (found := self._journal.known(path)) and found.path == path}
             on_disk = {path: stamp for path in paths if (stamp := self._stamp(path)) is not None}

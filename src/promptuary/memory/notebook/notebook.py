@@ -6,7 +6,7 @@ changes that people made to them are recorded before a note is changed, and when
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final
 
@@ -40,6 +40,7 @@ from promptuary.memory.values import (
     KINDS,
     LEGACY_KINDS,
     ChangeKind,
+    KnownFile,
     Note,
     NoteChange,
     NoteDraft,
@@ -99,6 +100,8 @@ class Notebook:
         self._tracked, self._clock, self._on_change = tracked, clock, on_change
         self._by_hand = HandChanges(scope, files, journal, principal, tracked=tracked, clock=clock)
         self._is_clean = False
+        self.last_known: Mapping[str, KnownFile] = {}
+        """The files as the last scan of all of them found them recorded."""
 
     @property
     def view(self) -> NoteView:
@@ -241,14 +244,20 @@ class Notebook:
 
     # What people do by hand
 
-    def sync(self, paths: Collection[str] | None = None) -> bool:
+    def sync(self, paths: Collection[str] | None = None, *, limit: int | None = None) -> bool | None:
         """Record files that were changed, added, moved or removed by hand, all or some; return whether any was.
+
+        Returns ``None``, and records nothing, if more than ``limit`` files are known, or if very many differ.
 
         If another process holds the lock for long, nothing happens: that process does its own sync. If very many files
         differ, the lock is released in between for other writers.
         """
         try:
-            found = self._by_hand.differing(paths)
+            found = self._by_hand.differing(paths, limit)
+            if found is None:
+                return None
+            if paths is None:
+                self.last_known = found.known
             if not found:
                 if not self._is_clean and paths is None:
                     with self._lock():  # removes what killed processes left
@@ -256,6 +265,8 @@ class Notebook:
                 return False
             # What is new comes first: a file that is missing may be one that was moved.
             every = [*sorted(found.changed), *found.missing]
+            if limit is not None and len(every) > _AT_ONCE:
+                return None
             if len(every) <= _AT_ONCE:
                 with self._lock():
                     return self._record_by_hand(paths)

@@ -37,6 +37,17 @@ class MemoryPages:
         if self._notebook.view.headers(NoteFilter(audiences=("shared",), statuses=(), limit=1)):
             self._on_shared()
 
+    def may_be_outdated(self) -> bool:
+        """Return whether a list is missing, or older than a note: only then it may lack one. Looks at no note."""
+        for audience in AUDIENCES:
+            known = self._notebook.last_known.items()
+            newest = max((file.stamp.modified for path, file in known if path.startswith(f"{audience}/")), default=0)
+            with suppress(NoteFileError):
+                stamp = self._notebook.files.stamp(page_path(audience, self._owner)) if newest else None
+                if newest and (stamp is None or stamp.modified < newest):
+                    return True
+        return False
+
     def read(self) -> list[MemoryPage]:
         """Return what the person wrote on the pages.
 

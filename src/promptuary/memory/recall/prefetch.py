@@ -50,6 +50,11 @@ class Prefetch:
         self._selections: dict[str, _Selection] = {}
         self._late: dict[str, asyncio.Task[list[NoteHit]]] = {}
 
+    @property
+    def asks_model(self) -> bool:
+        """Whether a model selects: it takes long, so it should begin early."""
+        return self._selector.has_model
+
     def begin(self, thread: str, words: str) -> None:
         """Start selecting for a message. A selection that came too late for the previous one is offered to this one."""
         before = self._selections.pop(thread, None)

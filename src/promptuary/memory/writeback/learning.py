@@ -179,8 +179,24 @@ class Learning:
         """Start processing after a turn was stored; with ``soft_drain``, or if no model is asked, wait briefly."""
         if self._app.learns_later and self._asks_model and not self._soft_drain:
             return
-        wait = SOFT_DRAIN if self._soft_drain or not self._asks_model else 0.0
-        await concurrency.run(lambda: self.drain(wait))
+        if self._asks_model:
+            await concurrency.run(lambda: self.drain(SOFT_DRAIN if self._soft_drain else 0.0))
+        else:
+            await concurrency.run(self._learn_here)
+
+    def _learn_here(self) -> None:
+        """Process what is due in this thread: that takes no model, so it is quick. What fails is retried later."""
+        if self._worker is not None and self._worker.is_alive():
+            self.drain(SOFT_DRAIN)
+            return
+        deadline = time.monotonic() + SOFT_DRAIN
+        while not self._closed.is_set() and (turn := self._queue.take(time.time(), lease=_LEASE)):
+            self._attempt(turn)
+            if time.monotonic() > deadline:
+                self.begin()
+                return
+        if self._pause() is not None:
+            self.begin()
 
     def begin(self) -> None:
         """Process the queue in the background, including what an earlier process left."""

@@ -90,24 +90,18 @@ class SourceIndex:
 
     def _part(self, origin: Origin) -> _Part:
         """Return the numbers of a source and of the part that was shown, adding them if needed."""
-        source = self._found_or_added("source", {"address": to_column(origin.source)})
         first, last = origin.lines or (0, 0)
-        shown_part = {
-            "source": source,
-            "layer": to_column(origin.layer),
-            "revision": to_column(origin.revision),
-            "first": first,
-            "last": last,
-        }
-        return _Part(source, self._found_or_added("part", shown_part))
-
-    def _found_or_added(self, noun: str, values: rows.Values) -> int:
-        row = self._execute(f"find_{noun}", **values).fetchone()
-        if row is not None:
-            return int(row[0])
-        number = self._counter.next()
-        self._execute(f"add_{noun}", number=number, **values)
-        return number
+        layer, revision = to_column(origin.layer), to_column(origin.revision)
+        values = {"layer": layer, "revision": revision, "first": first, "last": last}
+        address = to_column(origin.source)
+        source, part = self._execute("find_part", address=address, **values).fetchone() or (None, None)
+        if source is None:
+            source = self._counter.next()
+            self._execute("add_source", number=source, address=address)
+        if part is None:
+            part = self._counter.next()
+            self._execute("add_part", number=part, source=source, **values)
+        return _Part(source, part)
 
     def _execute(self, query: str, **values: Any) -> Cursor:
         return self._connection.execute(_QUERIES[query], self._own | values)

@@ -11,10 +11,13 @@ INSERT INTO source (tenant, owner, source, address) VALUES (:tenant, :owner, :nu
 SELECT address FROM source WHERE tenant = :tenant AND owner = :owner ORDER BY source DESC LIMIT :limit;
 
 -- name: find_part
--- The number of a part of a source.
-SELECT part FROM source_part
-WHERE tenant = :tenant AND owner = :owner AND source = :source AND layer = :layer AND revision = :revision
-    AND first = :first AND last = :last;
+-- The number of a source, and that of a part of it, if there is one.
+SELECT source.source, part
+FROM source
+LEFT JOIN source_part ON source_part.tenant = source.tenant AND source_part.owner = source.owner
+    AND source_part.source = source.source AND layer = :layer AND revision = :revision AND first = :first
+    AND last = :last
+WHERE source.tenant = :tenant AND source.owner = :owner AND address = :address;
 
 -- name: add_part
 -- Give a part of a source a number.

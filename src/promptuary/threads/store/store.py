@@ -143,12 +143,13 @@ class ThreadStore:
         """Return the highest number that a turn has or had; 0 if there was none."""
         return self._read(lambda connection: self._last_number(connection, thread))
 
-    def head(self, thread: str, keys: Sequence[StateKey]) -> ThreadHead:
-        """Return what a turn needs to begin, all read at the same moment."""
+    def head(self, thread: str, keys: Sequence[StateKey], *, numbered: bool = True) -> ThreadHead:
+        """Return what a turn needs to begin, all read at the same moment; unless ``numbered``, without the number."""
 
         def found(connection: Connection) -> ThreadHead:
             history = self._histories.read(connection, self._owner(connection), thread)
-            return ThreadHead(self._states(connection, keys), history, self._last_number(connection, thread))
+            number = self._last_number(connection, thread) if numbered else 0
+            return ThreadHead(self._states(connection, keys), history, number)
 
         return self._read(found)
 
@@ -363,12 +364,11 @@ class _Writing:
             self._add(item, place)
 
     def _add(self, item: Item, place: int) -> None:
-        if self._found(item.id) is not None:
-            raise duplicate_item_error(item.id)
         notes = mentioned(item.content) | attached_notes(item)
         item = self._without_forgotten(item) if notes else item
         row = rows.of_item(item, self._thread, place, self._contents) | {"item": self._counter.next()}
-        self._execute("add_item", row)
+        if not self._execute("add_item", row).rowcount:
+            raise duplicate_item_error(item.id)
         self._sources.add_item(row["item"], self._thread, item)
         if notes:
             self._contents.mention(row["content"], notes)

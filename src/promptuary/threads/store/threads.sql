@@ -41,14 +41,15 @@ SELECT coalesce(max(place), 0) FROM item
 WHERE tenant = :tenant AND owner = :owner AND thread = :thread AND compacted = 0;
 
 -- name: add_item
--- Add an item to a thread.
+-- Add an item to a thread, unless there is one with its id.
 INSERT INTO item (
     tenant, owner, thread, item, id, place, pinned, role, kind, content, tool_calls, tool_call_id, stands_for, turn,
     attached, checksum
 ) VALUES (
     :tenant, :owner, :thread, :item, :id, :place, :pinned, :role, :kind, :content, :tool_calls, :tool_call_id,
     :stands_for, :turn, :attached, :checksum
-);
+)
+ON CONFLICT (tenant, owner, id) DO NOTHING;
 
 -- name: add_mention_item
 -- Record that a text that names notes is in an item.
