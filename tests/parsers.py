@@ -22,8 +22,8 @@ from promptuary.base.table import display_width
 from promptuary.base.text import one_line, slug, visible
 from promptuary.chat.prompt.pastes import Pastes
 from promptuary.chat.prompt.typed_ahead import text_of
-from promptuary.cli.search.dates import moment
-from promptuary.cli.search.excerpt import excerpt as hit_lines
+from promptuary.cli.search.hits import excerpt as hit_lines
+from promptuary.cli.search.search import moment
 from promptuary.commands.parsing import choices as command_choices
 from promptuary.commands.parsing import parse as parse_command
 from promptuary.commands.registry import COMMANDS as SLASH_COMMANDS

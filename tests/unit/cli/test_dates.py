@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.cli.search.dates import moment
+from promptuary.cli.search.search import moment
 
 NOW = datetime(2026, 3, 31, 12, 30, tzinfo=UTC)
 

@@ -13,7 +13,7 @@ from promptuary.cli.common import can_ask, confirmed, message, opened, print_jso
 from promptuary.cli.experiences.printing import curves, found, listed, whole
 from promptuary.cli.memory.printing import DONE, NOTHING, say
 from promptuary.cli.memory.words import each
-from promptuary.cli.search.explain import query_words
+from promptuary.cli.search.hits import query_words
 from promptuary.cli.terminal import cut
 from promptuary.experiences.values import MIN_CONFIDENCE, PREFERENCE, Experience, ExperienceFields, ExperienceResult
 from promptuary.present.experiences import experience_json, experience_list_json, experience_search_json, prune_json

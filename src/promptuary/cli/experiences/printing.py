@@ -9,8 +9,7 @@ from typing import Final
 from promptuary.base.table import display_width
 from promptuary.base.text import one_line, visible
 from promptuary.cli.memory.printing import cut_table
-from promptuary.cli.search.excerpt import excerpt
-from promptuary.cli.search.explain import reasons
+from promptuary.cli.search.hits import excerpt, reasons
 from promptuary.cli.terminal import columns, cut
 from promptuary.experiences.decay import PRUNE_BELOW
 from promptuary.experiences.values import Experience, ExperienceHit, strength

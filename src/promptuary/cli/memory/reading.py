@@ -20,8 +20,7 @@ from promptuary.cli.memory.printing import (
     whole,
 )
 from promptuary.cli.memory.words import each, names, one_name, selection
-from promptuary.cli.search.excerpt import excerpt
-from promptuary.cli.search.explain import query_words, reasons
+from promptuary.cli.search.hits import excerpt, query_words, reasons
 from promptuary.cli.terminal import columns, cut
 from promptuary.memory.values import STATUSES, MemoryResult, Note, NoteHit, they_wait
 from promptuary.present.notes import memory_list_json, memory_note_json, memory_search_json

@@ -2,24 +2,26 @@
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 
 from promptuary.base.errors import PromptuaryError, shortage
 from promptuary.base.table import display_width
 from promptuary.base.text import counted, one_line, visible
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import current_folder, message, opened, print_json
-from promptuary.cli.search.dates import moment
-from promptuary.cli.search.excerpt import excerpt
-from promptuary.cli.search.explain import query_words, reasons
+from promptuary.cli.search.hits import excerpt, query_words, reasons
 from promptuary.cli.terminal import columns, cut, styled
 from promptuary.search.query import only_near
 from promptuary.search.values import Filters, Hit, SearchQuery, SearchResult, note_text
 
 DONE, NOTHING = 0, 1
 _INDENT = "   "
+# At most eight digits: no duration needs more, and Python refuses to parse numbers with thousands of digits.
+_AGO = re.compile(r"(\d{1,8})([dwmy])", re.ASCII)
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
 def main(options: argparse.Namespace) -> int:
@@ -149,3 +151,33 @@ def _shown(number: int, hit: Hit, words: Sequence[str], options: argparse.Namesp
     if options.explain:
         lines.append(f"why: {', '.join(reasons(hit.score, hit.why))}")
     return "\n".join([place, *(f"{_INDENT}{line}".rstrip() for line in lines)])
+
+
+def moment(text: str, now: datetime, *, after: bool = False) -> int:
+    """Return ``text`` as seconds since 1970; with ``after``, a day means its end.
+
+    Days are in UTC, like the dates of files. Raises ``ValueError`` with a sentence about the accepted formats.
+    """
+    spelled = text.strip()
+    try:
+        if ago := _AGO.fullmatch(spelled.lower()):
+            day = _before(now, int(ago[1]), ago[2]).replace(hour=0, minute=0, second=0, microsecond=0)
+            return int((day + timedelta(days=after)).timestamp())
+        if _DAY.fullmatch(spelled):
+            day = datetime.combine(date.fromisoformat(spelled), datetime.min.time(), UTC)
+            return int((day + timedelta(days=after)).timestamp())
+        exact = datetime.fromisoformat(spelled)
+        return int((exact if exact.tzinfo else exact.replace(tzinfo=UTC)).timestamp())
+    except (ValueError, OverflowError):
+        accepted = "a date (2026-01-31, 2026-01-31T15:00) nor a time ago (7d, 2w, 3m, 1y)"
+        raise ValueError(f"{text[:60]!r} is neither {accepted}") from None
+
+
+def _before(now: datetime, count: int, unit: str) -> datetime:
+    if unit in "dw":
+        return now - timedelta(days=count * (7 if unit == "w" else 1))
+    months = now.year * 12 + now.month - 1 - count * (12 if unit == "y" else 1)
+    year, month = divmod(months, 12)
+    following = date(year + (month == 11), (month + 1) % 12 + 1, 1)
+    # The 31st of a shorter month is its last day.
+    return now.replace(year=year, month=month + 1, day=min(now.day, (following - timedelta(days=1)).day))

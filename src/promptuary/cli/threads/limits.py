@@ -13,9 +13,9 @@ from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json
 from promptuary.cli.memory.printing import say
 from promptuary.cli.terminal import columns, has_colour, headed_table
-from promptuary.cli.threads.graph import sparkline, window_picture
 from promptuary.cli.threads.pending import DONE, NOTHING, session_name
 from promptuary.present.sessions import session_report_json, session_window_json, sessions_json
+from promptuary.present.window_bar import sparkline, window_picture
 from promptuary.sessions.values import Choice, Difference, Session, SessionReport
 from promptuary.threads.records import Totals, TurnRecord
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from promptuary.cli.terminal import has_colour
-from promptuary.cli.threads.graph import sparkline, window_picture
 from promptuary.context.receipt import Receipt, ReceiptEntry
+from promptuary.present.window_bar import sparkline, window_picture
 
 
 def receipt(tokens: dict[str, int], window: int = 1000, reserve: int = 100, frame: int = 0) -> Receipt:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from promptuary.base.table import display_width
 from promptuary.cli.flags import FILE_KINDS
-from promptuary.cli.search.excerpt import LINES, excerpt
+from promptuary.cli.search.hits import LINES, excerpt
 from promptuary.cli.terminal import cut
 from promptuary.search import values as search
 

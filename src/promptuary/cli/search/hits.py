@@ -1,7 +1,7 @@
-"""The excerpt of a hit: the lines with the most words of the query, cut to the width of the terminal. Pure."""
+"""How a hit is printed: an excerpt with the most words of the query, cut to the terminal, and why it ranks there."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -9,7 +9,8 @@ from promptuary.base.front_matter import matter_end
 from promptuary.base.table import display_width
 from promptuary.base.text import one_line
 from promptuary.cli.terminal import cut
-from promptuary.search.query import folded, reading
+from promptuary.search.query import folded, parse, reading
+from promptuary.search.values import Why
 
 LINES: Final = 3
 _ENDING: Final = 2
@@ -93,3 +94,22 @@ def _fitted(line: str, wanted: _Wanted, width: int) -> str:
         return cut(line, width)
     begin = max(0, start - width // 3)
     return cut(f"…{line[begin:].lstrip()}", width)
+
+
+def query_words(text: str) -> Sequence[str]:
+    """Return the words of a query, which select the lines of an excerpt."""
+    parsed = parse(text)
+    return [*parsed.terms, *parsed.prefixes, *(word for phrase in parsed.phrases for word in phrase.split())]
+
+
+def reasons(score: float, why: Why) -> Iterator[str]:
+    """Yield the parts of a score, and the words that matched."""
+    parts = {"words": why.lexical, "meaning": why.meaning, "cosine": why.cosine, "reranker": why.rerank}
+    yield f"score {score:.3f}"
+    yield from (f"{name} {value:.3f}" for name, value in parts.items() if value is not None)
+    if why.length:
+        yield f"long document -{why.length:.3f}"
+    respelled = [one for one in why.matched if " ~ " in one]
+    if exact := [one for one in why.matched if one not in respelled]:
+        yield f"matched: {one_line(' '.join(exact))}"
+    yield from map(one_line, respelled)
