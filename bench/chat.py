@@ -32,7 +32,7 @@ from bench.big_tree import big_tree
 from bench.completion import percentile
 from bench.report import Row, report
 from promptuary.chat.prompt.menu_prompt import MenuPrompt
-from promptuary.chat.prompt.responsive import answer_keys_first
+from promptuary.chat.chat import answer_keys_first
 from promptuary.engine import Promptuary
 from promptuary.testing.loopback import Loopback, Step
 from promptuary.testing.scripted import ScriptedStream

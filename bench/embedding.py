@@ -130,7 +130,7 @@ def indexed(embedder: Any, texts: Sequence[str]) -> None:
 def chunks_of(folder: Path, most: int) -> list[str]:
     """Return texts of chunks as they are embedded, each once, from all over the folder."""
     from promptuary.search.chunks.chunker import chunks
-    from promptuary.search.chunks.sizes import Sizes
+    from promptuary.search.chunks.lines import Sizes
     from promptuary.tokens.counting import Counter
 
     counter, sizes = Counter(), Sizes(256, 32)

@@ -19,7 +19,7 @@ from promptuary.config.settings import Settings
 from promptuary.models.embedders import embedder_for
 from promptuary.models.protocols import Embedder, Purpose
 from promptuary.search.chunks.chunker import chunks
-from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.chunks.lines import Sizes
 from promptuary.tokens.counting import Counter
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 from promptuary.base.errors import PromptuaryError
 from promptuary.config.settings import Settings
 from promptuary.models.protocols import Embedder, Purpose, Scale
-from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.chunks.lines import Sizes
 from promptuary.search.folders import IndexedFolders
 from promptuary.search.index.index import DiskIndex
 from promptuary.search.kind_index import SearchBackend

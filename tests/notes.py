@@ -13,7 +13,7 @@ from promptuary.memory.recall.index import RECIPE, NoteIndex
 from promptuary.memory.recall.visible import NoteKey, VisibleNotes
 from promptuary.memory.values import Note, NoteChange, NoteFilter, NoteHeader, NoteView
 from promptuary.models.protocols import Embedder
-from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.chunks.lines import Sizes
 from promptuary.search.index.index import DiskIndex
 from promptuary.search.kind_index import SearchBackend
 from promptuary.tokens.counting import Counter

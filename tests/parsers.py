@@ -32,8 +32,7 @@ from promptuary.config.toml_statements import tables as toml_tables
 from promptuary.context.compact.digest import digest
 from promptuary.context.compact.envelope import body_of, how_many
 from promptuary.context.compact.extract import links, names, paths, prose, sentences
-from promptuary.experiences.drafting import draft
-from promptuary.experiences.fingerprint import fingerprint
+from promptuary.experiences.drafting import draft, fingerprint
 from promptuary.experiences.learn.from_statements import choice
 from promptuary.experiences.learn.learner import lessons
 from promptuary.experiences.scrub import scrub, scrub_value
@@ -53,7 +52,7 @@ from promptuary.layers.tracked.scoring import parse as parse_score
 from promptuary.maintenance.doctor import broken_links
 from promptuary.memory.index_page import human_text, update_page
 from promptuary.memory.note_file import Ownership, read_note, rewrite
-from promptuary.memory.notebook.defaults import title_of
+from promptuary.memory.notebook.drafting import title_of
 from promptuary.memory.secret_texts import has_secret
 from promptuary.memory.transfer.formats import read_memory
 from promptuary.memory.values import NoteDraft, is_note_id, note_path
@@ -74,8 +73,8 @@ from promptuary.references.typos import KnownPaths, slips, with_blanks
 from promptuary.search.chunks.chunker import chunks
 from promptuary.search.chunks.file_kinds import date_of
 from promptuary.search.chunks.generated import is_generated
+from promptuary.search.chunks.lines import Sizes
 from promptuary.search.chunks.links import links_in
-from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.chunks.tags import tags_in
 from promptuary.search.dates.hint import time_hint
 from promptuary.search.dates.written import dates_in, lone_date

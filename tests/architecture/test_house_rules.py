@@ -30,7 +30,7 @@ REASONS = {
         "threads.store.history_cache threads.store.store"
     ),
     "one model of many is chosen": (
-        "models.named.fetched models.chat.all_at_once models.chat.anthropic_chat models.chat.openai_chat "
+        "models.named.fetched models.chat.anthropic_chat models.chat.openai_chat "
         "models.chat.pydantic_ai_chat models.chat.scripted_replies models.openai_embeddings "
         "models.rerank_endpoint models.onnx_folder models.onnx_reranker models.paired models.plugins"
     ),

@@ -17,7 +17,7 @@ from promptuary.memory.recall.index import RECIPE, NoteIndex
 from promptuary.memory.recall.select import RecallPolicy, Selector
 from promptuary.memory.recall.visible import NoteKey
 from promptuary.memory.values import Note, NoteChange, NoteStamp
-from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.chunks.lines import Sizes
 from promptuary.search.index.index import DiskIndex
 from promptuary.search.kind_index import SearchBackend
 from promptuary.search.vectors.store import Vectors

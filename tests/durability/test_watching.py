@@ -14,7 +14,7 @@ import pytest
 from promptuary.config.settings import Settings
 from promptuary.search.answer import answer
 from promptuary.search.chunks.chunker import chunks
-from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.chunks.lines import Sizes
 from promptuary.search.service import SearchService
 from promptuary.search.values import FilesSynced, IndexUpdate, SearchQuery, WatchModeChanged
 from promptuary.tokens.counting import DEFAULT_VOCABULARY, Counter

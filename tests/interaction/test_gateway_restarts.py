@@ -13,7 +13,7 @@ import pytest
 from promptuary.gateways.answering import UNCERTAIN
 from promptuary.gateways.delivery import REPEATED, SUPERSEDED, knows_key
 from promptuary.gateways.inbox import AsyncInbox
-from promptuary.gateways.inbox_values import SentPart
+from promptuary.gateways.inbox_store import SentPart
 from promptuary.gateways.port import Capabilities
 from promptuary.testing.chat_server import ChatServer, Says
 from tests.gateways import PLATFORMS, SEND, Rig, configure, made_fake, running, user_id

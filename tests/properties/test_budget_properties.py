@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from promptuary.base.blocks import Detail, Source, Trust
 from promptuary.base.budget import water_fill
 from promptuary.references.detail import best_within, whole
-from promptuary.references.fit import RankedSource, fit
+from promptuary.references.expand import RankedSource, fit
 from promptuary.references.render import preamble, render
 from promptuary.tokens.counting import Counter
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from promptuary.base.budget import TokenCounter
 from promptuary.search.chunks.chunker import chunks
 from promptuary.search.chunks.file_kinds import date_of
-from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.chunks.lines import Sizes
 from promptuary.search.values import Chunk
 from promptuary.tokens.counting import Counter
 

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from promptuary.search.answer import answer
-from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.chunks.lines import Sizes
 from promptuary.search.service import SearchService
 from promptuary.search.values import FILE_KINDS, Filters, Hit, SearchQuery
 from tests.embedders import HashedWords, search_with

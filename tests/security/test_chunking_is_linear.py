@@ -3,7 +3,7 @@
 import pytest
 
 from promptuary.search.chunks.chunker import chunks
-from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.chunks.lines import Sizes
 from promptuary.tokens.counting import Counter
 from tests.conftest import TORTURE, Figure
 from tests.linear import FACTOR, assert_linear, repeated

@@ -17,7 +17,6 @@ from msgspec.structs import replace
 
 from promptuary.base.errors import Code, ConfigError, SourceError
 from promptuary.base.text import one_line
-from promptuary.config.counting import counting_notes
 from promptuary.config.settings_file import SHORT_NAMES, STATIC_LAYERS, parse_settings, without_tables, workspace_table
 from promptuary.config.values import convert, cut, nearest
 from promptuary.tokens.counting import DEFAULT_VOCABULARY, DEFAULT_WINDOW, Model, for_model, known_model
@@ -44,6 +43,20 @@ MAX_FILE_SIZE: Final = 1024 * 1024
 """Bytes that a file of settings may have."""
 _UNKNOWN_WINDOW: Final = 32_768
 """The window of an unknown chat model: small enough for most local models."""
+
+
+def counting_notes(model: str, assumed: int, approximate: str) -> Sequence[str]:
+    """Return a note if the window of the model is a guess, or if its tokens cannot be counted exactly.
+
+    ``assumed`` is the assumed window, if one is; ``approximate`` the vocabulary that is used instead of its own.
+    """
+    name = cut(model)
+    if assumed:
+        return [f"the window of {name} is not known: {assumed:,} tokens are assumed; set window"]
+    if approximate:
+        why = "its vocabulary is not public" if known_model(model) else "the model is unknown"
+        return [f"token counts for {name} are approximate: {why}, so {approximate} is used"]
+    return []
 
 
 class Settings(Struct, frozen=True):

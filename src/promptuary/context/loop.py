@@ -16,8 +16,8 @@ from promptuary.base.excerpt import excerpt
 from promptuary.base.ids import new_id
 from promptuary.base.messages import Item, cost, item_cost
 from promptuary.base.text import one_line
+from promptuary.context.compact.run import Trim
 from promptuary.context.compact.shorten import Shorten
-from promptuary.context.compact.trim import Trim
 from promptuary.context.compact.types import everything_behind
 from promptuary.context.history import CompactionPolicy, groups
 from promptuary.context.receipt_entries import PromptPart

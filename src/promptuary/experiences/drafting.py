@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from hashlib import sha256
 from typing import Any, Final, cast
 from unicodedata import normalize
 
@@ -17,7 +18,6 @@ from msgspec.structs import replace
 
 from promptuary.base.errors import ConfigError
 from promptuary.base.values import Json
-from promptuary.experiences.fingerprint import fingerprint, preference_fingerprint, topic
 from promptuary.experiences.scrub import scrub, scrub_value
 from promptuary.experiences.values import (
     FEEDBACK,
@@ -32,6 +32,7 @@ from promptuary.experiences.values import (
     with_revision,
 )
 from promptuary.memory.values import NoteTrust, new_note_id
+from promptuary.memory.writeback.wording import telling_wording, wording
 
 MAX_INTENT: Final = 2_000
 MAX_PROBLEM: Final = 4_000
@@ -44,6 +45,49 @@ _MAX_NAME: Final = 500
 _MAX_DAYS: Final = 36_500.0
 
 _PLUGIN_TYPE: Final = re.compile(r"[a-z][a-z0-9_]{0,39}\.[a-z][a-z0-9_]{0,39}", re.ASCII)
+
+
+_ARGUMENTS: Final = frozenset({"arguments", "args", "input", "parameters", "result", "output"})
+"""Fields whose values differ between runs: only the names of their fields are compared."""
+
+
+def fingerprint(type_: str, outcome: str, intent: str, solution: Json) -> str:
+    """Return a hash that is the same for equal experiences."""
+    said = telling_wording(intent) or wording(intent) or intent.strip()
+    return _hash(type_, outcome, said, json.dumps(_shape(solution), ensure_ascii=False, sort_keys=True))
+
+
+def preference_fingerprint(category: str, value: str) -> str:
+    """Return the same for a preference, from its category and value."""
+    return _hash("preference", topic(category), wording(value) or value.strip())
+
+
+def topic(category: str) -> str:
+    """Return a hash that is the same for preferences of one category."""
+    return _hash("topic", wording(category) or category.strip())
+
+
+def _shape(value: Json) -> Json:
+    match value:
+        case str():
+            return wording(value) or value.strip()
+        case Mapping():
+            return {
+                name: sorted(one) if name in _ARGUMENTS and isinstance(one, Mapping) else _leaf(name, one)
+                for name, one in value.items()
+            }
+        case Sequence():
+            return [_shape(element) for element in value]
+        case _:
+            return value
+
+
+def _leaf(name: str, value: Json) -> Json:
+    return None if name in _ARGUMENTS else _shape(value)
+
+
+def _hash(*parts: str) -> str:
+    return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class Lesson(Struct, frozen=True):

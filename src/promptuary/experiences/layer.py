@@ -14,7 +14,7 @@ from promptuary.experiences.experience_blocks import experience_block, experienc
 from promptuary.experiences.selection import MAX_FOUND, select, unfit
 from promptuary.experiences.values import LAYER, Experience, ExperienceHit, ExperienceResult, strength
 from promptuary.layers.layer import BudgetRange, LayerContext, Omitted, RecallRequest, Slot
-from promptuary.layers.record_recall import RecordRecall, Selection, Shown, Wanted
+from promptuary.layers.record_recall import Candidate, RecordRecall, Selection, Shown
 from promptuary.search.values import note_text
 from promptuary.workspace.access import Access
 
@@ -58,7 +58,7 @@ class ExperienceRecall(RecordRecall[Experience]):
         del request
         return await concurrency.run(lambda: self._select(words, standing, context.access))
 
-    def block(self, wanted: Wanted[Experience], spent: int, room: int, counter: TokenCounter) -> Block:
+    def block(self, wanted: Candidate[Experience], spent: int, room: int, counter: TokenCounter) -> Block:
         """Return all of an experience: it has a few lines."""
         del spent, room
         return experience_block(wanted.record, counter, self._clock())
@@ -91,13 +91,13 @@ class ExperienceRecall(RecordRecall[Experience]):
         return Selection([*old, *new], left_out, tuple(map(note_text, found.notes)))
 
 
-def _wanted(hit: ExperienceHit) -> Wanted[Experience]:
+def _wanted(hit: ExperienceHit) -> Candidate[Experience]:
     experience = hit.experience
     matched = f" ({', '.join(hit.why.matched[:6])})" if hit.why.matched else ""
     worked = "it failed then" if experience.outcome == "failure" else f"success {experience.success_score:.2f}"
     why = f"like the message{matched}; strength {hit.strength:.2f}; {worked}"
     # Experiences are in the database of the workspace, as the notes of a project are.
-    return Wanted(experience, Shown("project", experience.id, experience.rev), why, round(hit.score, 4))
+    return Candidate(experience, Shown("project", experience.id, experience.rev), why, round(hit.score, 4))
 
 
 def _omitted(hit: ExperienceHit, reason: str) -> Omitted:

@@ -22,7 +22,7 @@ from promptuary.config.gateways import NamedGateway
 from promptuary.engine import Promptuary
 from promptuary.gateways.delivery import Delivery, insist
 from promptuary.gateways.inbox import AsyncInbox
-from promptuary.gateways.inbox_values import Received
+from promptuary.gateways.inbox_store import Received
 from promptuary.gateways.model import model_trouble
 from promptuary.gateways.people import thread_of
 from promptuary.gateways.port import ChatFile, Inbound, Platform

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from promptuary.base.errors import PlatformError, PlatformUnreachableError, RateLimitedError
 from promptuary.base.text import visible
 from promptuary.gateways.inbox import AsyncInbox
-from promptuary.gateways.inbox_values import Received, SentPart
+from promptuary.gateways.inbox_store import Received, SentPart
 from promptuary.gateways.port import Backoff, Capabilities, ChatReply
 from promptuary.gateways.texts.chunking import chunks
 from promptuary.gateways.texts.markdown import with_tables_as_code

@@ -20,7 +20,7 @@ from promptuary.config.gateways import NamedGateway
 from promptuary.gateways.answering import AnsweredChat, answer
 from promptuary.gateways.delivery import Delivery, insist
 from promptuary.gateways.inbox import AsyncInbox
-from promptuary.gateways.inbox_values import Received
+from promptuary.gateways.inbox_store import Received
 from promptuary.gateways.people import HOUR, MINUTE, RateLimit, RecentMessages, find_principal
 from promptuary.gateways.port import Backoff, Inbound, Platform
 from promptuary.gateways.texts.wording import FAILED, unanswered

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from promptuary.base.values import Json
-    from promptuary.gateways.inbox_values import EditOutcome, Received
+    from promptuary.gateways.inbox_store import EditOutcome, Received
 
 Result = TypeVar("Result")
 

@@ -3,7 +3,9 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
+
+from msgspec import Struct, field
 
 from promptuary.base.clock import now
 from promptuary.base.values import Json
@@ -13,9 +15,44 @@ from promptuary.database.errors import sound
 from promptuary.database.port import Connection, Cursor
 from promptuary.database.queries import queries
 from promptuary.database.sqlite import SqliteDatabase
-from promptuary.gateways.inbox_values import MOST_CHATS, EditOutcome, Received, SentPart
 
 _QUERIES: Final = queries(__package__, "inbox.sql")
+
+
+EditOutcome = Literal["replaced", "late", "same", "unknown"]
+"""The result of an edit by the sender: the message still waited, its answer had begun, it is the same, or is new."""
+
+MOST_CHATS: Final = 1000
+"""The most chats that are read for missed messages at a start."""
+
+
+class SentPart(Struct, frozen=True):
+    """One of the messages of an answer.
+
+    ``message`` is its id; it is empty while the message is being sent, and if the process ended then, it is unknown
+    whether it arrived. ``since`` is when it was first sent. ``repeated``: it was sent again without knowing that.
+    """
+
+    message: str = ""
+    since: str = ""
+    repeated: bool = False
+
+
+class Received(Struct, frozen=True):
+    """A message that is not answered yet.
+
+    ``body`` is the message as the gateway stored it; ``begun`` says that an earlier process began to answer.
+    ``answer`` is the whole answer, if there is one already. ``sent`` are the parts that were sent so far, by number.
+    """
+
+    number: int
+    chat: str
+    message: str
+    body: Mapping[str, Json]
+    received: str
+    begun: bool = False
+    answer: str | None = None
+    sent: Mapping[int, SentPart] = field(default_factory=dict)
 
 
 class InboxStore:

@@ -10,7 +10,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from promptuary.base.errors import PromptuaryError
-from promptuary.integrations.given import checked_facade, checked_thread
+from promptuary.integrations.conversation import checked_facade, checked_thread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

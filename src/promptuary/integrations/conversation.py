@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
+from promptuary import blocking
 from promptuary.base.errors import ConflictError, PromptuaryError
 from promptuary.base.messages import Message, WireToolCall, as_message
-from promptuary.integrations.given import checked_facade, checked_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,6 +32,23 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _BLOCKED: Final = "This message does not fit into the window of {:,} tokens: {}"
+
+
+def checked_facade(given: object) -> blocking.Promptuary:
+    """Return the facade. Raises ``PromptuaryError`` if it is something else."""
+    if not isinstance(given, blocking.Promptuary):
+        kind = f"{type(given).__module__}.{type(given).__qualname__}"
+        raise PromptuaryError(
+            f"adapters take promptuary.blocking.Promptuary, also where an event loop is running; not {kind}"
+        )
+    return given
+
+
+def checked_thread(given: object) -> str:
+    """Return the name of a thread. Raises ``PromptuaryError`` if it is something else."""
+    if not isinstance(given, str):
+        raise PromptuaryError(f"thread is the name of a thread, such as 'review', and not {given!r:.60}")
+    return given
 
 
 class Request(Struct, frozen=True):

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired
 
 from promptuary.base import concurrency
 from promptuary.base.errors import how_to_install
-from promptuary.integrations.conversation import Conversation, persons_words
-from promptuary.integrations.given import checked_facade
+from promptuary.integrations.conversation import Conversation, checked_facade, persons_words
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState

@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from promptuary.base.errors import PromptuaryError
-from promptuary.integrations.given import checked_facade
+from promptuary.integrations.conversation import checked_facade
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -39,7 +39,7 @@ class Shown(Struct, frozen=True):
     turn: str = ""
 
 
-class Wanted(Struct, Generic[Record], frozen=True):
+class Candidate(Struct, Generic[Record], frozen=True):
     """A record to show, since when, and why; ``score`` is that of the search."""
 
     record: Record
@@ -51,7 +51,7 @@ class Wanted(Struct, Generic[Record], frozen=True):
 class Selection(Struct, Generic[Record], frozen=True):
     """The records to show, in the order in which they were first shown; what is left out; notes for the person."""
 
-    wanted: Sequence[Wanted[Record]] = ()
+    wanted: Sequence[Candidate[Record]] = ()
     omitted: Sequence[Omitted] = ()
     notes: Sequence[str] = ()
 
@@ -72,7 +72,7 @@ class RecordRecall(Layer, ABC, Generic[Record]):
         """Return those of ``standing``, which are in the window, that still may be, and what the message needs."""
 
     @abstractmethod
-    def block(self, wanted: Wanted[Record], spent: int, room: int, counter: TokenCounter) -> Block | None:
+    def block(self, wanted: Candidate[Record], spent: int, room: int, counter: TokenCounter) -> Block | None:
         """Return a record as it is shown, if possible within ``room``; new records took ``spent`` tokens before it."""
 
     @abstractmethod
@@ -101,13 +101,15 @@ class RecordRecall(Layer, ABC, Generic[Record]):
         if ending != "finished":
             context.state = {_SHOWN: _entries(_read(context.state, _SHOWN)), _PENDING: []}
 
-    def again(self, record: Record, rev: str, since: Shown) -> Wanted[Record]:
+    def again(self, record: Record, rev: str, since: Shown) -> Candidate[Record]:
         """Return a record that was shown before, as it is now."""
         if rev == since.rev:
-            return Wanted(record, since, self.earlier)
-        return Wanted(record, replace(since, rev=rev, line=0), f"{self.earlier}, and changed since")
+            return Candidate(record, since, self.earlier)
+        return Candidate(record, replace(since, rev=rev, line=0), f"{self.earlier}, and changed since")
 
-    def fit(self, wanted: Sequence[Wanted[Record]], budget: int, counter: TokenCounter) -> tuple[list[Shown], Recall]:
+    def fit(
+        self, wanted: Sequence[Candidate[Record]], budget: int, counter: TokenCounter
+    ) -> tuple[list[Shown], Recall]:
         """Return which records are shown within ``budget`` tokens, and their blocks; what does not fit is omitted.
 
         New ones get room first, then those shown last. They are shown in the order in which they were first shown.
@@ -132,7 +134,7 @@ class RecordRecall(Layer, ABC, Generic[Record]):
         shown = [one.since for one in wanted if id(one) in blocks]
         return shown, replace(self._recall(wanted, blocks), omitted=omitted)
 
-    def _recall(self, wanted: Sequence[Wanted[Record]], blocks: Mapping[int, Block]) -> Recall:
+    def _recall(self, wanted: Sequence[Candidate[Record]], blocks: Mapping[int, Block]) -> Recall:
         return Recall([blocks[id(one)] for one in wanted if id(one) in blocks], self.heading)
 
 

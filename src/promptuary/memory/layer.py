@@ -11,7 +11,7 @@ from promptuary.base import concurrency
 from promptuary.base.blocks import Block
 from promptuary.base.budget import TokenCounter
 from promptuary.layers.layer import TIMEOUTS, BudgetRange, Changed, Hook, Incoming, LayerContext, RecallRequest, Slot
-from promptuary.layers.record_recall import RecordRecall, Selection, Shown, Wanted, searched_words
+from promptuary.layers.record_recall import Candidate, RecordRecall, Selection, Shown, searched_words
 from promptuary.memory.recall.digest import OWN_NOTES
 from promptuary.memory.recall.freshness import change_time
 from promptuary.memory.recall.note_blocks import first_line, note_block, note_label
@@ -62,7 +62,7 @@ class MemoryRecall(RecordRecall[Note]):
             unseen = [choice for choice in unseen if not _is_said(choice.record, unseen, listed.text)]
         return Selection(unseen, notes=selected.remarks)
 
-    def block(self, wanted: Wanted[Note], spent: int, room: int, counter: TokenCounter) -> Block | None:
+    def block(self, wanted: Candidate[Note], spent: int, room: int, counter: TokenCounter) -> Block | None:
         """Return a note within what the policy allows: all of it, or the lines around those that match."""
         room = min(room, self._policy.note_tokens)
         if not wanted.since.turn:
@@ -77,12 +77,12 @@ class MemoryRecall(RecordRecall[Note]):
         """Cancel the selection in progress."""
         self._prefetch.cancel()
 
-    def _standing(self, standing: Sequence[Shown]) -> list[Wanted[Note]]:
+    def _standing(self, standing: Sequence[Shown]) -> list[Candidate[Note]]:
         """Return those of the notes that can still be recalled, as they are now."""
         found = ((shown, self._read(_key(shown))) for shown in standing)
         return [self.again(note, note.header.rev, shown) for shown, note in found if note is not None]
 
-    def _new(self, hits: Sequence[tuple[NoteHit, str]], standing: Sequence[Shown]) -> list[Wanted[Note]]:
+    def _new(self, hits: Sequence[tuple[NoteHit, str]], standing: Sequence[Shown]) -> list[Candidate[Note]]:
         """Return the selected notes that are not in the window yet."""
         known = {_key(shown) for shown in standing}
         found = ((hit, why, self._read(key_of(hit.header))) for hit, why in hits if key_of(hit.header) not in known)
@@ -97,16 +97,16 @@ def _key(shown: Shown) -> NoteKey:
     return NoteKey(shown.scope, shown.id)
 
 
-def _wanted(note: Note, hit: NoteHit, why: str) -> Wanted[Note]:
+def _wanted(note: Note, hit: NoteHit, why: str) -> Candidate[Note]:
     header = note.header
-    return Wanted(
+    return Candidate(
         note, Shown(header.scope, header.id, header.rev, first_line(note, hit.text)), why, round(hit.score, 4)
     )
 
 
-def _newer_first(ranked: Iterable[Wanted[Note]]) -> list[Wanted[Note]]:
+def _newer_first(ranked: Iterable[Candidate[Note]]) -> list[Candidate[Note]]:
     """Return notes by rank; of those that may contradict each other, the newer one first."""
-    ordered: list[Wanted[Note]] = []
+    ordered: list[Candidate[Note]] = []
     for wanted in ranked:
         header = wanted.record.header
         older = (place for place, other in enumerate(ordered) if _is_newer(header, other.record.header))
@@ -119,7 +119,7 @@ def _is_newer(header: NoteHeader, other: NoteHeader) -> bool:
     return is_later and are_about_the_same(header.title, other.title)
 
 
-def _is_said(note: Note, others: Sequence[Wanted[Note]], listed: str) -> bool:
+def _is_said(note: Note, others: Sequence[Candidate[Note]], listed: str) -> bool:
     """Return whether the list of notes says all of a note already. The newer of two that differ is shown with dates."""
     header = note.header
     if header.title != note.body.strip() or f"- {header.title} ({header.address}" not in listed:

@@ -6,11 +6,12 @@ called from any thread.
 """
 
 import logging
+import re
 import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from difflib import unified_diff
+from difflib import SequenceMatcher, get_close_matches, unified_diff
 from functools import partial
 from typing import TYPE_CHECKING, Final, Unpack
 
@@ -22,8 +23,7 @@ from promptuary.base.errors import PromptuaryError, UnknownNoteError
 from promptuary.base.principals import NoteScope
 from promptuary.base.text import one_line
 from promptuary.memory.note_file import as_bytes, as_text
-from promptuary.memory.notebook.defaults import check_choices, check_selection, scope_of
-from promptuary.memory.notebook.drafting import Writer
+from promptuary.memory.notebook.drafting import Writer, check_choices, check_selection, scope_of
 from promptuary.memory.notebook.history import found_at, moment, notes_at, text_before
 from promptuary.memory.notebook.notebook import Notebook, Written
 from promptuary.memory.notebook.pages import MemoryPages
@@ -33,7 +33,6 @@ from promptuary.memory.recall.index import NoteIndex
 from promptuary.memory.recall.search import NoteQuery
 from promptuary.memory.recall.visible import MemoryPage, NoteKey, VisibleNotes
 from promptuary.memory.roots import Roots
-from promptuary.memory.similar import is_called, near
 from promptuary.memory.values import (
     STATUSES,
     ImportReport,
@@ -82,6 +81,41 @@ _MAX_SCANNED_HERE: Final = 5_000
 """The most files that are scanned in the thread that asks: with more, the scan may go on in the background."""
 _REST: Final = 10
 """The pause between two scans of all files, as a multiple of how long a scan took."""
+
+
+_MAX_COUNT: Final = 3
+_MAX_LENGTH: Final = 80
+_ALIKE: Final = 0.6
+_MIN_WORD: Final = 3
+
+
+def is_called(name: str, header: NoteHeader) -> bool:
+    """Return whether ``name`` is the title of a note, or the name of its file with or without its ending."""
+    wanted, file = name.strip().casefold(), header.path.rsplit("/", 1)[-1].casefold()
+    return wanted != "" and wanted in {header.title.strip().casefold(), file, file.removesuffix(".md")}
+
+
+def near(wanted: str, headers: Sequence[NoteHeader]) -> list[NoteHeader]:
+    """Return the notes whose id or title is like ``wanted``, or has words of it, the nearest first."""
+    said = _plain(wanted)
+    words = {word for word in said.split() if len(word) >= _MIN_WORD}
+    names = {header.id: header for header in headers}
+    chosen = [names[name] for name in get_close_matches(wanted[:_MAX_LENGTH], list(names), _MAX_COUNT, _ALIKE)]
+    scored = []
+    for header in headers:
+        title = _plain(header.title)
+        shared = len(words & set(title.split())) / max(1, len(words))
+        matcher = SequenceMatcher(None, said, title)
+        alike = matcher.ratio() if matcher.quick_ratio() >= _ALIKE else 0.0
+        if shared >= 0.5 or alike >= _ALIKE:
+            scored.append((shared + alike, header))
+    scored.sort(key=lambda one: -one[0])
+    chosen += [header for _, header in scored if header not in chosen]
+    return chosen[:_MAX_COUNT]
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text[:_MAX_LENGTH].lower()))
 
 
 class Memory:

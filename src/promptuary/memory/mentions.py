@@ -10,22 +10,23 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from promptuary.base.blocks import Source
-from promptuary.base.errors import Code, PromptuaryError, SourceError
+from promptuary.base.errors import Code, PromptuaryError, SecretError, SourceError
+from promptuary.base.references import Reference
 from promptuary.base.text import one_line
 from promptuary.memory.memory import ADDRESS, Memory
 from promptuary.memory.recall.digest import is_external
 from promptuary.memory.recall.freshness import age_in_days
 from promptuary.memory.recall.note_blocks import note_source
 from promptuary.memory.recall.search import answering_notes
-from promptuary.memory.remembering import remember
 from promptuary.memory.values import AUDIENCES, Note, NoteHeader
+from promptuary.memory.writeback.own_words import own_words
 from promptuary.references.completion.menu import NoteLine
 from promptuary.references.resolve_context import NoteKept, NotesFound
+from promptuary.references.scan import scan
 from promptuary.search.values import note_text
 
 if TYPE_CHECKING:
     from promptuary.app import App
-    from promptuary.base.references import Reference
     from promptuary.memory.pinned import TurnMemory
     from promptuary.threads.options import ExpandRequest
 
@@ -36,6 +37,28 @@ _MAX_OFFERED: Final = 2_000
 _LIST: Final = "`promptuary memory list` shows which there are"
 _ID: Final = re.compile(r"(?=[0-9a-f-]*[0-9])[0-9a-f]{8}[0-9a-f-]{4,56}", re.IGNORECASE | re.ASCII)
 """Words that are clearly ids: nobody searches for such a word."""
+
+
+_ADVICE: Final = 'write it in a short message of your own, or run `promptuary remember "…"`'
+
+
+def remember(memory: "TurnMemory", said: str, reference: Reference) -> NoteKept:
+    """Write what ``reference`` asks for. ``said`` is the message as the person typed it. Raises ``SourceError``."""
+    if reference.raw not in {found.raw for found in scan(said) if found.kind == reference.kind}:
+        raise SourceError(Code.NOT_REMEMBERED, f"it is not in the message as you typed it; {_ADVICE}")
+    if reference.raw not in own_words(said).text:
+        raise SourceError(Code.NOT_REMEMBERED, f"it is in what looks like a quotation or a paste; {_ADVICE}")
+    try:
+        written = memory.remembered(reference.value + reference.suffix, reason="asked for in a message")
+    except SecretError as error:
+        raise SourceError(Code.HOLDS_SECRET, str(error)) from error
+    except PromptuaryError as error:
+        raise SourceError(Code.WRITE_FAILED, str(error)) from error
+    header = written.note.header
+    if written.is_new:
+        also = f"; {written.note.hint}" if written.note.hint else ""
+        return NoteKept(header.address, f"remembered as {header.id} ({header.audience}, {header.kind}){also}")
+    return NoteKept(header.address, f"the note {header.id} says it already")
 
 
 class Mentions:

@@ -1,18 +1,31 @@
 """Opens the chat models that the settings name."""
 
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, cast
 
 from promptuary.base.errors import ConfigError
 from promptuary.config.named_models import NamedModel
 from promptuary.config.settings import Settings
 from promptuary.config.values import cut
-from promptuary.models.chat_model import StreamingModel
+from promptuary.models.chat_model import ChatEvent, ChatRequest, Stopped, StreamingModel, TextPiece
 from promptuary.models.protocols import ChatModel, JsonChatModel
 
 if TYPE_CHECKING:
     from promptuary.models.chat.anthropic_chat import AnthropicChatModel
     from promptuary.models.chat.openai_chat import EndpointChatModel
     from promptuary.models.chat.pydantic_ai_chat import PydanticAiModel
+
+
+class AllAtOnce:
+    """A ``StreamingModel`` that yields each answer of ``model`` in one piece."""
+
+    def __init__(self, model: ChatModel) -> None:
+        self._model = model
+
+    async def stream(self, request: ChatRequest) -> AsyncIterator[ChatEvent]:
+        """Yield the answer to ``request``, and its end."""
+        yield TextPiece(await self._model.complete(request.prompt.messages, max_tokens=request.max_tokens))
+        yield Stopped("end")
 
 
 def chat_model(settings: Settings, name: str) -> ChatModel | JsonChatModel:
@@ -41,8 +54,6 @@ def streaming_model(settings: Settings, name: str) -> StreamingModel:
     if found.given is not None:
         return given_model(cast("StreamingModel | ChatModel", found.given))
     if found.scripted:
-        from promptuary.models.chat.all_at_once import AllAtOnce  # noqa: PLC0415  (few need it)
-
         return AllAtOnce(chat_model(settings, name))
     return _service(settings, found)
 
@@ -52,8 +63,6 @@ def given_model(model: StreamingModel | ChatModel) -> StreamingModel:
     if callable(getattr(model, "stream", None)):
         return cast("StreamingModel", model)
     if callable(getattr(model, "complete", None)):
-        from promptuary.models.chat.all_at_once import AllAtOnce  # noqa: PLC0415  (few need it)
-
         return AllAtOnce(cast("ChatModel", model))
     raise ConfigError(f"{type(model).__name__} is not a chat model: it has neither a method stream nor complete")
 

@@ -1,6 +1,6 @@
 """Resolves the path of a reference to one relative to the workspace; code after this ignores the current folder."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
 
@@ -12,7 +12,6 @@ from promptuary.base.text import counted
 from promptuary.references.selection import interpretations
 from promptuary.workspace.disk.root import normalise
 from promptuary.workspace.listing.glob import match_glob
-from promptuary.workspace.matching.note_names import NoteNames
 from promptuary.workspace.workspace import LISTING_SECONDS, MeantPath, Workspace
 
 CONTENTS = ":contents"
@@ -26,6 +25,35 @@ _NAMED = 3
 """How many of the other notes with the same name are listed."""
 
 _PATHS = frozenset({"file", "folder", "path", "symbol"})
+
+
+_ENDINGS = (".md", ".markdown")
+
+
+class NoteNames:
+    """The names of files, with and without their endings; each is looked up in one step."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._paths: dict[str, list[str]] = {}
+        for path in paths:
+            name = path.rpartition("/")[2].casefold()
+            for known in {name, _without_ending(name)}:
+                self._paths.setdefault(known, []).append(path)
+
+    def named(self, name: str) -> list[str]:
+        """Return the files that ``name`` means, the likeliest first."""
+        wanted = name.strip("/").casefold()
+        candidates = self._paths.get(wanted.rpartition("/")[2], ())
+        found = [path for path in candidates if "/" not in wanted or _ends_in(path.casefold(), wanted)]
+        return sorted(found, key=lambda path: (path.count("/"), len(path), path))
+
+
+def _without_ending(name: str) -> str:
+    return next((name.removesuffix(ending) for ending in _ENDINGS if name.endswith(ending)), name)
+
+
+def _ends_in(path: str, wanted: str) -> bool:
+    return f"/{path}".endswith(f"/{wanted}") or f"/{_without_ending(path)}".endswith(f"/{wanted}")
 
 
 def located(reference: Reference, workspace: Workspace) -> Reference:

@@ -13,7 +13,7 @@ from promptuary.base.errors import ConfigError, how_to_install
 from promptuary.base.principals import Owner
 from promptuary.config.settings import Settings
 from promptuary.models.embedders import reranker_for
-from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.chunks.lines import Sizes
 from promptuary.search.folders import IndexedFolders
 from promptuary.search.index.generations import remove_indexes
 from promptuary.search.index.index import DiskIndex

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from promptuary.base.budget import TokenCounter
 from promptuary.base.errors import Code, IndexDamagedError, SourceError
 from promptuary.base.files import Folder, Stamp
-from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.chunks.lines import Sizes
 from promptuary.search.folders import FolderScan, IndexedFolders
 from promptuary.search.index.port import IndexWriter, SearchIndex
 from promptuary.search.plan import Plan, clone_minute, minute_of, plan, plan_some

@@ -20,7 +20,7 @@ from promptuary.base.budget import TokenCounter
 from promptuary.base.errors import IndexDamagedError, NothingIndexedError, PromptuaryError
 from promptuary.models.protocols import Embedder
 from promptuary.search.answer import Answer, Distinct, answer, distinct, needed
-from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.chunks.lines import Sizes
 from promptuary.search.filters import from_workspace
 from promptuary.search.folders import IndexedFolders
 from promptuary.search.kind_index import KindIndex, OpenBackend, SearchBackend

@@ -15,8 +15,8 @@ from promptuary.base.errors import TRANSIENT_CODES, Code, SourceError
 from promptuary.base.files import Folder, Stamp
 from promptuary.search.chunks.file_kinds import date_of, kind_of
 from promptuary.search.chunks.generated import is_left_out_by_content
+from promptuary.search.chunks.lines import Sizes
 from promptuary.search.chunks.links import links_in
-from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.chunks.tags import tags_in
 from promptuary.search.index.port import IndexWriter
 from promptuary.search.plan import Moves, Plan, stamp_to_store

@@ -1,5 +1,8 @@
 """The sessions of one owner in the database. No method takes an owner, so none can return another owner's."""
 
+import hashlib
+import struct
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -11,11 +14,45 @@ from promptuary.database.owners import Key, OwnedRows
 from promptuary.database.port import Connection, Row
 from promptuary.database.queries import queries
 from promptuary.memory.values import SCOPES
-from promptuary.sessions.manifest import pack_files, unpack_files
 from promptuary.sessions.values import Session
-from promptuary.workspace.access import NotePin, Pins
+from promptuary.workspace.access import FilePin, NotePin, Pins
 
 _QUERIES: Final = queries("promptuary.sessions", "sessions.sql")
+
+
+_CHECKSUM: Final = 16
+_HEAD: Final = struct.Struct(">II")
+_STAMP: Final = struct.Struct(">qq")
+_HASH: Final = 32
+
+
+def pack_files(files: Mapping[str, FilePin]) -> bytes:
+    """Return files as bytes. The order of ``files`` does not matter."""
+    ordered = sorted(files.items())
+    names = zlib.compress("\0".join(path for path, _ in ordered).encode("utf-8", "surrogateescape"))
+    stamps = zlib.compress(b"".join(_STAMP.pack(pin.size, pin.modified) for _, pin in ordered))
+    hashes = b"".join(bytes.fromhex(pin.sha256) for _, pin in ordered)
+    body = _HEAD.pack(len(ordered), len(names)) + names + hashes + stamps
+    return hashlib.sha256(body).digest()[:_CHECKSUM] + body
+
+
+def unpack_files(data: bytes) -> dict[str, FilePin]:
+    """Return the files, or raise ``ValueError`` if the checksum does not match."""
+    body = data[_CHECKSUM:]
+    if hashlib.sha256(body).digest()[:_CHECKSUM] != data[:_CHECKSUM]:
+        raise ValueError("the files of a session are not what was written")
+    count, length = _HEAD.unpack_from(body)
+    if not count:
+        return {}
+    at = _HEAD.size + length
+    names = zlib.decompress(body[_HEAD.size : at]).decode("utf-8", "surrogateescape").split("\0")
+    hashes = body[at : at + _HASH * count].hex()
+    stamps = _STAMP.iter_unpack(zlib.decompress(body[at + _HASH * count :]))
+    width = 2 * _HASH
+    return {
+        name: FilePin(hashes[width * place : width * (place + 1)], size, modified)
+        for place, (name, (size, modified)) in enumerate(zip(names, stamps, strict=True))
+    }
 
 
 class SessionStore(OwnedRows):

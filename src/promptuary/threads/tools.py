@@ -15,7 +15,7 @@ from promptuary.base.errors import PromptuaryError
 from promptuary.base.references import Reference
 from promptuary.models.chat_model import ToolSpec
 from promptuary.references import kinds
-from promptuary.references.fit import RankedSource, fit
+from promptuary.references.expand import RankedSource, fit
 from promptuary.references.locate import located
 from promptuary.references.resolve import resolve
 from promptuary.references.resolve_context import ResolveContext

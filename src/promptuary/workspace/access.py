@@ -16,9 +16,8 @@ from promptuary.base.errors import Code, ConfigError, ConflictError, SourceError
 from promptuary.base.references import KEYWORDS, KINDS
 from promptuary.base.text import list_names, one_line, without_forged_masks
 from promptuary.base.values import fields_without, shown_without
-from promptuary.workspace.disk.comparable import comparable
 from promptuary.workspace.disk.protected_folders import ProtectedFolders, protected_error
-from promptuary.workspace.disk.root import display_path
+from promptuary.workspace.disk.root import comparable, display_path
 from promptuary.workspace.disk.secret_values import mask_secrets
 from promptuary.workspace.disk.sensitive_names import ALLOWED, IMAGES, PICTURES, STEMS, is_sensitive, is_too_long
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.chat.word_wrap import WordWrap
+from promptuary.chat.terminal import WordWrap
 
 COLUMNS = 20
 

@@ -15,7 +15,7 @@ from promptuary.base.blocks import Detail, Trust
 from promptuary.base.messages import Message
 from promptuary.blocking import Promptuary
 from promptuary.context.receipt import ReceiptEntry
-from promptuary.layers.record_recall import Shown, Wanted
+from promptuary.layers.record_recall import Candidate, Shown
 from promptuary.memory.digest_layer import MemoryDigest
 from promptuary.memory.layer import HEADING, MemoryRecall
 from promptuary.memory.recall.digest import read_digest
@@ -287,7 +287,7 @@ def test_no_limit_is_ever_exceeded(
     policy = RecallPolicy(note_tokens=note_tokens, turn_tokens=turn_tokens)
     every = [note(f"n-{at}", "raven " * words) for at, (words, _) in enumerate(notes)]
     wanted = [
-        Wanted(one, Shown(one.header.scope, one.header.id, one.header.rev, turn="t" if old else ""), "why")
+        Candidate(one, Shown(one.header.scope, one.header.id, one.header.rev, turn="t" if old else ""), "why")
         for one, (_, old) in zip(every, notes, strict=True)
     ]
     visible = Shelf(*every).visible()

@@ -9,7 +9,7 @@ from promptuary.base.errors import PromptuaryError
 from promptuary.base.files import Folder
 from promptuary.models.protocols import Purpose
 from promptuary.search.answer import POOL, answer
-from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.chunks.lines import Sizes
 from promptuary.search.index.catalog.catalog import Catalog
 from promptuary.search.service import SearchService
 from promptuary.search.values import Filters, Hit, SearchQuery, SearchResult

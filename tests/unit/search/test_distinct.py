@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from promptuary.search.answer import distinct
-from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.chunks.lines import Sizes
 from promptuary.search.service import SearchService
 from promptuary.search.values import Hit, SearchQuery, Why
 from tests.conftest import Files

@@ -8,7 +8,7 @@ import pytest
 
 from promptuary.base.errors import IndexDamagedError, PromptuaryError
 from promptuary.config.settings import Settings
-from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.chunks.lines import Sizes
 from promptuary.search.folders import IndexedFolders
 from promptuary.search.kind_index import SearchBackend
 from promptuary.search.service import SearchService

@@ -19,7 +19,7 @@ from promptuary.memory.recall.freshness import change_time
 from promptuary.memory.recall.search import MAX_HITS, NoteQuery, rank
 from promptuary.memory.recall.visible import NoteKey, VisibleNotes, key_of
 from promptuary.memory.values import AUDIENCES, KINDS, SCOPES, Audience, MemoryResult, Note, NoteHeader, NoteKind
-from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.chunks.lines import Sizes
 from promptuary.search.indexes import open_records
 from promptuary.search.kind_index import OpenBackend
 from promptuary.search.records import PATIENCE, Listed, RecordEntry, RecordIndex

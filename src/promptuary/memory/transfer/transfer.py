@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from promptuary.base.errors import PromptuaryError
 from promptuary.memory.note_file import Ownership, as_bytes, as_text, read_note, rewrite
-from promptuary.memory.notebook.defaults import audience_of, check_choices, scope_of
-from promptuary.memory.notebook.drafting import Writer, new_file
+from promptuary.memory.notebook.drafting import Writer, audience_of, check_choices, new_file, scope_of
 from promptuary.memory.secret_texts import refuse_secrets
 from promptuary.memory.transfer.formats import ForeignMemory, ForeignNote
 from promptuary.memory.values import ImportReport, Note, NoteDraft, NoteHeader, new_note_id

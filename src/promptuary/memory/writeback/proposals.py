@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from promptuary.base.errors import NoteConflictError, PromptuaryError, SecretError
 from promptuary.memory.note_file import as_bytes, as_text
-from promptuary.memory.notebook.defaults import check_choices
+from promptuary.memory.notebook.drafting import check_choices
 from promptuary.memory.secret_texts import has_secret
 from promptuary.memory.values import Note
 from promptuary.memory.writeback.decisions import proposal_fingerprint

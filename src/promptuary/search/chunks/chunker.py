@@ -5,6 +5,7 @@ and lines. The same text under the same name always gives the same chunks, in ti
 that takes too long to parse, which depends on the machine, is split like plain text.
 """
 
+import re
 from collections.abc import Callable
 from itertools import groupby
 from typing import Final
@@ -13,16 +14,52 @@ from msgspec.structs import replace
 
 from promptuary.base.budget import TokenCounter
 from promptuary.base.front_matter import names
-from promptuary.search.chunks.code import code_parts
+from promptuary.base.languages import language_of
 from promptuary.search.chunks.file_kinds import kind_of
-from promptuary.search.chunks.lines import Lines, Part
+from promptuary.search.chunks.lines import Lines, Part, Sizes
 from promptuary.search.chunks.markdown import heading_parts, is_markdown
-from promptuary.search.chunks.sizes import Sizes
 from promptuary.search.chunks.split import Splitter
 from promptuary.search.chunks.transcript import Transcript, transcript, turn_parts
+from promptuary.search.outline import definitions, has_grammar
 from promptuary.search.values import Chunk
 
 _PROSE: Final = frozenset({"markdown", "text"})
+
+
+_DEEPEST: Final = 8
+"""Definitions nested deeper than this are not separate parts."""
+
+_TITLE = 120
+_LONE_RETURN = re.compile(r"\r(?!\n)")
+
+
+def code_parts(lines: Lines, path: str, on_slow: Callable[[], None]) -> Part:
+    """Return the parts of the source code of the file ``path``; call ``on_slow`` if it takes too long to parse."""
+    whole = Part(0, len(lines))
+    language = language_of(path)
+    if not has_grammar(language):
+        return whole
+    open_parts = [(whole, "")]
+    for found in definitions(_as_parsed(lines.text), language, on_slow):
+        first, end = found.first - 1, min(found.last, len(lines))
+        while len(open_parts) > 1 and (first >= open_parts[-1][0].end or len(open_parts) > found.depth + 1):
+            open_parts.pop()
+        around, prefix = open_parts[-1]
+        # A definition on the first line of the enclosing one is not a separate part.
+        free = around.parts[-1].end if around.parts else around.first + (around is not whole)
+        if found.depth >= _DEEPEST or first < free or end > around.end or first >= end:
+            continue
+        part = Part(max(found.above - 1, free), end)
+        part.title = " ".join(found.name.removeprefix(prefix).split())[:_TITLE]
+        around.parts.append(part)
+        open_parts.append((part, f"{found.name}."))
+    return whole
+
+
+def _as_parsed(text: str) -> str:
+    """Return ``text`` with the same number of lines for the parser as here, and without a byte order mark."""
+    text = f" {text[1:]}" if text.startswith("\ufeff ") else text.removeprefix("\ufeff")
+    return _LONE_RETURN.sub(" ", text) if "\r" in text else text
 
 
 def chunks(

@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 
 from promptuary.base.budget import TokenCounter
-from promptuary.search.chunks.lines import Lines, Part
-from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.chunks.lines import Lines, Part, Sizes
 from promptuary.search.values import Chunk
 
 _DENSITY = 3.8

@@ -14,8 +14,7 @@ from typing import Final, Self
 from msgspec import Struct
 
 from promptuary.base.errors import Code, SourceError
-from promptuary.workspace.disk.comparable import comparable
-from promptuary.workspace.disk.root import display_path
+from promptuary.workspace.disk.root import comparable, display_path
 from promptuary.workspace.user_folders import notes_folder, state_folder
 
 FOLDER: Final = ".promptuary"

@@ -11,6 +11,7 @@ import errno
 import os
 import re
 import stat
+import unicodedata
 import weakref
 from pathlib import Path
 from typing import Literal, Self
@@ -47,6 +48,26 @@ _ON_A_DISK = re.compile(r"[A-Za-z]:/|file:", re.IGNORECASE)
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _HOME = re.compile(r"~(?:[\w.-]*/|$)")
 _NOT_NORMAL = re.compile(r"(?:^|/)\.{0,2}(?:/|$)")
+
+
+# Letters and symbols that are invisible, although their category does not say so.
+_INVISIBLE = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+_INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Mn", "Me"})
+
+
+def comparable(path: str) -> list[str]:
+    """Return the names in ``path`` in the form in which names are compared."""
+    if path.isascii():
+        plain = path.lower()
+    else:
+        # Case folding can undo the compatibility form, hence twice.
+        folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", path).casefold())
+        plain = "".join(
+            c for c in folded if c not in _INVISIBLE and unicodedata.category(c) not in _INVISIBLE_CATEGORIES
+        )
+    if ":" in plain:
+        plain = "/".join(name.split(":", 1)[0] for name in plain.split("/"))
+    return [name.strip().rstrip(". ") for name in plain.split("/")]
 
 
 def display_path(path: str) -> str:

@@ -22,8 +22,8 @@ from promptuary.base.concurrency import foreground
 from promptuary.base.errors import Code, SourceError
 from promptuary.base.text import one_line
 from promptuary.workspace.access import Access
-from promptuary.workspace.disk.comparable import comparable
 from promptuary.workspace.disk.protected_folders import ProtectedFolders
+from promptuary.workspace.disk.root import comparable
 from promptuary.workspace.git.config import TRUE
 from promptuary.workspace.git.copied_tree import WorkspaceNames, copied_tree
 from promptuary.workspace.git.locate import locate

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, Self
 from msgspec import Struct
 
 from promptuary.base.errors import SourceError
-from promptuary.workspace.disk.comparable import comparable
+from promptuary.workspace.disk.root import comparable
 from promptuary.workspace.git.locate import GitFolder, read_inside
 
 _MAX_INDEX: Final = 512 << 20

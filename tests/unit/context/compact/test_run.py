@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from promptuary.base.messages import Item, Message, ToolCall, cost
-from promptuary.context.compact.run import Compaction, compact
+from promptuary.context.compact.run import Compaction, Trim, compact
 from promptuary.context.compact.summary import Summary, transcript
-from promptuary.context.compact.trim import Trim
 from promptuary.context.history import CompactionPolicy
 from promptuary.models.protocols import ChatModel
 from promptuary.threads.records import ThreadChange

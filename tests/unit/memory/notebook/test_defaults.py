@@ -6,8 +6,16 @@ import pytest
 
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.principals import LOCAL
-from promptuary.memory.notebook.defaults import audience_of, check_choices, check_selection, kind_of, scope_of, title_of
-from promptuary.memory.notebook.drafting import Writer, new_file
+from promptuary.memory.notebook.drafting import (
+    Writer,
+    audience_of,
+    check_choices,
+    check_selection,
+    kind_of,
+    new_file,
+    scope_of,
+    title_of,
+)
 from promptuary.memory.values import NoteDraft
 
 

@@ -5,9 +5,9 @@ from itertools import pairwise
 import pytest
 
 from promptuary.base.errors import ConfigError
-from promptuary.search.chunks import sizes
+from promptuary.search.chunks import lines as sizes
 from promptuary.search.chunks.chunker import chunks
-from promptuary.search.chunks.sizes import VERSION, Sizes
+from promptuary.search.chunks.lines import VERSION, Sizes
 from promptuary.search.values import Chunk
 from promptuary.tokens.counting import Counter
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from promptuary.search.chunks.chunker import chunks
-from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.chunks.lines import Sizes
 from promptuary.search.values import Chunk
 from promptuary.tokens.counting import Counter
 

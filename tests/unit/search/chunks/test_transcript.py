@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from promptuary.search.chunks.chunker import chunks
-from promptuary.search.chunks.lines import Lines
-from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.chunks.lines import Lines, Sizes
 from promptuary.search.chunks.transcript import transcript
 from promptuary.search.values import Chunk
 from promptuary.tokens.counting import Counter

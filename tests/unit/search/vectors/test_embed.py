@@ -11,7 +11,7 @@ import pytest
 
 from promptuary.base.errors import PromptuaryError
 from promptuary.models.protocols import Purpose
-from promptuary.search.chunks.sizes import Sizes
+from promptuary.search.chunks.lines import Sizes
 from promptuary.search.index.catalog.catalog import Catalog
 from promptuary.search.index.vectors.index import TurboVectors
 from promptuary.search.service import SearchService
