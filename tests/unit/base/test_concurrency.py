@@ -206,7 +206,7 @@ def test_work_that_comes_as_a_thread_gives_up_is_done(monkeypatch: pytest.Monkey
 def test_a_child_of_a_fork_starts_threads_of_its_own() -> None:
     program = """
 import asyncio, os, warnings
-from promptuary import concurrency
+from promptuary.base import concurrency
 warnings.simplefilter("ignore")
 assert asyncio.run(concurrency.run(lambda: 1)) == 1
 assert len(concurrency._pool.idle) == 1
@@ -251,7 +251,7 @@ def test_several_may_wait_for_the_same_work_and_for_no_longer_than_they_like() -
 def test_the_program_does_not_end_before_work_that_is_no_daemon() -> None:
     program = """
 import sys, time
-from promptuary import concurrency
+from promptuary.base import concurrency
 def work():
     time.sleep(0.2)
     sys.stdout.write("done")
