@@ -22,7 +22,8 @@ demo: $(READY) ## Do the main job on this repository: no network, no model
 
 test: $(READY) ## Set everything up, run every test
 	@scripts/install_shells
-	@$(BIN)/python -m pytest -n 3 --dist loadfile --durations 30
+	@# In the order of the folders: those with the longest tests come first, and no worker ends long after the others.
+	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations 30
 
 coverage: $(READY) ## The same, and measure coverage
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report=term
