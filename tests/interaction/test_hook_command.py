@@ -333,7 +333,8 @@ def test_a_history_that_is_shortened_is_learnt_from_if_there_is_something_new(pr
     told = {"cwd": str(project), "session_id": "s1", "transcript_path": str(transcript)}
     state = Path(os.environ["HOME"]) / ".local/state/promptuary/learnt"
     program = (
-        "import sys, promptuary.hooks.hook as hook; started = []; hook.detached.start = lambda *given: started.append(1); "
+        "import sys, promptuary.hooks.hook as hook; started = []; "
+        "hook.detached.start = lambda *given: started.append(1); "
         "hook.main(sys.argv[1:]); print(started)"
     )
 
