@@ -52,7 +52,7 @@ class Laboratory:
         search: ExperienceIndex
 
         def changed(ids: Collection[str]) -> None:
-            search.changed(ids)
+            search.mark_changed(ids)
 
         store = self.state.experiences(principal, changed)
 

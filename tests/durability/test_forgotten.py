@@ -49,7 +49,7 @@ def test_no_byte_of_a_forgotten_note_is_left(tmp_path: Path) -> None:
         for message in (ASKED, "And when does the canteen close?"):
             promptuary.threads.finish(promptuary.threads.prepare(message), "So it is.")
         search.embed()
-        search.changed([NoteKey("project", "canteen")])
+        search.mark_changed([NoteKey("project", "canteen")])
         pending = promptuary.threads.prepare(ASKED, thread="pending")
         with opened(tmp_path, shelf, EVE) as (hers, her_search):
             hers.threads.finish(hers.threads.prepare(ASKED), "Yes.")

@@ -86,7 +86,7 @@ class Experiences:
         search: ExperienceIndex
 
         def changed(ids: Collection[str]) -> None:
-            search.changed(ids)
+            search.mark_changed(ids)
 
         store = state.experiences(app.principal, changed)
         search = ExperienceIndex.open(app, store)
@@ -287,5 +287,5 @@ class Experiences:
         known = self._require(key)
         changed = self._store.change([known.id], change)
         if self.strength(known) < PRUNE_BELOW:
-            self._search.changed([known.id])  # it may be strong enough to be found again
+            self._search.mark_changed([known.id])  # it may be strong enough to be found again
         return changed[0] if changed else known

@@ -18,7 +18,7 @@ from promptuary.experiences.store import ExperienceStore
 from promptuary.experiences.values import Experience, ExperienceFilter, ExperienceResult, strength
 from promptuary.search.indexes import open_records
 from promptuary.search.kind_index import OpenBackend
-from promptuary.search.records import PATIENCE, Listed, RecordEntry, RecordIndex
+from promptuary.search.records import PATIENCE, RecordEntry, RecordIndex, RecordPlace
 from promptuary.search.values import Chunk, IndexedFile, SearchQuery
 
 if TYPE_CHECKING:
@@ -70,13 +70,13 @@ class ExperienceIndex(RecordIndex[str]):
         """Return the paths of these experiences: their ids."""
         return [(_FOLDER, list(keys))]
 
-    def listed(self, keys: Collection[str] | None = None) -> Iterable[Listed[str]]:
+    def find_records(self, keys: Collection[str] | None = None) -> Iterable[RecordPlace[str]]:
         """Return what belongs in the index: the experiences that are strong enough, of ``keys`` or of all."""
         if keys is None:
             found = self.store.revisions(self.clock(), PRUNE_BELOW)
         else:
             found = {value.id: value.rev for value in self.store.some(keys).values() if self._is_strong(value)}
-        return (Listed(one, _FOLDER, one, rev) for one, rev in found.items())
+        return (RecordPlace(key, _FOLDER, key, rev) for key, rev in found.items())
 
     def entry(self, key: str) -> RecordEntry | None:
         """Return an experience as it is now; ``None`` if it is gone or too weak."""

@@ -469,7 +469,7 @@ class Memory:
 
     def changed(self, scope: NoteScope, notes: Collection[str]) -> None:
         """Schedule an update of the index and the lists after a change. Returns at once."""
-        self.search.changed([NoteKey(scope, note) for note in notes])
+        self.search.mark_changed([NoteKey(scope, note) for note in notes])
         self._list_later(scope)
 
     def similar(self, text: str, limit: int) -> Sequence[str]:

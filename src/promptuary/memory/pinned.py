@@ -42,7 +42,9 @@ class PinnedMemory:
             return
         before, after = _notes(self._session, self._pins), _notes(session, pins)
         self._session, self._pins, self._views.pins = session, pins, after
-        self.search.changed(NoteKey(*key) for key in before.keys() | after.keys() if before.get(key) != after.get(key))
+        self.search.mark_changed(
+            NoteKey(*key) for key in before.keys() | after.keys() if before.get(key) != after.get(key)
+        )
 
     # Reading
 

@@ -50,7 +50,7 @@ _MIN_CHUNKS: Final = 20
 Key = TypeVar("Key")
 
 
-class Listed(NamedTuple, Generic[Key]):
+class RecordPlace(NamedTuple, Generic[Key]):
     """A record that belongs in the index: its key, its folder and path there, and its revision."""
 
     key: Key
@@ -99,8 +99,8 @@ class RecordIndex(KindIndex, Generic[Key]):
         """Return the folders and the paths in them where these records may be."""
 
     @abstractmethod
-    def listed(self, keys: Collection[Key] | None = None) -> Iterable[Listed[Key]]:
-        """Return the records that belong in the index: those with ``keys``, or all."""
+    def find_records(self, keys: Collection[Key] | None = None) -> Iterable[RecordPlace[Key]]:
+        """Return which records belong in the index: of those with ``keys``, or of all."""
 
     @abstractmethod
     def entry(self, key: Key) -> RecordEntry | None:
@@ -128,7 +128,7 @@ class RecordIndex(KindIndex, Generic[Key]):
         deadline = time.monotonic() + timeout
         notes: tuple[SearchNote, ...] = ()
         self._compare()
-        while not notes and (indexing := self._started()) is not None:
+        while not notes and (indexing := self._start(now=True)) is not None:
             if not indexing.wait(max(0.0, deadline - time.monotonic())):
                 notes = (IndexBusy(here=True),)
             elif self._failure:
@@ -142,7 +142,7 @@ class RecordIndex(KindIndex, Generic[Key]):
 
     # Following the database
 
-    def changed(self, keys: Iterable[Key]) -> None:
+    def mark_changed(self, keys: Iterable[Key]) -> None:
         """Index these records soon: they were added, changed or removed. Returns at once."""
         self._writes.touch()
         with self._lock:
@@ -153,7 +153,7 @@ class RecordIndex(KindIndex, Generic[Key]):
 
     def settle(self) -> None:
         """Wait until everything that was written is indexed, unless another process is writing the index."""
-        if (indexing := self._started()) is not None:
+        if (indexing := self._start(now=True)) is not None:
             indexing.wait()
 
     def sync(self, *, rebuild: bool = False) -> bool:
@@ -169,7 +169,7 @@ class RecordIndex(KindIndex, Generic[Key]):
             else:
                 at = ((folder, writer.files_at(folder, paths)[0]) for folder, paths in self.places(keys))
                 known = {(folder.path, path): file.sha256 for folder, files in at for path, file in files.items()}
-                self._carry_out(writer, self.listed(keys), known)
+                self._write_records(writer, self.find_records(keys), known)
 
         return self._writing(work)
 
@@ -239,11 +239,13 @@ class RecordIndex(KindIndex, Generic[Key]):
 
     # In the background
 
-    def _start(self) -> "concurrency.Task[None] | None":
-        """Return the task that indexes pending changes; ``None`` if there are none."""
+    def _start(self, *, now: bool = False) -> "concurrency.Task[None] | None":
+        """Return the task that indexes pending changes; ``None`` if there are none. ``now``: somebody waits for it."""
         with self._lock:
             if self._indexing is None and (self._changed or not self._compared):
                 self._indexing = concurrency.begin(self._index_changes, daemon=False, name=f"promptuary-{self.what}")
+            if now and self._indexing is not None:
+                self._hurry.set()
             return self._indexing
 
     def _compare(self) -> None:
@@ -262,16 +264,11 @@ class RecordIndex(KindIndex, Generic[Key]):
 
     def _wanted(self) -> dict[tuple[str, str], str]:
         """Return the records that belong in the index: folder and path, and revision."""
-        return {record.place: record.rev for record in self.listed()}
-
-    def _started(self) -> "concurrency.Task[None] | None":
-        """Do the same for a caller that waits for it."""
-        self._hurry.set()
-        return self._start()
+        return {record.place: record.rev for record in self.find_records()}
 
     def _index_changes(self) -> None:
         while (batch := self._next_batch()) is not None:
-            if not self._carried_out(*batch):
+            if not self._index_batch(*batch):
                 with self._lock:
                     self._hurry.clear()
                     self._changed |= batch[0]
@@ -292,7 +289,7 @@ class RecordIndex(KindIndex, Generic[Key]):
             self._hurry.clear()
             return None
 
-    def _carried_out(self, keys: set[Key], everything: bool) -> bool:  # noqa: FBT001
+    def _index_batch(self, keys: set[Key], everything: bool) -> bool:  # noqa: FBT001
         """Index records; return False if that failed or another process is writing: the next search tries again."""
         try:
             done = self.backend_if_used is None or (self.sync() if everything else self.update(keys))
@@ -337,18 +334,18 @@ class RecordIndex(KindIndex, Generic[Key]):
             return self.sync(rebuild=True)
 
     def _sync_all(self, writer: IndexWriter) -> None:
-        self._carry_out(writer, self.listed(), writer.revisions())
+        self._write_records(writer, self.find_records(), writer.revisions())
 
-    def _carry_out(
-        self, writer: IndexWriter, listed: Iterable[Listed[Key]], known: Mapping[tuple[str, str], str]
+    def _write_records(
+        self, writer: IndexWriter, wanted: Iterable[RecordPlace[Key]], known: Mapping[tuple[str, str], str]
     ) -> None:
-        """Index what is ``listed``, and drop everything else that is ``known``: places in the index, and revisions."""
+        """Index what is ``wanted``, and drop everything else that is ``known``: places in the index, and revisions."""
         gone, flushed = set(known), time.monotonic()
-        for record in listed:
+        for record in wanted:
             if known.get(record.place) == record.rev:
                 gone.discard(record.place)
                 continue
-            # It may have changed since it was listed, or be gone.
+            # It may have changed since it was found, or be gone.
             if (entry := self.entry(record.key)) is None:
                 continue
             gone.discard((entry.folder.path, entry.file.path))

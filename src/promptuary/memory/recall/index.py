@@ -22,7 +22,7 @@ from promptuary.memory.values import AUDIENCES, KINDS, SCOPES, Audience, MemoryR
 from promptuary.search.chunks.lines import Sizes
 from promptuary.search.indexes import open_records
 from promptuary.search.kind_index import OpenBackend
-from promptuary.search.records import PATIENCE, Listed, RecordEntry, RecordIndex
+from promptuary.search.records import PATIENCE, RecordEntry, RecordIndex, RecordPlace
 from promptuary.search.values import Chunk, Filters, IndexedFile, SearchQuery
 from promptuary.tokens.counting import DEFAULT_VOCABULARY, Counter
 
@@ -101,10 +101,12 @@ class NoteIndex(RecordIndex[NoteKey]):
             if ids := [key.id for key in keys if key.scope == scope]:
                 yield from ((folder, ids) for folder in folders([scope]))
 
-    def listed(self, keys: Collection[NoteKey] | None = None) -> Iterable[Listed[NoteKey]]:
+    def find_records(self, keys: Collection[NoteKey] | None = None) -> Iterable[RecordPlace[NoteKey]]:
         """Return the notes that belong in the index: those with ``keys``, or all that can be recalled."""
         some = self.notes.newest() if keys is None else map(self.notes.header, set(keys))
-        return (Listed(key_of(header), _folder(header), header.id, header.rev) for header in some if header is not None)
+        return (
+            RecordPlace(key_of(header), _folder(header), header.id, header.rev) for header in some if header is not None
+        )
 
     def entry(self, key: NoteKey) -> RecordEntry | None:
         """Return a note as it is now; ``None`` if it cannot be recalled."""

@@ -46,11 +46,11 @@ def test_a_note_that_was_written_is_found_by_the_next_search(tmp_path: Path) -> 
     search = index_at(tmp_path / "index", shelf)
     assert found(search, "raven") == []
     shelf.put(RAVEN)
-    search.changed([key_of(RAVEN.header)])
+    search.mark_changed([key_of(RAVEN.header)])
 
     assert found(search, "raven") == ["raven"]
     shelf.drop("raven")
-    search.changed([key_of(RAVEN.header)])
+    search.mark_changed([key_of(RAVEN.header)])
     assert found(search, "raven") == []
     search.close()
 
@@ -60,7 +60,7 @@ def test_what_was_written_last_is_indexed_before_it_is_closed(tmp_path: Path) ->
     search = index_at(tmp_path / "index", shelf)
     found(search, "raven")
     shelf.put(RAVEN)
-    search.changed([key_of(RAVEN.header)])
+    search.mark_changed([key_of(RAVEN.header)])
     search.close()
 
     assert index_at(tmp_path / "index", shelf).backend.index.counts().files == 1
@@ -88,7 +88,7 @@ def test_a_search_of_an_index_that_is_up_to_date_writes_nothing_and_starts_no_th
             assert found(search, "raven") == ["raven"]
         assert found(search, "heron") == ["heron"]
     shelf.drop("heron", "user")
-    search.changed([NoteKey("user", "heron")])
+    search.mark_changed([NoteKey("user", "heron")])
 
     assert found(search, "heron") == []
     search.close()
@@ -212,7 +212,7 @@ def test_an_error_while_indexing_loses_no_note(tmp_path: Path) -> None:
         return open_backend()
 
     search._open_backend = fail_once
-    search.changed([key_of(RAVEN.header)])
+    search.mark_changed([key_of(RAVEN.header)])
     while search._indexing is not None:
         search._indexing.wait()
 
@@ -225,7 +225,7 @@ def test_an_index_made_anew_has_no_trace_of_what_is_gone(tmp_path: Path) -> None
     search = index_at(tmp_path / "index", shelf)
     assert found(search, "heron") == ["heron"]
     shelf.drop("heron")
-    search.changed([NoteKey("project", "heron")])
+    search.mark_changed([NoteKey("project", "heron")])
     search.rebuild()
     search.close()
 
