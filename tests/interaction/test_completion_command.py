@@ -60,6 +60,7 @@ def test_a_script_knows_every_command_action_and_flag(shell: str, capsys: pytest
     ("typed", "offered"),
     [
         ("promptuary exp", {"expand", "experience"}),
+        ("promptuary comp", {"completion"}),  # complete is for programs
         ("promptuary thread rep", {"replay"}),
         ("promptuary expand --mod", {"--model"}),
         ("promptuary expand @file:ap", {"app.py"}),

@@ -9,6 +9,7 @@ from promptuary.cli.command_table import COMMANDS
 from promptuary.cli.main import _parsed, main
 from promptuary.cli.old_spellings import OLD_COMMANDS, OLD_FLAGS
 from promptuary.config.settings import SETTINGS
+from promptuary.hooks.flags import of_hook
 
 
 @pytest.mark.parametrize(("old", "new"), OLD_COMMANDS.items())
@@ -58,3 +59,12 @@ def test_what_replaced_a_flag_works() -> None:
     for old in OLD_FLAGS:
         with pytest.raises((SystemExit, PromptuaryError)):
             _parsed([*(old.split() if " " in old else ["expand", old]), "x"])
+
+
+@pytest.mark.parametrize(
+    "line", ["mcp", "mcp --with-hooks", "mcp --resources", "hook claude-code Stop", "hook codex UserPromptSubmit"]
+)
+def test_what_install_wrote_into_the_settings_of_other_programs_still_starts(line: str) -> None:
+    hook = of_hook(line.split())
+
+    assert hook == line.split()[1:] if line.startswith("hook") else _parsed(line.split()).function == "main"

@@ -8,7 +8,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from promptuary.cli.command_table import make_parser
+from promptuary.cli.command_table import COMMANDS, make_parser
 
 _BASH: Final = r"""# promptuary: completion for bash. Add this to ~/.bashrc:  eval "$(promptuary completion bash)"
 _promptuary() {
@@ -127,9 +127,10 @@ def main(options: argparse.Namespace) -> int:
 def script(shell: str) -> str:
     """Return the script for ``shell``, with all commands, actions and flags."""
     offered = _offered(make_parser())
+    verbs = ["help", *(command.name for command in COMMANDS if not command.hidden)]
     text, case = (_FISH, _fish_case) if shell == "fish" else (_BASH if shell == "bash" else _ZSH, _posix_case)
     cases = "\n".join(case(verb, words) for verb, words in offered.items())
-    return text.replace("@VERBS@", " ".join(["help", *offered])).replace("@CASES@", cases)
+    return text.replace("@VERBS@", " ".join(verbs)).replace("@CASES@", cases)
 
 
 def _posix_case(verb: str, words: Sequence[str]) -> str:
