@@ -31,8 +31,8 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from bench.big_tree import big_tree
 from bench.completion import percentile
 from bench.report import Row, report
-from promptuary.chat.prompt.menu_prompt import MenuPrompt
 from promptuary.chat.chat import answer_keys_first
+from promptuary.chat.prompt.menu_prompt import MenuPrompt
 from promptuary.engine import Promptuary
 from promptuary.testing.loopback import Loopback, Step
 from promptuary.testing.scripted import ScriptedStream

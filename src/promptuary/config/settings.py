@@ -38,7 +38,7 @@ WORKSPACE_FILES: Final = ("pyproject.toml", "promptuary.toml", ".promptuary/conf
 _PREFIX: Final = "PROMPTUARY_"
 _MODELS: Final = "models"
 _GATEWAYS: Final = "gateways"
-_MOST_NOTES: Final = 5
+_MAX_NOTES: Final = 5
 MAX_FILE_SIZE: Final = 1024 * 1024
 """Bytes that a file of settings may have."""
 _UNKNOWN_WINDOW: Final = 32_768
@@ -442,7 +442,7 @@ class _Draft(Struct):
         """Add what a workspace may set, with notes about the rest; of many unknown names only the first few."""
         known = [name for name in given if name in SETTINGS or name in (_MODELS, _GATEWAYS, STATIC_LAYERS)]
         unknown = [name for name in given if name not in known]
-        for name in (*known, *unknown[:_MOST_NOTES]):
+        for name in (*known, *unknown[:_MAX_NOTES]):
             where = f"{cut(name)} in {origin}"
             if name in USER_ONLY or name in (_MODELS, _GATEWAYS):
                 self.notes.append(
@@ -453,8 +453,8 @@ class _Draft(Struct):
                 self._set(name, given[name], origin, where, of_workspace=True)
             except ConfigError as error:
                 self.notes.append(f"{error} (ignored)")
-        if len(unknown) > _MOST_NOTES:
-            self.notes.append(f"{origin} sets {len(unknown) - _MOST_NOTES:,} more unknown settings (ignored)")
+        if len(unknown) > _MAX_NOTES:
+            self.notes.append(f"{origin} sets {len(unknown) - _MAX_NOTES:,} more unknown settings (ignored)")
 
     def _set(self, name: str, value: object, origin: str, where: str, *, of_workspace: bool = False) -> None:
         if name == STATIC_LAYERS:

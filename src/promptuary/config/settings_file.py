@@ -16,10 +16,10 @@ SHORT_NAMES: Final = {"scoring_model": "file_reference_scoring_model"}
 _COMPACTION: Final = ("history_", "compact_", "shorten_", "summary_")
 """The prefixes of settings that may be written in ``[compaction]``; ``compact_`` can be left out there."""
 _KEY: Final = r"""(?:[\w-]++|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*"|'[^'\n]*+')"""
-_DEEPEST: Final = 16
-_MOST_TABLES: Final = 20_000
+_MAX_DEPTH: Final = 16
+_MAX_TABLES: Final = 20_000
 # tomllib takes quadratic time and memory for a key of many parts, and a kilobyte for every table.
-_DEEP_KEY: Final = rf"(?<![\w\\-]){_KEY}(?:[ \t]*+\.[ \t]*+{_KEY}){{{_DEEPEST}}}"
+_DEEP_KEY: Final = rf"(?<![\w\\-]){_KEY}(?:[ \t]*+\.[ \t]*+{_KEY}){{{_MAX_DEPTH}}}"
 
 
 def parse_settings(text: str, name: str) -> Mapping[str, Any]:
@@ -27,9 +27,9 @@ def parse_settings(text: str, name: str) -> Mapping[str, Any]:
     import tomllib  # noqa: PLC0415  (most workspaces have no settings file)
 
     if re.search(_DEEP_KEY, text):
-        raise ConfigError(f"{name} is too complex: a key in it has more than {_DEEPEST} parts")
-    if sum(map(text.count, ".[{")) > _MOST_TABLES:
-        raise ConfigError(f"{name} is too complex: it can have at most {_MOST_TABLES:,} dots and opening brackets")
+        raise ConfigError(f"{name} is too complex: a key in it has more than {_MAX_DEPTH} parts")
+    if sum(map(text.count, ".[{")) > _MAX_TABLES:
+        raise ConfigError(f"{name} is too complex: it can have at most {_MAX_TABLES:,} dots and opening brackets")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

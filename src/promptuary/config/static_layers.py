@@ -13,7 +13,7 @@ from msgspec import Struct
 from promptuary.base.errors import ConfigError
 from promptuary.config.values import cut, integer, nearest, number
 
-MOST: Final = 20
+MAX_LAYERS: Final = 20
 """The most such layers."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -49,8 +49,8 @@ def static_layers(tables: object, where: str, *, of_workspace: bool) -> tuple[St
     """Return the layers of a table of tables. Raises ``ConfigError``, whose message begins with ``where``."""
     if not isinstance(tables, Mapping):
         raise ConfigError(f"{where} must be a table of layers, such as [layers.static.style]")
-    if len(tables) > MOST:
-        raise ConfigError(f"{where} has {len(tables):,} layers; {MOST} are possible")
+    if len(tables) > MAX_LAYERS:
+        raise ConfigError(f"{where} has {len(tables):,} layers; {MAX_LAYERS} are possible")
     return tuple(_layer(str(name), given, where, of_workspace) for name, given in tables.items())
 
 

@@ -12,7 +12,7 @@ from promptuary.base.errors import ConfigError
 from promptuary.base.text import beginning
 from promptuary.tokens.counting import VOCABULARIES
 
-_LONGEST_SHOWN: Final = 60
+_MAX_SHOWN: Final = 60
 # No size has more digits, and Python refuses to parse or print thousands of them.
 _SIZE = re.compile(r"(?P<digits>[0-9][0-9_]{0,17})(?P<unit>|[kmg](?:i?b)?|b)")
 _SPELLED: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -173,7 +173,7 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
 
 def cut(text: str) -> str:
     """Return ``text``, shortened if it is too long for a sentence."""
-    return beginning(text, _LONGEST_SHOWN)
+    return beginning(text, _MAX_SHOWN)
 
 
 def _format(value: object) -> str:

@@ -55,7 +55,7 @@ _SLOW_SECONDS: Final = 20.0
 _FOUND: Final = "found"
 _START: Final = re.compile(r"/start(?:@\w+)?(?=\s|$)")
 """Telegram sends this when somebody opens a chat with a bot."""
-_MOST_FOUND: Final = 9
+_MAX_FOUND: Final = 9
 _IN_VIEW: Final = "file_reference"
 """The layer of tracked files."""
 _LINK_TO_FILE: Final = re.compile(r"\[#(.+?)\]\(#[\w-]+\)")
@@ -147,7 +147,7 @@ async def _command(chat: AnsweredChat, text: str) -> str:
     )
     if not isinstance(result, FilesFound):
         return in_chat(result, chat.mark)
-    found = FilesFound(result.words, result.paths[:_MOST_FOUND])
+    found = FilesFound(result.words, result.paths[:_MAX_FOUND])
     await chat.inbox.note(chat.gateway.name, chat.message.place, _FOUND, [*found.paths] or None)
     if not found.paths:
         return "Nothing of that name is available here."

@@ -24,13 +24,13 @@ from promptuary.gateways.texts.markdown import with_tables_as_code
 
 logger = logging.getLogger(__name__)
 
-MOST_MESSAGES: Final = 5
+MAX_MESSAGES: Final = 5
 """An answer that needs more messages is sent as a file, after a message with its beginning."""
 REPEATED: Final = "(You may have this already: I was interrupted while I sent it.)"
 SUPERSEDED: Final = "(This was a part of an answer that I began before I was restarted. The answer is above.)"
 IN_A_FILE: Final = "\n\n… (The whole answer is in the file below.)"
 FILE_NAME: Final = "answer.md"
-_FILE_PART: Final = MOST_MESSAGES
+_FILE_PART: Final = MAX_MESSAGES
 _TRIES: Final = 12
 _TYPING_EVERY: Final = 4.0
 
@@ -66,10 +66,10 @@ class Delivery:
             return
         text = visible(text)[0]
         self._next = time.monotonic() + self._capabilities.edit_every
-        begun = text[: self._capabilities.longest * (MOST_MESSAGES + 1)]  # only this much is shown before the end
+        begun = text[: self._capabilities.longest * (MAX_MESSAGES + 1)]  # only this much is shown before the end
         try:
             async with self._lock:
-                for part, piece in enumerate(self._pieces(begun)[:MOST_MESSAGES]):
+                for part, piece in enumerate(self._pieces(begun)[:MAX_MESSAGES]):
                     await self._put(part, piece)
         except RateLimitedError as error:
             self._next = self._not_before = time.monotonic() + error.seconds
@@ -90,8 +90,8 @@ class Delivery:
 
     async def _finish(self, text: str) -> None:
         pieces = self._pieces(text)
-        shown = [part for part in self._parts if part < MOST_MESSAGES]
-        if len(pieces) <= MOST_MESSAGES:
+        shown = [part for part in self._parts if part < MAX_MESSAGES]
+        if len(pieces) <= MAX_MESSAGES:
             texts = dict(enumerate(pieces))
             texts |= {part: SUPERSEDED for part in shown if part >= len(pieces) and self._parts[part].message}
         else:
@@ -100,7 +100,7 @@ class Delivery:
             texts |= {part: pieces[part] for part in shown if part}
         for part, piece in texts.items():
             await insist(lambda part=part, piece=piece: self._put(part, piece))  # type: ignore[misc]
-        if len(pieces) > MOST_MESSAGES:
+        if len(pieces) > MAX_MESSAGES:
             await insist(lambda: self._put_file(text))
 
     def _pieces(self, text: str, less: int = 0) -> list[str]:

@@ -40,8 +40,8 @@ _CAPABILITIES: Final = Capabilities(
 """Discord documents that it knows a nonce for "a few minutes"."""
 _BARE_LINK: Final = re.compile(r"<(https?://[^\s<>]+)>", re.IGNORECASE)
 """A link without a preview: people write @url:<https://…>, too."""
-_MOST_MISSED: Final = 100
-_MOST_CHANNELS: Final = 200
+_MAX_MISSED: Final = 100
+_MAX_CHANNELS: Final = 200
 """How many server channels with new messages are read for missed ones."""
 
 
@@ -155,14 +155,14 @@ class Discord:
         every: list[Any] = [one for guild in self._client.guilds for one in (*guild.text_channels, *guild.threads)]
         with_news = [one for one in every if (one.last_message_id or 0) > newest and str(one.id) not in known]
         with_news.sort(key=lambda one: -(one.last_message_id or 0))
-        return [one.id for one in with_news[:_MOST_CHANNELS]]
+        return [one.id for one in with_news[:_MAX_CHANNELS]]
 
     async def _get_missed(self, chat: int, message: int, *, known: bool = True) -> None:
         import discord  # noqa: PLC0415  (loaded with the client)
 
         channel: Any = self._client.get_channel(chat) or await self._client.fetch_channel(chat)
         after = discord.Object(id=message)
-        async for one in channel.history(after=after, limit=_MOST_MISSED, oldest_first=True):
+        async for one in channel.history(after=after, limit=_MAX_MISSED, oldest_first=True):
             await self._take(one, missed=not known)
 
     async def on_message(self, message: "discord.Message") -> None:

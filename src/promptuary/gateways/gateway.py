@@ -28,10 +28,10 @@ from promptuary.gateways.workspaces import OpenWorkspaces
 
 logger = logging.getLogger(__name__)
 
-_MOST_WAITING: Final = 20
+_MAX_WAITING: Final = 20
 _DAYS_KEPT: Final = 30
 _RETRY_SECONDS: Final = 30.0
-_LONGEST_TEXT: Final = 100_000
+_MAX_TEXT: Final = 100_000
 _MAX_STRANGERS: Final = 10
 """How many strangers are told their id in a minute: platforms limit what a bot sends, and answers come first."""
 
@@ -115,7 +115,7 @@ class Gateway:
             if await self._inbox.edit(self.config.name, message.chat, message.message, message.body()) == "late":
                 self._say_once(message, "edited", EDITED_LATE)
             return
-        if len(message.text) > _LONGEST_TEXT:
+        if len(message.text) > _MAX_TEXT:
             self._say_once(message, "long", TOO_LONG)
             return
         number = await self._inbox.receive(self.config.name, message.chat, message.message, message.body())
@@ -124,7 +124,7 @@ class Gateway:
             return
         queue = self._queues.get(message.place)
         seconds = self._rate.wait(message.user)
-        if not seconds and queue is not None and len(queue.waiting) >= _MOST_WAITING:
+        if not seconds and queue is not None and len(queue.waiting) >= _MAX_WAITING:
             seconds = 10.0
         if seconds:
             await self._inbox.answered(number)

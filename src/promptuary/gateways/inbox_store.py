@@ -22,7 +22,7 @@ _QUERIES: Final = queries(__package__, "inbox.sql")
 EditOutcome = Literal["replaced", "late", "same", "unknown"]
 """The result of an edit by the sender: the message still waited, its answer had begun, it is the same, or is new."""
 
-MOST_CHATS: Final = 1000
+MAX_CHATS: Final = 1000
 """The most chats that are read for missed messages at a start."""
 
 
@@ -135,7 +135,7 @@ class InboxStore:
 
         self._database.write(ended)
 
-    def last_messages(self, gateway: str, *, most: int = MOST_CHATS) -> Mapping[str, str]:
+    def last_messages(self, gateway: str, *, most: int = MAX_CHATS) -> Mapping[str, str]:
         """Return the id of the last received message of each chat, the newest first."""
         named = {"gateway": to_column(gateway), "most": most}
         rows = self._database.read(lambda connection: _run(connection, "last_messages", named).fetchall())

@@ -17,7 +17,7 @@ from promptuary.workspace.access import OPEN_KINDS, REMOTE_KINDS, Access
 
 MINUTE = 60.0
 HOUR = 3600.0
-_MOST_KNOWN = 10_000
+_MAX_KNOWN = 10_000
 
 
 def find_principal(gateway: NamedGateway, message: Inbound) -> Principal:
@@ -51,7 +51,7 @@ class RateLimit(Struct):
     def wait(self, user: str) -> float:
         """Count a message and return 0; if it exceeds the limit, count nothing and return the seconds to wait."""
         now = self.clock()
-        if len(self._sent) > _MOST_KNOWN:
+        if len(self._sent) > _MAX_KNOWN:
             self._sent = {one: times for one, times in self._sent.items() if times and now - times[-1] < MINUTE}
         times = self._sent.setdefault(user, deque())
         while times and now - times[0] >= MINUTE:
@@ -71,8 +71,8 @@ class RecentMessages(Struct):
 
     seconds: float
     clock: Callable[[], float]
-    most: int = _MOST_KNOWN
-    a_minute: int = _MOST_KNOWN
+    most: int = _MAX_KNOWN
+    a_minute: int = _MAX_KNOWN
     _said: dict[str, float] = field(default_factory=dict)
 
     def may_say(self, user: str) -> bool:

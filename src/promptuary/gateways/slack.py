@@ -37,7 +37,7 @@ _CAPABILITIES: Final = Capabilities(longest=3900, edit_every=1.5, command_mark="
 _NO_PREVIEWS: Final = {"unfurl_links": False, "unfurl_media": False}
 """Slack fetches the page for a preview, so a URL in an answer could leak text elsewhere."""
 _ANSWER: Final = "promptuary_answer"
-_MOST_READ: Final = 200
+_MAX_READ: Final = 200
 _CHATS: Final = "im,mpim,public_channel,private_channel"
 PING_SECONDS: Final = 5.0
 """How often the client checks whether the socket is still connected; it reconnects if not."""
@@ -119,7 +119,7 @@ class Slack:
         newest, found = max(last.values(), key=float), dict(last)
         try:
             with _translate_errors():
-                listed = await self._client.users_conversations(types=_CHATS, exclude_archived=True, limit=_MOST_READ)
+                listed = await self._client.users_conversations(types=_CHATS, exclude_archived=True, limit=_MAX_READ)
         except PlatformUnreachableError:
             raise
         except PlatformError as error:  # the app was installed without the scopes for it
@@ -130,7 +130,7 @@ class Slack:
     async def _get_missed(self, chat: str, oldest: str, *, known: bool) -> None:
         try:
             with _translate_errors():
-                found = await self._client.conversations_history(channel=chat, oldest=oldest, limit=_MOST_READ)
+                found = await self._client.conversations_history(channel=chat, oldest=oldest, limit=_MAX_READ)
         except PlatformUnreachableError:
             raise
         except PlatformError as error:  # the bot was removed from it, or may not read it
@@ -237,7 +237,7 @@ class _SlackReply:
 
     async def find(self, key: str, *, after: str) -> str:
         """Look for a message in the history by the key in its metadata."""
-        about = {"channel": self._chat, "oldest": after, "limit": _MOST_READ, "include_all_metadata": True}
+        about = {"channel": self._chat, "oldest": after, "limit": _MAX_READ, "include_all_metadata": True}
         with _translate_errors():
             if self._thread:
                 found = await self._client.conversations_replies(ts=self._thread, **about)

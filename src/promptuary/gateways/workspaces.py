@@ -21,7 +21,7 @@ from promptuary.engine import Promptuary
 from promptuary.gateways.inbox import AsyncInbox
 from promptuary.gateways.people import chat_access
 
-_MOST_IDLE: Final = 32
+_MAX_IDLE: Final = 32
 
 _Key = tuple[Principal, ChatRules]
 
@@ -36,7 +36,7 @@ class _Opened(Struct):
 class OpenWorkspaces:
     """The workspaces of the chats, opened when they are needed."""
 
-    def __init__(self, inbox: AsyncInbox, *, most_idle: int = _MOST_IDLE) -> None:
+    def __init__(self, inbox: AsyncInbox, *, most_idle: int = _MAX_IDLE) -> None:
         self._place, self._most_idle = inbox.place, most_idle
         self._whole: dict[tuple[str, int], Promptuary] = {}
         self._parts: OrderedDict[_Key, _Opened] = OrderedDict()

@@ -24,11 +24,11 @@ from promptuary.workspace.disk.read import IsNote, read_text
 from promptuary.workspace.disk.root import Root
 from promptuary.workspace.listing.noise import TOOL_FOLDERS, VENDORED_FOLDERS
 
-MOST_FILES: Final = 20_000
-MOST_ENTRIES: Final = 500_000
-MOST_CHARACTERS: Final = 128 << 20
-DEEPEST: Final = 16
-_LARGEST: Final = 1 << 20
+MAX_FILES: Final = 20_000
+MAX_ENTRIES: Final = 500_000
+MAX_CHARACTERS: Final = 128 << 20
+MAX_DEPTH: Final = 16
+_MAX_BYTES: Final = 1 << 20
 _ENDINGS: Final = (".md", ".markdown")
 _LEFT_OUT: Final = TOOL_FOLDERS | VENDORED_FOLDERS
 
@@ -56,7 +56,7 @@ def read_markdown(path: Path, *, is_note: IsNote) -> MarkdownFiles:
         raise PromptuaryError(
             f"{path} is among Promptuary's own files; export the notes first (promptuary memory export), or adopt them"
         )
-    access = Access(max_bytes=_LARGEST, closed=closed)
+    access = Access(max_bytes=_MAX_BYTES, closed=closed)
     texts: dict[str, str] = {}
     skipped: dict[str, str] = {}
     with Root(top) as root:
@@ -84,9 +84,9 @@ def _existing(path: Path) -> Path:
 
 def _check_amount(path: Path, texts: Mapping[str, str]) -> None:
     # Adding up all lengths for each file would be slow; each is bounded, so checking every hundredth is enough.
-    if len(texts) > MOST_FILES or (len(texts) % 100 == 0 and sum(map(len, texts.values())) > MOST_CHARACTERS):
+    if len(texts) > MAX_FILES or (len(texts) % 100 == 0 and sum(map(len, texts.values())) > MAX_CHARACTERS):
         raise PromptuaryError(
-            f"{path} has more Markdown than an import takes ({MOST_FILES:,} files, {MOST_CHARACTERS >> 20} MB); "
+            f"{path} has more Markdown than an import takes ({MAX_FILES:,} files, {MAX_CHARACTERS >> 20} MB); "
             "import its folders one by one"
         )
 
@@ -99,12 +99,12 @@ def _markdown_below(top: Path, access: Access) -> Iterator[tuple[str, str]]:
             folder = pending.pop()
             found = folders.entries(folder) or []
             entries += len(found)
-            if entries > MOST_ENTRIES:
-                raise PromptuaryError(f"{top} has more than {MOST_ENTRIES:,} files; import its folders one by one")
+            if entries > MAX_ENTRIES:
+                raise PromptuaryError(f"{top} has more than {MAX_ENTRIES:,} files; import its folders one by one")
             for name, kind in sorted(found):
                 path = folder + name
                 if kind == "folder":
-                    is_read = name not in _LEFT_OUT and not access.closes(path) and folder.count("/") < DEEPEST
+                    is_read = name not in _LEFT_OUT and not access.closes(path) and folder.count("/") < MAX_DEPTH
                     pending += [f"{path}/"] if is_read else []
                 elif name.lower().endswith(_ENDINGS):
                     yield path, "" if kind == "file" else "it is a link or not a regular file, and is not followed"

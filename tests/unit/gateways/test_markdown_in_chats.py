@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.gateways.texts.chunking import MOST_GROWTH, chunks, close_fence
+from promptuary.gateways.texts.chunking import MAX_GROWTH, chunks, close_fence
 from promptuary.gateways.texts.discord_markdown import discord_markdown
 from promptuary.gateways.texts.entities import Entity, units, with_entities
 from promptuary.gateways.texts.markdown import Link, code, escape, fence, pieces, with_tables_as_code
@@ -243,7 +243,7 @@ def test_whatever_is_written_calls_nobody_and_no_link_hides(text: str) -> None:
 @given(TEXTS)
 def test_no_text_grows_more_than_the_cutting_of_messages_expects(text: str) -> None:
     for size in (len(mrkdwn(text)), len(discord_markdown(text)), units(with_entities(text)[0])):
-        assert size <= max(len(text), 1) * MOST_GROWTH
+        assert size <= max(len(text), 1) * MAX_GROWTH
 
 
 @given(TEXTS, st.sampled_from([mrkdwn, discord_markdown]))

@@ -200,10 +200,10 @@ def test_an_import_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     for number in range(5):
         (folder / f"{number}.md").write_text(f"# {number}\n\ntext {number}\n")
     with at(tmp_path / "one") as p:
-        monkeypatch.setattr(markdown_files, "MOST_FILES", 4)
+        monkeypatch.setattr(markdown_files, "MAX_FILES", 4)
         with pytest.raises(PromptuaryError, match="more Markdown than an import takes"):
             p.memory.import_notes(folder)
-        monkeypatch.setattr(markdown_files, "MOST_ENTRIES", 4)
+        monkeypatch.setattr(markdown_files, "MAX_ENTRIES", 4)
         with pytest.raises(PromptuaryError, match="more than 4 files"):
             p.memory.import_notes(folder)
         assert p.memory.list().total == 0

@@ -104,7 +104,7 @@ def test_nobody_sees_what_somebody_else_typed(project: Path) -> None:
 
 
 def test_what_is_kept_has_a_bound(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(typed_lines, "MOST_LINES", 3)
+    monkeypatch.setattr(typed_lines, "MAX_LINES", 3)
     with opened(project) as p:
         for number in range(5):
             p.keep_typed(f"line {number}")

@@ -117,7 +117,7 @@ def test_what_did_not_change_is_not_read_again(p: Promptuary, monkeypatch: pytes
 
 
 def test_more_files_than_can_be_pinned_are_refused(p: Promptuary, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(revisions, "MOST_FILES", 2)
+    monkeypatch.setattr(revisions, "MAX_FILES", 2)
 
     with pytest.raises(PromptuaryError, match="there are 3 files, and a session pins at most 2; name narrower roots"):
         p.sessions.create("s")

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Final
 
 _FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
-_LONGEST_INFO: Final = 40
-MOST_GROWTH: Final = 8
+_MAX_INFO: Final = 40
+MAX_GROWTH: Final = 8
 """A text is at most this many times as long on a platform as in Markdown."""
 
 
@@ -45,7 +45,7 @@ def close_fence(text: str) -> str:
 
 
 def _fits(text: str, longest: int, size: Callable[[str], int]) -> bool:
-    return len(text) <= longest and (len(text) * MOST_GROWTH <= longest or size(text) <= longest)
+    return len(text) <= longest and (len(text) * MAX_GROWTH <= longest or size(text) <= longest)
 
 
 def _first(head: str, rest: str, longest: int) -> tuple[str, str, str]:
@@ -88,7 +88,7 @@ def _open_fence(text: str) -> tuple[str, str]:
             if mark[0] == "`" and "`" in said:
                 continue  # a code span, not a fence
             # A fence that is longer than any sensible one would not fit into a message.
-            fence, info = mark[:16] if len(mark) > 16 else mark, said[:_LONGEST_INFO]
+            fence, info = mark[:16] if len(mark) > 16 else mark, said[:_MAX_INFO]
         elif mark[0] == fence[0] and len(mark) >= len(fence) and not said:
             fence = info = ""
     return fence, info

@@ -26,7 +26,7 @@ EntityKind = Literal["bold", "italic", "strikethrough", "code", "pre", "text_lin
 
 _KINDS: Final[dict[Style, EntityKind]] = {"bold": "bold", "italic": "italic", "strike": "strikethrough"}
 _NAME: Final = re.compile(r"@[A-Za-z0-9_]{3,}")
-_MOST: Final = 100
+_MAX_ENTITIES: Final = 100
 """Telegram accepts this many entities in a message."""
 
 
@@ -66,9 +66,9 @@ def with_entities(markdown: str) -> tuple[str, tuple[Entity, ...]]:
             case _:
                 assert_never(piece)
     text, found = drawing.text, tuple(drawing.entities)
-    if len(found) > _MOST:
+    if len(found) > _MAX_ENTITIES:
         found = tuple(one for one in found if one.kind in {"code", "pre"})
-    if not text.strip() or len(found) > _MOST:
+    if not text.strip() or len(found) > _MAX_ENTITIES:
         return (text if text.strip() else markdown).replace("@", "@\u200b"), ()
     return text, found
 

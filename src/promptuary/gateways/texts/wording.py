@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 FAILED: Final = "Something went wrong here, and your message could not be answered. Please try again."
 UNUSABLE: Final = "This cannot be done here at the moment. The operator of this bot finds the reason in its log."
 
-_LONGEST: Final = 200
+_MAX_LENGTH: Final = 200
 _SEEN: Final = {Detail.OUTLINE: "outline", Detail.EXCERPT: "beginning and end", Detail.PATH: "name"}
 _OF_CODE: Final = {
     Code.NOT_REMEMBERED: "only what you write yourself, in a short message, is remembered",
@@ -133,7 +133,7 @@ def unseen_paths(expansion: Expansion) -> list[tuple[str, str]]:
 
 
 def _raw(reference: str) -> str:
-    return code(one_line(reference)[:_LONGEST])
+    return code(one_line(reference)[:_MAX_LENGTH])
 
 
 def without_codes(text: str) -> str:

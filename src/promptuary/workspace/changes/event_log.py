@@ -12,10 +12,10 @@ from typing import Final
 
 from msgspec import Struct, field
 
-MOST_PATHS: Final = 2_000
+MAX_PATHS: Final = 2_000
 """With more paths than this, comparing everything is faster and safer."""
 
-LONGEST_BATCH: Final = 0.5
+MAX_BATCH_SECONDS: Final = 0.5
 """Seconds after which a batch ends even if events still arrive: a constantly written file must not hide others."""
 
 TouchedPaths = frozenset[tuple[Path, str]]
@@ -32,7 +32,7 @@ class PossibleChanges(Struct, frozen=True):
 class EventLog:
     """The generations and the paths touched in each. Thread-safe."""
 
-    def __init__(self, most: int = MOST_PATHS) -> None:
+    def __init__(self, most: int = MAX_PATHS) -> None:
         self._most = most
         self._generation = 0
         # The paths up to this generation are not stored any more.
@@ -95,7 +95,7 @@ class EventLog:
 
 
 class EventBatch(Struct):
-    """Debounces events: a batch ends after ``quiet`` seconds without one, or after twice that or ``LONGEST_BATCH``."""
+    """Debounces events: a batch ends after ``quiet`` seconds without one, or twice that, or ``MAX_BATCH_SECONDS``."""
 
     quiet: float
     paths: set[tuple[Path, str]] = field(default_factory=set)
@@ -113,7 +113,7 @@ class EventBatch(Struct):
 
     def take(self, now: float) -> set[tuple[Path, str]]:
         """If this batch is over, return its paths and start another one; else return nothing."""
-        longest = max(LONGEST_BATCH, 2 * self.quiet)
+        longest = max(MAX_BATCH_SECONDS, 2 * self.quiet)
         if not self.paths or (now - self._last < self.quiet and now - self._first < longest):
             return set()
         taken, self.paths = self.paths, set()

@@ -14,7 +14,7 @@ from promptuary.workspace.access import WORKSPACE, FilePin
 from promptuary.workspace.changes.snapshot import snapshot, snapshot_of
 from promptuary.workspace.workspace import Workspace
 
-MOST_FILES: Final = 200_000
+MAX_FILES: Final = 200_000
 """The most files that can be pinned: more would take tens of megabytes in the database for each session."""
 
 _JUST_NOW: Final = 2_000_000_000
@@ -30,9 +30,9 @@ def revisions(
     are too many files.
     """
     stamps = _stamps(workspace, roots)
-    if len(stamps) > MOST_FILES:
+    if len(stamps) > MAX_FILES:
         raise PromptuaryError(
-            f"there are {len(stamps):,} files, and a session pins at most {MOST_FILES:,}; name narrower roots"
+            f"there are {len(stamps):,} files, and a session pins at most {MAX_FILES:,}; name narrower roots"
         )
     before = known or {}
     found = ((path, _revision(workspace, path, stamp, before.get(path), since)) for path, stamp in stamps.items())

@@ -25,8 +25,8 @@ from promptuary.workspace.data_folder.kept_files import open_kept_file
 
 FORMAT: Final = 1
 _MANIFEST: Final = "manifest.json"
-_MOST_FILES: Final = 200_000
-_LARGEST_MANIFEST: Final = 64 * 1024 * 1024
+_MAX_FILES: Final = 200_000
+_MAX_MANIFEST: Final = 64 * 1024 * 1024
 _ALWAYS: Final = 1024**3
 """The bytes that any archive may unpack to, however small it is."""
 _RATIO: Final = 200
@@ -119,8 +119,8 @@ def _add(archive: zipfile.ZipFile, name: str, path: Path) -> tuple[int, str]:
 
 def _manifest(archive: zipfile.ZipFile, source: Path) -> Manifest:
     entries = archive.infolist()
-    if len(entries) > _MOST_FILES:
-        raise _refusal(f"it has more than {_MOST_FILES:,} files")
+    if len(entries) > _MAX_FILES:
+        raise _refusal(f"it has more than {_MAX_FILES:,} files")
     names = [one.filename for one in entries]
     if len(set(names)) < len(names):
         raise _refusal("it has two files of one name")
@@ -130,9 +130,9 @@ def _manifest(archive: zipfile.ZipFile, source: Path) -> Manifest:
             raise _refusal(f"{one.filename!r} in it is not a plain file")
         if one.filename != _MANIFEST and NAME.fullmatch(one.filename) is None:
             raise _refusal(f"{one.filename!r} in it is not a name that a backup has")
-    if _MANIFEST not in names or archive.getinfo(_MANIFEST).file_size > _LARGEST_MANIFEST:
+    if _MANIFEST not in names or archive.getinfo(_MANIFEST).file_size > _MAX_MANIFEST:
         raise _refusal("it has no manifest")
-    manifest = _parse_manifest(_read_some(archive, _MANIFEST, _LARGEST_MANIFEST))
+    manifest = _parse_manifest(_read_some(archive, _MANIFEST, _MAX_MANIFEST))
     if manifest.files.keys() != set(names) - {_MANIFEST}:
         raise _refusal("its manifest names other files than there are")
     total = sum(size for size, _ in manifest.files.values())

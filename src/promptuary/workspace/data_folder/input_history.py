@@ -12,8 +12,8 @@ from promptuary.base import durable
 from promptuary.base.errors import LockTimeoutError
 from promptuary.workspace.user_folders import make_folder, state_folder, workspace_file
 
-MOST_LINES: Final = 1_000
-LONGEST_LINE: Final = 10_000
+MAX_LINES: Final = 1_000
+MAX_LINE: Final = 10_000
 """The most characters of a line; a longer one is not stored."""
 _MAX_FILE: Final = 16 << 20
 _LOCK_TIMEOUT: Final = 1.0
@@ -30,7 +30,7 @@ def keep_typed_line(workspace: Path, owner: str, line: str, *, is_private: Calla
     Lines that ``is_private`` matches are removed from the file.
     """
     file = _file(workspace)
-    new = [line] if line.strip() and len(line) <= LONGEST_LINE else []
+    new = [line] if line.strip() and len(line) <= MAX_LINE else []
     try:
         make_folder(file.parent)
         with durable.locked(file.with_suffix(".lock"), timeout=_LOCK_TIMEOUT):
@@ -38,7 +38,7 @@ def keep_typed_line(workspace: Path, owner: str, line: str, *, is_private: Calla
             own = every.get(owner, [])
             kept = [one for one in (*own, *(new if own[-1:] != new else [])) if not is_private(one)]
             if kept != own:
-                every[owner] = kept[-MOST_LINES:]
+                every[owner] = kept[-MAX_LINES:]
                 durable.replace(file, json.dumps(every).encode(), sync=False)
     except (OSError, LockTimeoutError):
         return
@@ -53,7 +53,7 @@ def _read(file: Path) -> dict[str, list[str]]:
         with file.open("rb") as opened:
             found: Any = json.loads(opened.read(_MAX_FILE))
         return {
-            str(owner): [line for line in lines if isinstance(line, str) and len(line) <= LONGEST_LINE][-MOST_LINES:]
+            str(owner): [line for line in lines if isinstance(line, str) and len(line) <= MAX_LINE][-MAX_LINES:]
             for owner, lines in found.items()
             if isinstance(lines, list)
         }

@@ -14,7 +14,7 @@ from promptuary.workspace.data_folder.data_path import data_path, person_place
 from promptuary.workspace.user_folders import state_folder
 
 _SUFFIX: Final = ".path"
-_LONGEST: Final = 4096
+_MAX_LENGTH: Final = 4096
 
 
 def add(root: Path) -> None:
@@ -38,7 +38,7 @@ def list_known() -> Sequence[Path]:
     for file in (state_folder() / "workspaces").glob(f"*{_SUFFIX}"):
         with suppress(OSError):
             with file.open("rb") as opened:
-                root = Path(os.fsdecode(opened.read(_LONGEST)))
+                root = Path(os.fsdecode(opened.read(_MAX_LENGTH)))
             # A file whose name does not match its content was not made by this program.
             if root.is_absolute() and _file(root) == file and data_path(root).folder.is_dir():
                 found.append(root)

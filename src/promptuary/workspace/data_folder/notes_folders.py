@@ -14,7 +14,7 @@ from promptuary.workspace.data_folder.private_folder import private_folder
 from promptuary.workspace.disk.ownership import is_own
 from promptuary.workspace.user_folders import notes_folder
 
-_MOST: Final = 100_000
+_MAX_FILES: Final = 100_000
 """The most files of notes that are listed."""
 
 
@@ -61,6 +61,6 @@ def notes_beside(state: Path) -> Sequence[str]:
     failed: list[OSError] = []
     for here, _, names in os.walk(folder, onerror=failed.append):
         found += [os.path.relpath(os.path.join(here, name), folder) for name in names if name.endswith(".md")]  # noqa: PTH118
-        if len(found) > _MOST:
+        if len(found) > _MAX_FILES:
             return [""]
     return [""] if any(not isinstance(one, FileNotFoundError) for one in failed) else found

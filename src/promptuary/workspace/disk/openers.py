@@ -30,8 +30,8 @@ LIST: int = os.O_RDONLY | os.O_DIRECTORY
 
 _PATH_ONLY: int = getattr(os, "O_PATH", 0)
 _ON_THE_WAY = (_PATH_ONLY or os.O_RDONLY) | os.O_DIRECTORY
-_MOST_LINKS = 40
-_MOST_TRIES = 128
+_MAX_LINKS = 40
+_MAX_TRIES = 128
 
 _OPENAT2 = 437  # the same number on every architecture that got its system calls after 2019
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
@@ -68,7 +68,7 @@ def open_by_openat2(root: int, path: str, flags: int) -> int:
     """Open ``path`` with one system call, which refuses links and anything that is not beneath ``root``."""
     call, name, how = _syscall(), os.fsencode(path), _how(flags)
     code = errno.EAGAIN
-    for _ in range(_MOST_TRIES):
+    for _ in range(_MAX_TRIES):
         fd = call(_OPENAT2, root, name, how, _HOW_SIZE)
         if fd >= 0:
             return fd
@@ -168,7 +168,7 @@ class _Trail:
         try:
             fd = _step(self._here(), name, flags if self._arrived else _ON_THE_WAY)
         except OSError as error:
-            if error.errno != errno.ELOOP or self._links == _MOST_LINKS:
+            if error.errno != errno.ELOOP or self._links == _MAX_LINKS:
                 raise
             self._through_link(name)
         else:

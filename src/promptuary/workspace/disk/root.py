@@ -39,9 +39,9 @@ PathKind = Literal["file", "folder", "other", "outside"]
 OpenerName = Literal["auto", "openat2", "walk"]
 """How paths are opened: ``auto`` uses ``openat2`` where the system has it."""
 
-_LONGEST_NAME = 255
-_LONGEST_PATH = 4096
-_LONGEST_SHOWN = 120
+_MAX_NAME = 255
+_MAX_PATH = 4096
+_MAX_SHOWN = 120
 
 _UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _ON_A_DISK = re.compile(r"[A-Za-z]:/|file:", re.IGNORECASE)
@@ -74,7 +74,7 @@ def display_path(path: str) -> str:
     """Return ``path`` for an error message: in quotes, on one line, shortened if it is very long."""
     if not path:
         return "the workspace folder"
-    return f'"{shortened(one_line(path), _LONGEST_SHOWN)}"'
+    return f'"{shortened(one_line(path), _MAX_SHOWN)}"'
 
 
 def normalise(path: str) -> str:
@@ -89,7 +89,7 @@ def normalise(path: str) -> str:
     else:
         _check_relative(path, slashed)
         names = _without_dots(path, slashed)
-    if len(path) > _LONGEST_NAME // 4:
+    if len(path) > _MAX_NAME // 4:
         _check_lengths(path, names)
     return "/".join(names)
 
@@ -131,15 +131,15 @@ def _without_dots(path: str, slashed: str) -> list[str]:
 
 
 def _check_lengths(path: str, names: list[str]) -> None:
-    if len(os.fsencode(path)) > _LONGEST_PATH:
+    if len(os.fsencode(path)) > _MAX_PATH:
         raise SourceError(
             Code.BAD_NAME,
-            f"{display_path(path)} is longer than any path can be ({_LONGEST_PATH} bytes); shorten it.",
+            f"{display_path(path)} is longer than any path can be ({_MAX_PATH} bytes); shorten it.",
         )
-    if any(len(os.fsencode(name)) > _LONGEST_NAME for name in names):
+    if any(len(os.fsencode(name)) > _MAX_NAME for name in names):
         raise SourceError(
             Code.BAD_NAME,
-            f"{display_path(path)} has a name longer than {_LONGEST_NAME} bytes; check the spelling.",
+            f"{display_path(path)} has a name longer than {_MAX_NAME} bytes; check the spelling.",
         )
 
 

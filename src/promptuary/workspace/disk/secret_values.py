@@ -39,14 +39,14 @@ _KEY_WORD: Final = 40
 _DIGITS: Final = digits.encode()
 _DIGEST: Final = rb"sha[0-9]{1,3}[:=-][A-Za-z0-9+/_-]{32,128}={0,2}"
 _IN_DIGEST: Final = r"sha[0-9]{1,3}[:=-][A-Za-z0-9+/_-]{0,88}\Z"
-_LONGEST_DIGEST: Final = 100
+_MAX_DIGEST: Final = 100
 _NAME_NEAR: Final = 120
 _MANY: Final = 100
 _SECRET_NAME: Final = rb"(?:key|token|secret|passw|auth)[a-z0-9_]{0,12}\\?[\"']?[ \t]{0,9}(?:[:=]|%3d|\\u003d)"
 _MARKS: Final = "_-.:~"
 _STEM: Final = 4
-_LEAST_DIGITS: Final = 2
-_LEAST_CHARACTERS: Final = 3
+_MIN_DIGITS: Final = 2
+_MIN_CHARACTERS: Final = 3
 """A secret has at least so many different characters; an example, such as ``xxxx…``, has fewer."""
 
 _BEFORE: Final = 8
@@ -95,7 +95,7 @@ def _mask(form: Form, text: str, flags: int = 0) -> str:
 def _has_random(word: bytes) -> bool:
     """Return whether a word has anything like a random value; names have few digits."""
     return any(
-        len(run) >= _KEY_WORD or run.startswith(b":") or len(run.translate(None, _DIGITS)) <= len(run) - _LEAST_DIGITS
+        len(run) >= _KEY_WORD or run.startswith(b":") or len(run.translate(None, _DIGITS)) <= len(run) - _MIN_DIGITS
         for run in _random_runs().findall(word)
     )
 
@@ -134,9 +134,9 @@ def _mask_named(text: str, data: bytes, random: list[tuple[int, int]]) -> str:
 def _is_secret(form: Form, match: re.Match[str], start: int, end: int) -> bool:
     """Return whether a match is a secret, or only resembles one."""
     value = match["body"] if "body" in match.re.groupindex else match.string[start:end]
-    if _compile(_IN_DIGEST).search(match.string[max(start - _LONGEST_DIGEST, 0) : start]):
+    if _compile(_IN_DIGEST).search(match.string[max(start - _MAX_DIGEST, 0) : start]):
         return False
-    if form is SERVICE_SECRET and sum(map(str.isdigit, value)) <= _LEAST_DIGITS:
+    if form is SERVICE_SECRET and sum(map(str.isdigit, value)) <= _MIN_DIGITS:
         return False
     return _is_random(value) and (not form.apart or _is_apart(match.string, start, end, value))
 
@@ -145,7 +145,7 @@ def _is_random(value: str) -> bool:
     """Return whether a value may be random: words in lower case, numbers and one letter again and again are not."""
     letters = [char for char in value if char.isalpha()]
     return (
-        len(set(value)) >= _LEAST_CHARACTERS
+        len(set(value)) >= _MIN_CHARACTERS
         and bool(letters)
         and (any(map(str.isdigit, value)) or not all(map(str.islower, letters)))
     )

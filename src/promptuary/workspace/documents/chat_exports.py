@@ -23,7 +23,7 @@ _SIGNS: Final = ('"mapping"', '"chat_messages"', '"ts"', '"pinned"', '"drift"')
 # Tuples, because any value may be compared with them: a list cannot be looked up in a set.
 _SAID_IN: Final = ("text", "multimodal_text", "code")
 _SAID_AS: Final = ("thread_broadcast", "bot_message", "me_message", "file_share")
-_MOST_SPEAKERS: Final = 100
+_MAX_SPEAKERS: Final = 100
 _STAMP: Final = re.compile(r"[0-9]{9,11}\.[0-9]{1,9}", re.ASCII)
 _MENTION: Final = re.compile(r"<@([A-Z0-9]{1,20})(?:\|[^<>|]*)?>")
 _LINK: Final = re.compile(r"<((?:https?|mailto):[^<>|\s]{1,2000})(?:\|([^<>|]{0,500}))?>")
@@ -226,7 +226,7 @@ def _render(chats: Sequence[_Chat]) -> str:
     said = [chat._replace(messages=[one for one in chat.messages if one.text]) for chat in chats]
     names = {one.speaker: _name(one.speaker) for chat in said for one in chat.messages}
     starts = frozenset(name.lower() for name in names.values())
-    named = ", ".join(list(dict.fromkeys(names.values()))[:_MOST_SPEAKERS])
+    named = ", ".join(list(dict.fromkeys(names.values()))[:_MAX_SPEAKERS])
     sections = ["\n".join(_lines(chat, names, starts)) for chat in said if chat.messages]
     return "\n\n".join([f"---\nspeakers: [{named}]\n---", *sections]) + "\n"
 

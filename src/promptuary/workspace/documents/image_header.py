@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-_MOST_SEGMENTS: Final = 200
+_MAX_SEGMENTS: Final = 200
 """The most segments of a JPEG before its size: cameras write a handful."""
 _SIZES: Final = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 """The segments of a JPEG that contain its size."""
@@ -47,7 +47,7 @@ def _gif(data: bytes) -> tuple[int, int]:
 
 def _jpeg(data: bytes) -> tuple[int, int]:
     position = 2
-    for _ in range(_MOST_SEGMENTS):
+    for _ in range(_MAX_SEGMENTS):
         while data[position : position + 1] == b"\xff" and data[position + 1 : position + 2] == b"\xff":
             position += 1  # padding before a segment
         mark, kind, length = struct.unpack_from(">BBH", data, position)

@@ -23,7 +23,7 @@ from promptuary.workspace.git.patch import Refusal
 TEMPORARY: Final = "promptuary-git-"
 """The prefix of the names of the temporary folders."""
 
-_LARGEST = 512 << 20
+_MAX_BYTES = 512 << 20
 """Git does not show lines of a larger file, either."""
 _STAND_IN = b"not shown\n"
 """The placeholder for a changed file; it must differ from the old content, which an empty file might not."""
@@ -82,9 +82,9 @@ def _copy(top: Path, copies: Path, path: str) -> None:
     link = link_inside(top, path)
     if link is not None:
         target.symlink_to(os.fsdecode(link))
-    elif not copy_inside(top, path, target, _LARGEST) and exists_inside(top, path, larger_than=_LARGEST):
+    elif not copy_inside(top, path, target, _MAX_BYTES) and exists_inside(top, path, larger_than=_MAX_BYTES):
         with target.open("wb") as file:
-            file.truncate(_LARGEST)
+            file.truncate(_MAX_BYTES)
 
 
 def _stand_in(workspace: Path, copies: Path, path: str) -> None:

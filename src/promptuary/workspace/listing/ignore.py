@@ -29,7 +29,7 @@ _MAX_WILDCARD_CHARACTERS = 1 << 16
 """The most rules of one file with wildcards, since each is tried on every path, and their total length. Later ones are
 skipped, and the file is not ``complete``."""
 
-_LONGEST_RULE = 4_096
+_MAX_RULE = 4_096
 """No path is longer than this. A longer rule is skipped."""
 
 _SPECIAL = frozenset("*?[\\")
@@ -230,7 +230,7 @@ def _parse(line: str) -> _Rule | None:
     pattern = pattern[:-1] if folders_only else pattern
     anchored = "/" in pattern
     pattern = pattern.removeprefix("/")
-    if len(pattern) > _LONGEST_RULE or not _can_match(pattern):
+    if len(pattern) > _MAX_RULE or not _can_match(pattern):
         return None
     return _Rule(pattern, not negated, folders_only, anchored)
 

@@ -39,11 +39,11 @@ Grade = tuple[Tier, int]
 """A tier, and a smaller number for a better match within it."""
 
 _WORD_GAPS = re.compile(r"[\W_]+")
-_MOST_WORDS = 12
-SHORTEST_WITH_TYPO: Final = 4
-SHORTEST_BEGINNING: Final = 3
+_MAX_WORDS = 12
+MIN_WITH_TYPO: Final = 4
+MIN_BEGINNING: Final = 3
 """The beginning of a name says more than letters inside it, so fewer letters suffice to recognise a typing error."""
-SHORTEST_IN_FOLDERS: Final = 5
+MIN_IN_FOLDERS: Final = 5
 """Two letters of a folder and three of the name, or vice versa: fewer match every other path."""
 
 
@@ -182,7 +182,7 @@ def folder_steps(word: str, path: str, *, exact_case: bool = False) -> int | Non
     beginning. The last one is in the name, and each has two letters or more: single letters are in every path.
     """
     wanted = _without_gaps(word)
-    if len(wanted) < SHORTEST_IN_FOLDERS:
+    if len(wanted) < MIN_IN_FOLDERS:
         return None
     folder, _, name = (path if exact_case else path.lower()).rpartition("/")
     # Few paths have the first letters in a folder and the last ones in the name: checked first, because it is cheap.
@@ -215,7 +215,7 @@ def _without_gaps(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _words_of(segment: str, *, exact_case: bool) -> tuple[str, ...]:
-    words = name_word_pattern(segment).findall(segment)[:_MOST_WORDS]
+    words = name_word_pattern(segment).findall(segment)[:_MAX_WORDS]
     return tuple(words if exact_case else map(str.lower, words))
 
 
@@ -257,7 +257,7 @@ def abbreviates(text: str, name: str, *, exact_case: bool = False) -> bool:
         return False
     pattern = name_word_pattern(name)
     words = pattern.findall(name)
-    if len(words) > _MOST_WORDS:
+    if len(words) > _MAX_WORDS:
         return False
     # ``reached`` holds the lengths of ``wanted`` that are matched so far; each word extends them. No backtracking.
     reached = {0}
@@ -300,9 +300,9 @@ def _name_slip(text: str, name: str) -> int | None:
 
 def slip_of(text: str, name: str) -> int | None:
     """Return 0 if ``name`` begins with ``text`` except for one typing error, 1 if it contains it so, else ``None``."""
-    if len(text) >= SHORTEST_WITH_TYPO and not _half_is_in(text, name):
+    if len(text) >= MIN_WITH_TYPO and not _half_is_in(text, name):
         return None
-    if len(text) >= SHORTEST_BEGINNING and begins_with_one_typo(text, name):
+    if len(text) >= MIN_BEGINNING and begins_with_one_typo(text, name):
         return 0
     return 1 if has_one_typo(text, name) else None
 
@@ -321,7 +321,7 @@ def begins_with_one_typo(text: str, name: str) -> bool:
 
 def has_one_typo(text: str, name: str) -> bool:
     """Return whether ``text`` is in ``name`` with one typing error: a swapped, surplus, missing or wrong letter."""
-    if len(text) < SHORTEST_WITH_TYPO:
+    if len(text) < MIN_WITH_TYPO:
         return False
     half = len(text) // 2
     left, right = text[:half] in name, text[half:] in name

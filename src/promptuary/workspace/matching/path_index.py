@@ -16,9 +16,9 @@ from msgspec import Struct
 from promptuary.base.concurrency import foreground
 from promptuary.base.text import is_unicode
 from promptuary.workspace.matching.grades import (
-    SHORTEST_BEGINNING,
-    SHORTEST_IN_FOLDERS,
-    SHORTEST_WITH_TYPO,
+    MIN_BEGINNING,
+    MIN_IN_FOLDERS,
+    MIN_WITH_TYPO,
     PathQuery,
     Tier,
     part_fit,
@@ -225,9 +225,9 @@ class PathIndex:
         if search.enough(Tier.PATH, search.few):
             return
         # Letters of the folders and of the name; then one wrong letter in the name.
-        if len(word) >= SHORTEST_IN_FOLDERS or not search.enough(Tier.LOOSE, ENOUGH_GOOD_MATCHES):
+        if len(word) >= MIN_IN_FOLDERS or not search.enough(Tier.LOOSE, ENOUGH_GOOD_MATCHES):
             search.ask(self._whole, word, "fuzzy", most=search.limit * 10)
-        if len(word) >= SHORTEST_WITH_TYPO and not search.enough(Tier.TYPO, search.few):
+        if len(word) >= MIN_WITH_TYPO and not search.enough(Tier.TYPO, search.few):
             search.ask(self._names, word, "fuzzy", typos=1)
 
     def _search_paths(self, search: "_Search") -> None:
@@ -262,7 +262,7 @@ class PathIndex:
             for segment in self._respell(part, exact_case=search.query.exact_case):
                 respelled = (*folders[:place], segment, *folders[place + 1 :], name)
                 search.ask(self._whole, respelled, "substring", most=search.limit * 5)
-        if len(name) < SHORTEST_WITH_TYPO or not folders or search.enough(Tier.TYPO, search.few):
+        if len(name) < MIN_WITH_TYPO or not folders or search.enough(Tier.TYPO, search.few):
             return
         if all(self._is_in_a_folder(part, exact_case=search.query.exact_case) for part in folders):
             search.ask(self._names, name, "fuzzy", typos=1)
@@ -275,7 +275,7 @@ class PathIndex:
 
     def _respell(self, part: str, *, exact_case: bool) -> list[str]:
         """Return the names of folders that ``part`` may mean with one typing error, the nearest first."""
-        if len(part) < SHORTEST_BEGINNING:
+        if len(part) < MIN_BEGINNING:
             return []
         found = self._segments.ask(MatchPattern((part,), "fuzzy", exact_case, typos=1), _SEGMENTS_GRADED)
         near: dict[str, tuple[int, int]] = {}

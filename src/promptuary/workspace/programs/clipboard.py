@@ -20,7 +20,7 @@ from promptuary.base.errors import Code, SourceError
 MAX_BYTES: Final = 1 << 20
 _SECONDS: Final = 3.0
 _CHUNK: Final = 64 * 1024
-_MOST_FOR_TERMINAL: Final = 74_994
+_MAX_FOR_TERMINAL: Final = 74_994
 """The bytes that terminals accept in one sequence, before encoding."""
 
 
@@ -148,7 +148,7 @@ def _environment() -> Mapping[str, str]:
 
 def _by_terminal(data: bytes) -> bool:
     """Ask the terminal to copy ``data``, also over ssh; return whether there is one and it accepts that much."""
-    if not sys.stderr.isatty() or len(data) > _MOST_FOR_TERMINAL:
+    if not sys.stderr.isatty() or len(data) > _MAX_FOR_TERMINAL:
         return False
     sys.stderr.write(f"\x1b]52;c;{base64.b64encode(data).decode('ascii')}\a")
     sys.stderr.flush()

@@ -12,7 +12,7 @@ from typing import Final
 
 from promptuary.base.errors import PromptuaryError
 
-_LARGEST: Final = 1 << 20
+_MAX_BYTES: Final = 1 << 20
 _FALLBACKS: Final = ("nano", "vi")
 
 
@@ -68,11 +68,11 @@ def _start(command: list[str]) -> None:
 def _read(copy: Path) -> bytes:
     try:
         with copy.open("rb") as opened:
-            data = opened.read(_LARGEST + 1)
+            data = opened.read(_MAX_BYTES + 1)
     except OSError as error:
         raise PromptuaryError(f"{copy} is gone after editing ({error.strerror}); nothing was changed") from error
-    if len(data) > _LARGEST:
-        raise PromptuaryError(f"a note may have {_LARGEST:,} bytes; write less")
+    if len(data) > _MAX_BYTES:
+        raise PromptuaryError(f"a note may have {_MAX_BYTES:,} bytes; write less")
     return data
 
 

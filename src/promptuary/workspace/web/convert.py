@@ -230,7 +230,7 @@ class _Styles:
                 self.headings[self._style] = int(level[1]) if level else 1
 
 
-_DEEPEST_LIST: Final = 8
+_MAX_LIST_DEPTH: Final = 8
 
 
 class _Words:
@@ -280,7 +280,7 @@ class _Words:
         elif tag == "w:numPr":
             self._before = self._before or "-"
         elif tag == "w:ilvl" and self._before == "-":
-            self._before = "  " * min(int(value) if value.isdigit() else 0, _DEEPEST_LIST) + "-"
+            self._before = "  " * min(int(value) if value.isdigit() else 0, _MAX_LIST_DEPTH) + "-"
 
     def text(self, text: str) -> None:
         if self._in_text:

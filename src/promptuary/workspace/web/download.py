@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PARTIAL: Final = ".part"
 """The suffix of the name of an incomplete file."""
 
-_LONGEST: Final = 24 * 3600.0
+_MAX_SECONDS: Final = 24 * 3600.0
 _ATTEMPTS: Final = 4
 """How often in a row a connection may break without sending anything."""
 _PAUSE: Final = 0.5
@@ -78,7 +78,7 @@ def download(
     if expected.size > access.max_page_bytes:
         raise SourceError(Code.RESPONSE_TOO_LARGE, f"{path.name} has more than {access.max_page_bytes:,} bytes.")
     target = parse_url(url)
-    deadline = StallLimit(target.host, access.fetch_timeout, time.monotonic() + _LONGEST)
+    deadline = StallLimit(target.host, access.fetch_timeout, time.monotonic() + _MAX_SECONDS)
     fetching = _Download(target, path.with_name(path.name + PARTIAL), expected.size, access, deadline, progress)
     failures = 0
     while (had := fetching.have()) != expected.size:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from promptuary.workspace.web.convert import Converted
 
 _MAX_SECONDS = 8  # of computing; an ordinary page takes a tenth of a second
-_LONGEST_REASON = 1_000
+_MAX_REASON = 1_000
 
 # What Python needs to find its packages. A parser must not see the keys and tokens in the environment.
 _ENVIRONMENT = ("PATH", "HOME", "PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
@@ -252,7 +252,7 @@ def _read_reason(key: str) -> str:
     """Return why this content could not be converted before; empty if that is not known."""
     try:
         with _place(key).open("rb") as file:
-            known = file.read(_LONGEST_REASON).decode("utf-8", "replace")
+            known = file.read(_MAX_REASON).decode("utf-8", "replace")
     except OSError:
         return ""
     return known.removeprefix(key) if known.startswith(key) else ""

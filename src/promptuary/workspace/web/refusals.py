@@ -11,11 +11,11 @@ from typing import Final
 
 from promptuary.base.text import one_line
 
-_LARGEST: Final = 64 * 1024
+_MAX_BYTES: Final = 64 * 1024
 """How many bytes of a body are read."""
-_LONGEST: Final = 300
+_MAX_LENGTH: Final = 300
 """How many characters of a service's own words are shown."""
-_LEAST_KEY: Final = 8
+_MIN_KEY: Final = 8
 """What has fewer characters is no key: local servers are given any word, which may be a part of every message."""
 _BEGINNING: Final = 6
 """A word that begins with this many characters of the key counts as a part of it: some services repeat its ends."""
@@ -46,7 +46,7 @@ def refusal(where: str, status: int, said: str, *, wait: float = 0.0, has_key: b
 
 def words_of(body: bytes, key: str) -> str:
     """Return a service's error message on one line and without the key; empty if it is not readable."""
-    text = body[:_LARGEST].decode("utf-8", "replace")
+    text = body[:_MAX_BYTES].decode("utf-8", "replace")
     try:
         said = _message(json.loads(text))
     except (ValueError, RecursionError):
@@ -54,12 +54,12 @@ def words_of(body: bytes, key: str) -> str:
     if not said and text.lstrip().startswith("<"):
         return ""  # a page for browsers: it is not from the service
     shown = one_line(" ".join((said or text).split()))
-    return without_key(shown, key)[:_LONGEST].rstrip(" .")
+    return without_key(shown, key)[:_MAX_LENGTH].rstrip(" .")
 
 
 def without_key(text: str, key: str) -> str:
     """Return ``text`` with an ellipsis for the key and for every word that begins like it."""
-    if len(key) < _LEAST_KEY:
+    if len(key) < _MIN_KEY:
         return text
     return re.sub(rf"{re.escape(key[:_BEGINNING])}\S*", "…", text.replace(key, "…"))
 

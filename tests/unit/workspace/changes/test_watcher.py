@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from promptuary.workspace.changes import mounts
-from promptuary.workspace.changes.event_log import LONGEST_BATCH, MOST_PATHS, EventBatch, EventLog, PossibleChanges
+from promptuary.workspace.changes.event_log import MAX_BATCH_SECONDS, MAX_PATHS, EventBatch, EventLog, PossibleChanges
 from promptuary.workspace.changes.mounts import read_table, remote_type
 from promptuary.workspace.changes.watcher import Watcher, is_worth_checking
 from promptuary.workspace.disk.protected_folders import ProtectedFolders
@@ -140,7 +140,7 @@ def test_a_file_that_is_written_for_ever_does_not_keep_back_the_others() -> None
         if taken:
             break
 
-    assert (taken, tick / 10) == ({(A, "other"), (A, "log")}, LONGEST_BATCH)
+    assert (taken, tick / 10) == ({(A, "other"), (A, "log")}, MAX_BATCH_SECONDS)
 
 
 def test_who_wants_to_wait_longer_is_not_told_sooner() -> None:
@@ -425,7 +425,7 @@ def test_files_written_at_once_into_nested_new_folders_are_all_covered(
 def test_many_files_at_once_are_all_hinted_or_everything_is(
     watching: Follower, workspace: Path, figure: Figure
 ) -> None:
-    names = [f"n{number}.md" for number in range(figure(2_000, MOST_PATHS + 5_000))]
+    names = [f"n{number}.md" for number in range(figure(2_000, MAX_PATHS + 5_000))]
     before = watching.everything
     for name in names:
         (workspace / name).write_text("x")

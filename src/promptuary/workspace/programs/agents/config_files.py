@@ -23,8 +23,8 @@ from promptuary.base.errors import PromptuaryError
 from promptuary.base.text import one_line
 from promptuary.workspace.user_folders import make_folder, state_folder
 
-_LARGEST: Final = 32 << 20
-_MOST_KNOWN: Final = 8
+_MAX_BYTES: Final = 32 << 20
+_MAX_KNOWN: Final = 8
 """How many states of a file are recorded: each installation of this program in another place adds one."""
 
 
@@ -147,7 +147,7 @@ def _build_note(edit: SettingsEdit, earlier: NotedSettings | None) -> NotedSetti
     became = (*(earlier.became if earlier and follows else ()), _hash(edit.after))
     made = tuple(_missing(_target(edit.path).parent)) if edit.before is None else ()
     folders = made or (earlier.folders if earlier is not None else ())
-    return NotedSettings(edit.path, edit.without, became[-_MOST_KNOWN:], folders, edit.entries)
+    return NotedSettings(edit.path, edit.without, became[-_MAX_KNOWN:], folders, edit.entries)
 
 
 def _replace(edit: SettingsEdit, folders: Sequence[str]) -> None:
@@ -182,14 +182,14 @@ def _read(path: Path) -> bytes | None:
         raise PromptuaryError(f"{one_line(str(path))} cannot be read: {error.strerror}") from error
     finally:
         os.close(descriptor)
-    if len(data) > _LARGEST:
-        raise PromptuaryError(f"{one_line(str(path))} is larger than {_LARGEST:,} bytes")
+    if len(data) > _MAX_BYTES:
+        raise PromptuaryError(f"{one_line(str(path))} is larger than {_MAX_BYTES:,} bytes")
     return data
 
 
 def _all_of(descriptor: int) -> bytes:
     with open(descriptor, "rb", closefd=False) as file:
-        return file.read(_LARGEST + 1)
+        return file.read(_MAX_BYTES + 1)
 
 
 def _write(path: Path, data: bytes) -> None:

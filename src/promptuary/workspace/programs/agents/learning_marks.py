@@ -11,18 +11,18 @@ from typing import Final
 from promptuary.base import durable
 from promptuary.workspace.user_folders import make_folder, state_folder
 
-_LONGEST: Final = 1_000
+_MAX_LENGTH: Final = 1_000
 _KEPT_SECONDS: Final = 90 * 86_400.0
-_MOST_FILES: Final = 2_000
-_MOST_PROMPTS: Final = 20
-_LONGEST_SHOWN: Final = 20_000
+_MAX_FILES: Final = 2_000
+_MAX_PROMPTS: Final = 20
+_MAX_SHOWN: Final = 20_000
 
 
 def read_learning_mark(session: str) -> str:
     """Return the mark of the last turn that was learnt from; empty if there is none."""
     try:
         with open(_file(session), "rb") as file:  # noqa: PTH123  (as light as it can be)
-            return file.read(_LONGEST).decode("utf-8", "replace")
+            return file.read(_MAX_LENGTH).decode("utf-8", "replace")
     except OSError:
         return ""
 
@@ -33,7 +33,7 @@ def note_learnt(session: str, mark: str) -> None:
     make_folder(path.parent)
     if not path.exists():
         _tidy(path.parent)
-    durable.replace(path, mark.encode()[:_LONGEST], mode=0o600, sync=False)
+    durable.replace(path, mark.encode()[:_MAX_LENGTH], mode=0o600, sync=False)
 
 
 def read_shown_marks(session: str) -> list[str]:
@@ -46,19 +46,19 @@ def note_shown(session: str, marks: Sequence[str], *, anew: bool) -> None:
 
     Each prompt is a line, and the last few are kept: an agent may shorten its history without telling.
     """
-    lines = [*([] if anew else _read_lines(session)), " ".join(marks)][-_MOST_PROMPTS:]
+    lines = [*([] if anew else _read_lines(session)), " ".join(marks)][-_MAX_PROMPTS:]
     path = _file(session, "shown")
     make_folder(path.parent)
     if not path.exists():
         _tidy(path.parent)
     with suppress(OSError):  # then something is shown twice
-        durable.replace(path, "\n".join(lines).encode()[-_LONGEST_SHOWN:], mode=0o600, sync=False)
+        durable.replace(path, "\n".join(lines).encode()[-_MAX_SHOWN:], mode=0o600, sync=False)
 
 
 def _read_lines(session: str) -> list[str]:
     try:
         with open(_file(session, "shown"), "rb") as file:  # noqa: PTH123
-            return file.read(_LONGEST_SHOWN).decode("ascii", "replace").split("\n")
+            return file.read(_MAX_SHOWN).decode("ascii", "replace").split("\n")
     except OSError:
         return []
 
@@ -70,5 +70,5 @@ def _file(session: str, what: str = "learnt") -> Path:
 def _tidy(folder: Path) -> None:
     with suppress(OSError):
         for number, one in enumerate(os.scandir(folder)):
-            if number >= _MOST_FILES or time.time() - one.stat().st_mtime > _KEPT_SECONDS:
+            if number >= _MAX_FILES or time.time() - one.stat().st_mtime > _KEPT_SECONDS:
                 os.unlink(one.path)  # noqa: PTH108

@@ -20,12 +20,12 @@ from typing import Any, BinaryIO, Final
 
 from promptuary.workspace.user_folders import make_folder, runtime_folder
 
-LARGEST: Final = 1 << 20
+MAX_BYTES: Final = 1 << 20
 """The most bytes of a message."""
 
 _CONNECT_SECONDS: Final = 0.25
 _SUFFIX: Final = ".sock"
-_LONGEST_PATH: Final = 100
+_MAX_PATH: Final = 100
 """Bytes: the address of a socket has room for some 104."""
 _LENGTH: Final = struct.Struct(">I")
 
@@ -105,7 +105,7 @@ def ask(folder: str, question: Mapping[str, Any], *, timeout: float) -> dict[str
     ``timeout`` is how many seconds the answer may take.
     """
     payload = json.dumps(question).encode()
-    if len(payload) > LARGEST:
+    if len(payload) > MAX_BYTES:
         return None
     for path in _candidates(folder):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as one:
@@ -142,7 +142,7 @@ def frame(message: Mapping[str, Any]) -> bytes:
 def frame_length(head: bytes) -> int:
     """Return the length of the message after ``head``. Raises ``ValueError`` if it is too long."""
     (length,) = _LENGTH.unpack(head)
-    if length > LARGEST:
+    if length > MAX_BYTES:
         raise ValueError("the message is too long")
     return int(length)
 
@@ -154,7 +154,7 @@ HEAD: Final = _LENGTH.size
 @contextmanager
 def _short(path: str) -> Iterator[str]:
     """Yield a path for ``path`` that is short enough for a socket, if the system provides one."""
-    if len(os.fsencode(path)) < _LONGEST_PATH or not os.path.isdir("/proc/self/fd"):  # noqa: PTH112  (light)
+    if len(os.fsencode(path)) < _MAX_PATH or not os.path.isdir("/proc/self/fd"):  # noqa: PTH112  (light)
         yield path
         return
     folder, _, name = path.rpartition("/")

@@ -10,8 +10,8 @@ from promptuary.base import durable
 from promptuary.base.errors import PromptuaryError
 from promptuary.workspace.user_folders import make_folder, state_folder
 
-_LONGEST: Final = 200
-_SHORTEST: Final = 20
+_MAX_LENGTH: Final = 200
+_MIN_LENGTH: Final = 20
 
 
 def token_file(name: str) -> Path:
@@ -37,7 +37,7 @@ def _read_token(path: Path) -> str:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o077 or found.st_uid != os.geteuid():
             raise PromptuaryError(f"others may read {path}; remove it, and a new token is created")
-        text = file.read(_LONGEST + 1).decode("ascii", "replace").strip()
-    if not _SHORTEST <= len(text) <= _LONGEST or not text.isprintable() or " " in text:
+        text = file.read(_MAX_LENGTH + 1).decode("ascii", "replace").strip()
+    if not _MIN_LENGTH <= len(text) <= _MAX_LENGTH or not text.isprintable() or " " in text:
         raise PromptuaryError(f"{path} does not contain a token; remove it, and a new one is created")
     return text

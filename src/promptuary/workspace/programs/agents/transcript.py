@@ -4,7 +4,7 @@ import os
 import stat
 from typing import Final
 
-MOST: Final = 4 << 20
+MAX_BYTES: Final = 4 << 20
 """How many bytes are read from the end: enough for the last turns."""
 _NAMES: Final = (".jsonl", ".json")
 
@@ -22,7 +22,7 @@ def read_end(path: str) -> bytes | None:
         if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
             return None
         try:
-            file.seek(max(0, found.st_size - MOST))
-            return file.read(MOST)
+            file.seek(max(0, found.st_size - MAX_BYTES))
+            return file.read(MAX_BYTES)
         except OSError:
             return None
