@@ -128,7 +128,7 @@ def _rules(given: Mapping[str, Any], where: str) -> ChatRules:
     kinds, folders = _names(given, "kinds", where), _names(given, "folders", where)
     if (kinds or folders) and not workspace and "url" not in kinds:
         raise ConfigError(f"{where} names kinds or folders without a workspace; set workspace, too")
-    unknown = [one for one in kinds if one not in REMOTE_KINDS]
+    unknown = [kind for kind in kinds if kind not in REMOTE_KINDS]
     if unknown:
         near = nearest(unknown[0], sorted(REMOTE_KINDS))
         advice = f"did you mean {near}?" if near else f"use some of: {', '.join(sorted(REMOTE_KINDS))}"

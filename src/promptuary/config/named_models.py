@@ -136,9 +136,9 @@ def find_model(name: str, models: Sequence[NamedModel], environment: Mapping[str
 
     Raises ``ConfigError``, which says how to configure one, if there is none with this name.
     """
-    found = next((one for one in models if one.name == name), None) or _of_a_provider(name, environment)
+    found = next((model for model in models if model.name == name), None) or _of_a_provider(name, environment)
     if found is None:
-        known = ", ".join(one.name for one in models)
+        known = ", ".join(model.name for model in models)
         there = f"there is {known}" if known else "none is configured"
         raise ConfigError(
             f"no chat model is called {cut(name)!r} ({there}): write [models.{cut(name)}] with base_url and model into "
@@ -197,5 +197,5 @@ def _value(key: str, value: object, where: str) -> object:
 
 def key_variables(models: Iterable[NamedModel]) -> list[str]:
     """Return the names of the environment variables that may hold keys of models: named by a table, or usual."""
-    named = [one.key_env for one in models if one.key_env]
+    named = [model.key_env for model in models if model.key_env]
     return sorted({*named, *(one.key_env for one in _SERVICES.values() if one.key_env)})

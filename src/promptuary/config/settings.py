@@ -607,7 +607,9 @@ def limit_settings(settings: Settings, access: Access) -> Settings:
     if not access.is_limited:
         return settings
     # A file with an absolute path, or one in the home folder, is not in the workspace.
-    standing = tuple(one for one in settings.static_layers if one.of_workspace or not one.file.startswith(("/", "~")))
+    standing = tuple(
+        layer for layer in settings.static_layers if layer.of_workspace or not layer.file.startswith(("/", "~"))
+    )
     folders = [
         folder if settings.origin(name) in WORKSPACE_FILES else ""
         for name, folder in (

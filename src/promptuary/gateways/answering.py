@@ -294,7 +294,7 @@ def count_injected(turn: Turn) -> int:
     """Return the tokens that a message adds: those of its attachments, and of the files that it tracks."""
     attached = turn.expansion.spend.injected if turn.expansion.blocks else 0
     named = {path.strip("\"'`") for path in _LINK_TO_FILE.findall(turn.expansion.text)}
-    in_view = [one for one in turn.receipt.entries if one.layer == _IN_VIEW and one.status != "out"]
+    in_view = [entry for entry in turn.receipt.entries if entry.layer == _IN_VIEW and entry.status != "out"]
     return attached + sum(one.tokens for one in in_view if one.label in named)
 
 

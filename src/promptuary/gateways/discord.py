@@ -181,7 +181,7 @@ class Discord:
             direct=message.guild is None,
             replied=author is not None and author.id == self._client.user.id,
             name=message.author.display_name,
-            files=tuple(_file(one) for one in message.attachments),
+            files=tuple(_file(attachment) for attachment in message.attachments),
         )
         await self._accept(replace(found, missed=missed))
         if int(self._last.get(found.chat, "0")) < message.id:

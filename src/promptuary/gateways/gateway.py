@@ -134,7 +134,7 @@ class Gateway:
 
     async def idle(self) -> None:
         """Wait until nothing is left to be answered."""
-        while tasks := [one.worker for one in self._queues.values() if one.worker] + [*self._sentences]:
+        while tasks := [queue.worker for queue in self._queues.values() if queue.worker] + [*self._sentences]:
             await asyncio.wait(tasks)
 
     def _enqueue(self, place: str, number: int) -> None:
@@ -210,7 +210,7 @@ class Gateway:
             logger.info("a sentence could not be sent: %s", error)
 
     async def _stop(self) -> None:
-        tasks = [one.worker for one in self._queues.values() if one.worker] + [*self._sentences]
+        tasks = [queue.worker for queue in self._queues.values() if queue.worker] + [*self._sentences]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -59,7 +59,7 @@ class Inbound(Struct, frozen=True):
 
     def body(self) -> Mapping[str, Json]:
         """Return the message in its stored form."""
-        body: dict[str, Any] = {**asdict(self), "files": [asdict(one) for one in self.files]}
+        body: dict[str, Any] = {**asdict(self), "files": [asdict(file) for file in self.files]}
         return {key: value for key, value in body.items() if key not in {"edited", "addressed", "missed"}}
 
     @classmethod

@@ -28,7 +28,7 @@ OnState = Callable[[str, str], None]
 
 def find_gateways(settings: Settings, names: Sequence[str]) -> list[NamedGateway]:
     """Return the gateways with these names, or the only one. Raises ``ConfigError`` if one is not configured."""
-    known = {one.name: one for one in settings.gateways}
+    known = {gateway.name: gateway for gateway in settings.gateways}
     if not known:
         raise ConfigError(
             "no gateway is configured: write [gateways.telegram] with allow = [YOUR-ID] into your own configuration; "
@@ -152,7 +152,7 @@ def _missing(config: NamedGateway, settings: Settings) -> list[str]:
     """Return sentences about the settings that are missing before anybody gets an answer."""
     trouble = model_trouble(config, settings)
     lines = [f"nobody gets an answer: {trouble}"] if trouble else []
-    if not config.allow and not any(one.allow for one in config.chats.values()):
+    if not config.allow and not any(chat.allow for chat in config.chats.values()):
         lines.append(f"nobody may write to it yet: {_NOBODY}")
     return lines
 

@@ -203,7 +203,7 @@ class Sessions:
     def _experience_pins(self, chosen: Sequence[str] | None) -> dict[str, str]:
         experiences = self._app.experiences_in(self._state)
         if chosen is None:
-            return {one.id: one.rev for one in experiences.list().experiences}
+            return {experience.id: experience.rev for experience in experiences.list().experiences}
         found = [(key, experiences.get(key)) for key in chosen]
         if unknown := [key for key, one in found if one is None]:
             raise UnknownExperienceError(

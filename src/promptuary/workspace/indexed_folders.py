@@ -54,9 +54,9 @@ class IndexedFoldersFile:
     def _take_over(self, former: Path, *, inside_only: bool) -> Sequence[Folder]:
         theirs = IndexedFoldersFile(former, folder=self._lists)._read_list() or ()  # noqa: SLF001  (of this class)
         moved = [
-            Folder(str(self._workspace / Path(one.path).relative_to(former)), one.label) if inside else one
-            for one in theirs
-            if (inside := Path(one.path).is_relative_to(former)) or not inside_only
+            Folder(str(self._workspace / Path(folder.path).relative_to(former)), folder.label) if inside else folder
+            for folder in theirs
+            if (inside := Path(folder.path).is_relative_to(former)) or not inside_only
         ]
         with self._lock():
             known = {one.path: one for one in [*moved, *(self._read_list() or ())]}
@@ -124,7 +124,9 @@ class IndexedFoldersFile:
             ) from error
 
     def _write(self, folders: Sequence[Folder], *, signed: bool = True) -> None:
-        content = json.dumps([{"path": self._short(one.path), "label": one.label} for one in folders], indent=1)
+        content = json.dumps(
+            [{"path": self._short(folder.path), "label": folder.label} for folder in folders], indent=1
+        )
         durable.replace(self._file, content.encode("utf-8", "surrogateescape"))
         if signed:
             sign(self._workspace)
@@ -139,7 +141,7 @@ def names_folders_outside(file: Path) -> bool:
     """Return whether a list of folders, as in a backup, names one outside of its workspace, or cannot be read."""
     try:
         with file.open("rb") as opened:
-            paths = [Path(one["path"]) for one in json.loads(opened.read(_MAX_FILE))]
+            paths = [Path(entry["path"]) for entry in json.loads(opened.read(_MAX_FILE))]
     except (OSError, ValueError, RecursionError, TypeError, KeyError):
         return True
     return any(path.is_absolute() or ".." in path.parts for path in paths)

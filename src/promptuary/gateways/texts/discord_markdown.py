@@ -21,7 +21,7 @@ def discord_markdown(markdown: str) -> str:
 def _escape(text: str) -> str:
     """Return text in which Discord finds no markup; a URL stays unchanged, since escapes would break it."""
     parts = _ADDRESS.split(text)
-    parts[::2] = [_SPECIAL.sub(r"\\\1", one) for one in parts[::2]]
+    parts[::2] = [_SPECIAL.sub(r"\\\1", part) for part in parts[::2]]
     return _EVERYBODY.sub("@\u200b", _AT_A_LINE.sub(r"\1\\\2", "".join(parts)))
 
 

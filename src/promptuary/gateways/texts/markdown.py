@@ -182,7 +182,7 @@ def _draw_table(tokens: "Sequence[Token]", source: str) -> str:
 
 def _words(text: str) -> str:
     """Return a Markdown text without markup."""
-    return "".join(getattr(one, "text", "") for one in pieces(text)).replace("\n", " ")
+    return "".join(getattr(piece, "text", "") for piece in pieces(text)).replace("\n", " ")
 
 
 class _Blocks:

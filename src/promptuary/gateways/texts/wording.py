@@ -100,20 +100,20 @@ def in_chat(result: CommandResult, mark: str) -> str:
 
 def _for_everybody(notes: tuple[SearchNote, ...]) -> tuple[SearchNote, ...]:
     """Return the notes of a search that everybody may read; the others name files and settings of the operator."""
-    return tuple(one for one in notes if isinstance(one, IndexBusy))
+    return tuple(note for note in notes if isinstance(note, IndexBusy))
 
 
 def about_references(expansion: Expansion) -> list[str]:
     """Return sentences about the references of a message, to show before the answer: failures, slips, the budget."""
     lines = [
-        f"{_raw(one.reference.raw)}: {escape(one_line(_OF_CODE.get(one.code) or one.reason or _UNAVAILABLE))}."
-        for one in expansion.outcomes
-        if one.code is not None
+        f"{_raw(outcome.reference.raw)}: {escape(one_line(_OF_CODE.get(code) or outcome.reason or _UNAVAILABLE))}."
+        for outcome in expansion.outcomes
+        if (code := outcome.code) is not None
     ]
     lines += [
-        f"{_raw(one.reference.raw)}: not all of it fits, so I see only its {_SEEN[one.detail]}."
-        for one in expansion.outcomes
-        if one.code is None and one.detail in _SEEN
+        f"{_raw(outcome.reference.raw)}: not all of it fits, so I see only its {_SEEN[outcome.detail]}."
+        for outcome in expansion.outcomes
+        if outcome.code is None and outcome.detail in _SEEN
     ]
     lines += [f"{_raw(f'#{path}')}: {escape(one_line(reason))}." for path, reason in unseen_paths(expansion)]
     lines += [escape(one_line(str(slip))[:300]) for slip in expansion.slips]
@@ -128,7 +128,9 @@ def about_references(expansion: Expansion) -> list[str]:
 
 def unseen_paths(expansion: Expansion) -> list[tuple[str, str]]:
     """Return the paths of a message that were to be kept in view and cannot be shown, each with the reason."""
-    said = [one.removeprefix("#").partition(": ") for one in expansion.general_warnings if one.startswith("#")]
+    said = [
+        warning.removeprefix("#").partition(": ") for warning in expansion.general_warnings if warning.startswith("#")
+    ]
     return [(path, reason) for path, _, reason in said]
 
 

@@ -121,15 +121,15 @@ def _manifest(archive: zipfile.ZipFile, source: Path) -> Manifest:
     entries = archive.infolist()
     if len(entries) > _MAX_FILES:
         raise _refusal(f"it has more than {_MAX_FILES:,} files")
-    names = [one.filename for one in entries]
+    names = [entry.filename for entry in entries]
     if len(set(names)) < len(names):
         raise _refusal("it has two files of one name")
-    for one in entries:
-        kind = stat.S_IFMT(one.external_attr >> 16)
-        if kind not in (0, stat.S_IFREG) or one.is_dir():
-            raise _refusal(f"{one.filename!r} in it is not a plain file")
-        if one.filename != _MANIFEST and NAME.fullmatch(one.filename) is None:
-            raise _refusal(f"{one.filename!r} in it is not a name that a backup has")
+    for entry in entries:
+        kind = stat.S_IFMT(entry.external_attr >> 16)
+        if kind not in (0, stat.S_IFREG) or entry.is_dir():
+            raise _refusal(f"{entry.filename!r} in it is not a plain file")
+        if entry.filename != _MANIFEST and NAME.fullmatch(entry.filename) is None:
+            raise _refusal(f"{entry.filename!r} in it is not a name that a backup has")
     if _MANIFEST not in names or archive.getinfo(_MANIFEST).file_size > _MAX_MANIFEST:
         raise _refusal("it has no manifest")
     manifest = _parse_manifest(_read_some(archive, _MANIFEST, _MAX_MANIFEST))

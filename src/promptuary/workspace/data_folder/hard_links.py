@@ -43,7 +43,7 @@ class HardLinks:
     def _current(self) -> frozenset[_FileId]:
         began = time.monotonic()
         if began >= self._until:
-            self._known = frozenset(one for root, folder in self._places for one in _find_links(root, folder))
+            self._known = frozenset(link for root, folder in self._places for link in _find_links(root, folder))
             now = time.monotonic()
             self._until = now + max(FRESH_FOR, 10 * (now - began))
         return self._known

@@ -57,7 +57,7 @@ class KeptReport(Struct, frozen=True):
     @property
     def bytes(self) -> int:
         """All of it together."""
-        return sum(one.bytes for one in self.files)
+        return sum(file.bytes for file in self.files)
 
 
 def list_kept_files(root: Path) -> Sequence[KeptFile]:

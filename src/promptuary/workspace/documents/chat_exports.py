@@ -120,17 +120,17 @@ def _claude(whole: Sequence[dict[str, Any]]) -> list[_Chat] | None:
 
 
 def _claude_messages(messages: Sequence[object]) -> Iterator[_Said]:
-    for one in messages:
-        if not isinstance(one, dict) or one.get("sender") not in ("human", "assistant"):
+    for message in messages:
+        if not isinstance(message, dict) or message.get("sender") not in ("human", "assistant"):
             continue
-        blocks = one.get("content")
+        blocks = message.get("content")
         texts = [
             _text(block.get("text"))
             for block in (blocks if isinstance(blocks, list) else ())
             if isinstance(block, dict) and block.get("type") == "text"
         ]
-        text = "\n\n".join(text for text in texts if text) or _text(one.get("text"))
-        yield _Said("user" if one["sender"] == "human" else "assistant", text, _time(one.get("created_at")))
+        text = "\n\n".join(text for text in texts if text) or _text(message.get("text"))
+        yield _Said("user" if message["sender"] == "human" else "assistant", text, _time(message.get("created_at")))
 
 
 def _history(whole: Sequence[dict[str, Any]]) -> list[_Chat] | None:
@@ -155,9 +155,9 @@ def _turn(whole: Sequence[dict[str, Any]]) -> list[_Chat] | None:
 
 
 def _messages(items: Sequence[object]) -> Iterator[_Said]:
-    for one in items:
-        if isinstance(one, dict) and one.get("role") in ("user", "assistant"):
-            yield _Said(one["role"], _text(one.get("content")))
+    for item in items:
+        if isinstance(item, dict) and item.get("role") in ("user", "assistant"):
+            yield _Said(item["role"], _text(item.get("content")))
 
 
 def _slack(whole: Sequence[dict[str, Any]], names: Names) -> list[_Chat] | None:
@@ -186,7 +186,11 @@ def slack_names(users: str) -> dict[str, str]:
     except (ValueError, RecursionError):
         return {}
     people = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-    return {_text(one.get("id")): name for one in people if (name := _profile_name(one) or _text(one.get("name")))}
+    return {
+        _text(person.get("id")): name
+        for person in people
+        if (name := _profile_name(person) or _text(person.get("name")))
+    }
 
 
 def _profile_name(one: Mapping[str, Any]) -> str:
@@ -223,8 +227,8 @@ def _time(value: object) -> int | None:
 
 def _render(chats: Sequence[_Chat]) -> str:
     """Return the chats as Markdown; the front matter says who speaks, so that nothing else is taken for a turn."""
-    said = [chat._replace(messages=[one for one in chat.messages if one.text]) for chat in chats]
-    names = {one.speaker: _name(one.speaker) for chat in said for one in chat.messages}
+    said = [chat._replace(messages=[message for message in chat.messages if message.text]) for chat in chats]
+    names = {message.speaker: _name(message.speaker) for chat in said for message in chat.messages}
     starts = frozenset(name.lower() for name in names.values())
     named = ", ".join(list(dict.fromkeys(names.values()))[:_MAX_SPEAKERS])
     sections = ["\n".join(_lines(chat, names, starts)) for chat in said if chat.messages]
@@ -235,13 +239,13 @@ def _lines(chat: _Chat, names: Mapping[str, str], starts: frozenset[str]) -> Ite
     if title := " ".join(chat.title.split())[:200]:
         yield f"## {title}\n"
     day = None
-    for one in chat.messages:
-        date = one.date if one.date is not None else chat.date
+    for message in chat.messages:
+        date = message.date if message.date is not None else chat.date
         if date is not None and date // 86_400 != day:
             shown = datetime.fromtimestamp(date, UTC)
             yield f"{'' if day is None else chr(10)}{shown:%Y-%m-%d %H:%M}\n"
             day = date // 86_400
-        yield f"{names[one.speaker]}: {_inside(one.text, starts)}"
+        yield f"{names[message.speaker]}: {_inside(message.text, starts)}"
 
 
 def _inside(text: str, starts: frozenset[str]) -> str:

@@ -57,7 +57,9 @@ def union(patterns: Iterable[str]) -> re.Pattern[str]:
         for pattern in patterns
         for single in expand_braces(pattern.removeprefix("./"))
     ]
-    return re.compile("|".join(f"(?:{one})" for one in expressions), re.DOTALL) if expressions else NOTHING
+    return (
+        re.compile("|".join(f"(?:{expression})" for expression in expressions), re.DOTALL) if expressions else NOTHING
+    )
 
 
 def glob_expression(pattern: str) -> str:

@@ -269,4 +269,4 @@ def _without_trailing_spaces(line: str) -> str:
 
 
 def _any(expressions: list[str]) -> re.Pattern[str] | None:
-    return re.compile("|".join(f"(?:{one})" for one in expressions), re.DOTALL) if expressions else None
+    return re.compile("|".join(f"(?:{expression})" for expression in expressions), re.DOTALL) if expressions else None

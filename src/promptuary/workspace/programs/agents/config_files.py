@@ -102,7 +102,7 @@ def apply_edits(client: str, edits: Sequence[SettingsEdit]) -> None:
     Raises ``PromptuaryError`` if a file was changed since it was read, or may not be written; then nothing is written.
     """
     with _lock(client):
-        noted = {one.path: one for one in list_noted_files(client)}
+        noted = {file.path: file for file in list_noted_files(client)}
         for edit in edits:
             _check(edit)
             noted[edit.path] = _build_note(edit, noted.get(edit.path))
@@ -118,7 +118,7 @@ def undo_edits(client: str, edits: Sequence[SettingsEdit]) -> Mapping[Path, str]
     """
     failed: dict[Path, str] = {}
     with _lock(client):
-        noted = {one.path: one for one in list_noted_files(client)}
+        noted = {file.path: file for file in list_noted_files(client)}
         for edit in edits:
             known = noted.get(edit.path)
             try:
