@@ -110,7 +110,7 @@ def measure(workspace: Path, size: int, asked: Sequence[str], before: dict[str, 
         memory.settle()
         counter = Counter()
         sides: dict[str, Callable[[str], object]] = {
-            "digest": lambda _: digest(read_digest(memory.refreshed()), DIGEST, counter),
+            "digest": lambda _: digest(read_digest(memory.current_notes()), DIGEST, counter),
             "ranking": lambda question: memory.search.find(NoteQuery(question, 5)),
         }
         for name, work in sides.items():

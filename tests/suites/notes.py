@@ -209,14 +209,14 @@ class NoteFilesConformance:
 
     def test_the_lock_excludes_others_until_it_ends(self, files: NoteFiles) -> None:
         def entered() -> None:
-            with files.locked(0.01):
+            with files.lock(0.01):
                 pass
 
-        with files.locked():
+        with files.lock():
             assert raised(entered, LockTimeoutError)
             assert concurrency.begin(lambda: raised(entered, LockTimeoutError)).result()
         entered()
-        with suppress(ZeroDivisionError), files.locked():
+        with suppress(ZeroDivisionError), files.lock():
             raise ZeroDivisionError
         entered()
 
@@ -224,7 +224,7 @@ class NoteFilesConformance:
         files.create(ONE, b"")
 
         def append(number: int) -> None:
-            with files.locked():
+            with files.lock():
                 before = files.read(ONE) or b""
                 assert files.replace(ONE, before + f"{number}\n".encode(), expected=before)
 
@@ -244,7 +244,7 @@ class NoteFilesConformance:
 
     def test_cleaning_up_leaves_notes_alone(self, files: NoteFiles) -> None:
         files.create(ONE, b"text")
-        with files.locked():
+        with files.lock():
             assert files.clean() == 0
         assert files.read(ONE) == b"text"
 

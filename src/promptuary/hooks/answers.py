@@ -58,7 +58,7 @@ def context_here(agent: Agent, when: Moment, told: Mapping[str, Any], *, exact: 
     # An embedding model takes longer to load than a person should wait for their prompt.
     quick = when in PLACES
     with Promptuary.open(str(told["cwd"]), exact=exact, embedder="none" if quick else None) as workspace:
-        return HookAnswers(workspace).answered(agent, when, told, lexical_only=quick)
+        return HookAnswers(workspace).answer(agent, when, told, lexical_only=quick)
 
 
 class HookAnswers:
@@ -73,7 +73,7 @@ class HookAnswers:
         found = Path(folder) if exact else find_workspace(Path(folder))[0]
         return found.resolve() == self._workspace.path.resolve()
 
-    def answered(self, agent: Agent, when: Moment, told: Mapping[str, Any], *, lexical_only: bool = False) -> str:
+    def answer(self, agent: Agent, when: Moment, told: Mapping[str, Any], *, lexical_only: bool = False) -> str:
         """Return the context for the agent; learn from new turns if a turn ended."""
         if when in PLACES:
             return self._context(agent, when, told, lexical_only=lexical_only)

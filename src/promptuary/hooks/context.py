@@ -42,7 +42,7 @@ def prompt_context(
             found = workspace.experiences.for_message(question, lexical_only=lexical_only)
             parts = [_block(block, "the tool find_experiences has all of it") for block in found]
             sections.append(ContextSection(_ABOUT_EXPERIENCES, parts))
-    return shown.filled(sections, agent.most)
+    return shown.fill(sections, agent.most)
 
 
 def start_context(workspace: Promptuary, agent: Agent, shown: Shown | None = None) -> str:
@@ -60,7 +60,7 @@ def start_context(workspace: Promptuary, agent: Agent, shown: Shown | None = Non
     sections = [ContextSection(_ABOUT_NOTES, new)]
     if told := [whole_part("", text, content=text) for text in _for_person(workspace)]:
         sections.append(ContextSection("For the person:", told))
-    return shown.filled(sections, most)
+    return shown.fill(sections, most)
 
 
 def _line(workspace: Promptuary, header: NoteHeader) -> ContextPart:

@@ -45,7 +45,7 @@ class Shown:
         """Return whether the content of a part was shown before."""
         return _mark(part.content) in self._known
 
-    def filled(self, sections: Sequence[ContextSection], most: int) -> str:
+    def fill(self, sections: Sequence[ContextSection], most: int) -> str:
         """Return the sections without what was shown before, like ``filled``, and record what is whole in it."""
         left = [
             section._replace(parts=[part for part in section.parts if not self.knows(part)]) for section in sections

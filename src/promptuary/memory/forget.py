@@ -33,7 +33,7 @@ _PATIENCE: Final = 30.0
 def forget(memory: Memory, key: str, eraser: "CopyEraser", *, everywhere: bool, dry_run: bool) -> ForgetReport:
     """Forget a note, or report what that would do. Raises ``PromptuaryError`` if the principal may not forget it."""
     try:
-        notebook, note = memory.known(key)
+        notebook, note = memory.locate(key)
     except UnknownNoteError:
         if not dry_run:
             _forget_rest(memory, key, eraser, _PATIENCE)
@@ -52,7 +52,7 @@ def finish(memory: Memory, eraser: "CopyEraser") -> None:
     for note, everywhere in eraser.ledger.unfinished().items():
         with suppress(LockTimeoutError):
             try:
-                notebook, _ = memory.known(note)
+                notebook, _ = memory.locate(note)
             except UnknownNoteError:  # or it is in the memory of another thread, which forgets it when that is opened
                 _forget_rest(memory, note, eraser, 0)
             else:

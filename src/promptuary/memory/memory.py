@@ -216,7 +216,7 @@ class Memory:
 
     def history(self, key: str) -> Sequence[NoteChange]:
         """Return the changes of a note, the oldest first, even if its file is gone."""
-        notebook, note = self.known(key)
+        notebook, note = self.locate(key)
         return notebook.view.changes(note)
 
     def diff(self, key: str, *, number: int | None = None) -> str:
@@ -257,9 +257,9 @@ class Memory:
 
     def remember(self, text: str, *, reason: str = "", **fields: Unpack[NoteFields]) -> Note:
         """Write a note. If no kind is given, it is inferred from a clear statement in the text."""
-        return self.remembered(text, reason=reason, **fields).note
+        return self.write_text(text, reason=reason, **fields).note
 
-    def remembered(self, text: str, *, reason: str = "", **fields: Unpack[NoteFields]) -> Written:
+    def write_text(self, text: str, *, reason: str = "", **fields: Unpack[NoteFields]) -> Written:
         """Do the same, and return whether the note is new."""
         from promptuary.memory.writeback.statements import statements  # noqa: PLC0415  (reading needs none)
 
@@ -277,14 +277,14 @@ class Memory:
 
     def _write(self, draft: NoteDraft, if_rev: str | None, reason: str) -> Written:
         check_choices(draft)
-        ended = self.known(draft.supersedes) if draft.supersedes else None
+        ended = self.locate(draft.supersedes) if draft.supersedes else None
         if ended is not None:
             draft = replace(draft, supersedes=ended[1])
         if draft.id is None:
             scope = "project" if self._principal.group is not None and draft.scope is None else scope_of(draft)
-            written = self._roots.made(scope).write(draft, reason=reason)
+            written = self._roots.get_or_create(scope).write(draft, reason=reason)
         else:
-            notebook, known = self.known(draft.id)
+            notebook, known = self.locate(draft.id)
             if draft.scope not in (None, notebook.scope):
                 raise PromptuaryError(f"the note {known} stays where it is; write a new one for {draft.scope}")
             written = notebook.write(replace(draft, id=known), if_rev=if_rev, reason=reason)
@@ -318,7 +318,7 @@ class Memory:
 
         Undoing again undoes the change before that. A note is archived when the change that created it is undone.
         """
-        notebook, note = self.known(key)
+        notebook, note = self.locate(key)
         changes = [change for change in notebook.view.changes(note) if change.kind != "forget"]
         if not changes:
             raise PromptuaryError(f"the note {note} has no recorded change, so there is nothing to undo")
@@ -334,7 +334,7 @@ class Memory:
 
     def edit(self, key: str, *, reason: str = "") -> Note:
         """Let a person edit the file of a note; raises ``NoteConflictError`` if it was changed meanwhile."""
-        notebook, note = self.known(key)
+        notebook, note = self.locate(key)
         before = notebook.read(note)
         if before is None:
             raise UnknownNoteError(
@@ -374,7 +374,7 @@ class Memory:
     def _take_in(self, note: "ForeignNote") -> NoteHeader:
         draft, reason = self._imported_draft(note), f"imported from {note.path}"
         if note.original is not None:
-            taken = self._roots.made(draft.scope or scope_of(draft)).take_in(note.original, reason=reason)
+            taken = self._roots.get_or_create(draft.scope or scope_of(draft)).take_in(note.original, reason=reason)
             if taken is not None:
                 return taken.note.header
         return self.put(draft, reason=reason).header
@@ -456,7 +456,7 @@ class Memory:
             self._list_later(notebook.scope)
         return True
 
-    def refreshed(self) -> VisibleNotes:
+    def current_notes(self) -> VisibleNotes:
         """Return what the principal may see, after a scan for changes made by hand."""
         self.refresh()
         return self.visible
@@ -580,7 +580,7 @@ class Memory:
             raise PromptuaryError(f"{len(found)} notes are called {name[:80]!r}; name one by its id: {ids}")
         return found[0] if found else None
 
-    def known(self, key: str) -> tuple[Notebook, str]:
+    def locate(self, key: str) -> tuple[Notebook, str]:
         """Return where a note is and its id, even if its file is gone. Raises ``PromptuaryError``."""
         found = self._find_note(key)
         if found is not None:

@@ -48,7 +48,7 @@ class PinnedMemory:
 
     # Reading
 
-    def refreshed(self) -> VisibleNotes:
+    def current_notes(self) -> VisibleNotes:
         """Return what the session sees, after a scan for changes made by hand."""
         self._base.refresh()
         return self.visible
@@ -70,7 +70,7 @@ class PinnedMemory:
 
     def newest(self, limit: int) -> Sequence[NoteHeader]:
         """Return the pinned and newest notes."""
-        return self.refreshed().newest(limit)
+        return self.current_notes().newest(limit)
 
     def exact(self, key: str) -> Note | None:
         """Return the note with exactly this id or path, or ``memory:ID``; ``None`` if the session has none."""
@@ -98,9 +98,9 @@ class PinnedMemory:
         self._keep(note.header)
         return note
 
-    def remembered(self, text: str, *, reason: str = "") -> Written:
+    def write_text(self, text: str, *, reason: str = "") -> Written:
         self._check_memory()
-        written = self._base.remembered(text, reason=reason)
+        written = self._base.write_text(text, reason=reason)
         header = written.note.header
         known = self._pins.notes.get((header.scope, header.id)) is not None
         self._keep(header)
@@ -179,7 +179,7 @@ def note_pins(memory: Memory, chosen: Sequence[str] | None) -> dict[NotePin, str
         return {(header.scope, header.id): header.rev for header in memory.list().headers}
     pins: dict[NotePin, str] = {}
     for key in chosen:
-        notebook, note = memory.known(key)
+        notebook, note = memory.locate(key)
         found = notebook.view.header(note)
         if found is None:
             raise UnknownNoteError(f"the file of the note {note} is gone, so it cannot be pinned")

@@ -51,7 +51,7 @@ class Roots:
         """Return the notebook of a scope, if there is one."""
         return self._open(scope, create=False)
 
-    def made(self, scope: NoteScope) -> Notebook:
+    def get_or_create(self, scope: NoteScope) -> Notebook:
         """Return the notebook of a scope, creating it if needed. Raises ``PromptuaryError``."""
         found = self._open(scope, create=True)
         if found is None:

@@ -162,7 +162,7 @@ def _memory(app: "App") -> list[Layer]:
 
     def digest(thread: str, access: "Access") -> Layer:
         own = app.memory.within(thread, access)
-        return MemoryDigest(lambda: read_digest(own.refreshed()), waiting=own.visible.waiting)
+        return MemoryDigest(lambda: read_digest(own.current_notes()), waiting=own.visible.waiting)
 
     def recall(thread: str, access: "Access") -> Layer:
         own = app.memory.within(thread, access)

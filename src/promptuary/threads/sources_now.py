@@ -135,6 +135,6 @@ class SourcesNow:
 
     def _list_notes(self, thread: str) -> Mapping[str, str]:
         """Return the revisions of the lists of notes."""
-        known = read_digest(self._app.memory.of(thread).refreshed())
+        known = read_digest(self._app.memory.of(thread).current_notes())
         made = digest(known, MemoryDigest.most, self._app.counter)
         return {block.source.key.partition(":")[2]: block.source.revision for block in (made.blocks if made else ())}

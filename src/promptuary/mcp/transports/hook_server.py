@@ -60,7 +60,7 @@ class HookServer:
             folder, exact = str(told.get("cwd", "")), question.get("exact") is True
             if not await concurrency.run(lambda: answers.is_of(folder, exact=exact)):
                 return _error("another workspace")
-            return {"context": await concurrency.run(lambda: answers.answered(agent, question["when"], told))}
+            return {"context": await concurrency.run(lambda: answers.answer(agent, question["when"], told))}
         except PromptuaryError as error:
             return _error(str(error))
         except Exception:  # the outermost loop: one hook must not end the server

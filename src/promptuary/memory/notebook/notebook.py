@@ -131,7 +131,7 @@ class Notebook:
 
     def clean(self) -> int:
         """Remove temporary files of killed processes, and return how many there were."""
-        with self.files.locked():
+        with self.files.lock():
             return self.files.clean()
 
     # Reading
@@ -506,7 +506,7 @@ class Notebook:
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
-        with self.files.locked():
+        with self.files.lock():
             if not self._is_clean:
                 self.files.clean()
                 self._is_clean = True

@@ -32,7 +32,7 @@ class MemoryPages:
     def refresh(self) -> None:
         """Update the lists. An audience without notes gets no page, but an existing one stays."""
         for audience in AUDIENCES:
-            with self._notebook.files.locked():
+            with self._notebook.files.lock():
                 self._refresh(audience)
         if self._notebook.view.headers(NoteFilter(audiences=("shared",), statuses=(), limit=1)):
             self._on_shared()

@@ -61,7 +61,7 @@ class Prefetch:
         _drop(self._late.pop(thread, None))
         if before is not None and before.unused and before.chosen is not None:
             self._late[thread] = before.chosen
-        found = asyncio.create_task(self._selector.found(words))
+        found = asyncio.create_task(self._selector.find(words))
         chosen = asyncio.create_task(self._choose(words, found)) if self._selector.has_model else None
         self._selections[thread] = _Selection(words, time.monotonic(), found, chosen)
 
@@ -87,13 +87,13 @@ class Prefetch:
 
     async def _choose(self, words: str, found: asyncio.Task[MemoryResult]) -> list[NoteHit]:
         async with asyncio.timeout(max(_MAX_LENGTH, self._selector.policy.timeout)):
-            return await self._selector.chosen(words, await asyncio.shield(found))
+            return await self._selector.choose(words, await asyncio.shield(found))
 
     async def _now(self, selection: _Selection) -> Selected:
         # Shielded: a turn that gives up must not stop what serves the next one.
         found = await asyncio.shield(selection.found)
         remarks = tuple(map(note_text, found.notes))
-        ranked = Selected([(hit, why_text(hit.why)) for hit in self._selector.ranked(found)], remarks)
+        ranked = Selected([(hit, why_text(hit.why)) for hit in self._selector.rank(found)], remarks)
         chosen = selection.chosen
         if chosen is None:
             return ranked

@@ -77,16 +77,16 @@ class Selector:
     def has_model(self) -> bool:
         return self._model is not None
 
-    async def found(self, words: str) -> MemoryResult:
+    async def find(self, words: str) -> MemoryResult:
         """Return what the search finds for ``words``, limited to what a model would be shown."""
         limit = max(self.policy.most, _RANKED)
         return await concurrency.run(lambda: self._find(NoteQuery(words, limit)))
 
-    def ranked(self, found: MemoryResult) -> list[NoteHit]:
+    def rank(self, found: MemoryResult) -> list[NoteHit]:
         """Return the notes to recall by the ranking: none unless the best of them probably answers."""
         return answering(found, self.policy.most)
 
-    async def chosen(self, words: str, found: MemoryResult) -> list[NoteHit]:
+    async def choose(self, words: str, found: MemoryResult) -> list[NoteHit]:
         """Return the notes that the model chooses. Raises whatever the model raises, or ``ModelAnswerError``."""
         if self._model is None:
             raise AssertionError("there is no model to ask")

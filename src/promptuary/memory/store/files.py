@@ -54,7 +54,7 @@ class NoteFiles:
         self._kept = _Kept()
 
     @contextmanager
-    def locked(self, timeout: float = 10.0) -> Iterator[None]:
+    def lock(self, timeout: float = 10.0) -> Iterator[None]:
         """Hold the lock of this folder. Raises ``LockTimeoutError``."""
         with self._make("private") as folder, ExitStack() as held:
             with _translated(_LOCK):
