@@ -82,7 +82,7 @@ class RecordIndex(KindIndex, Generic[Key]):
         self._indexing: concurrency.Task[None] | None = None
         self._embedding: concurrency.Task[None] | None = None
         self._changed: set[Key] = set()
-        self._compared = False
+        self._compared = self._searched = False
         self._failure = ""
         self._closing = False
         self._hurry = threading.Event()
@@ -242,7 +242,8 @@ class RecordIndex(KindIndex, Generic[Key]):
     def _start(self, *, now: bool = False) -> "concurrency.Task[None] | None":
         """Return the task that indexes pending changes; ``None`` if there are none. ``now``: somebody waits for it."""
         with self._lock:
-            if self._indexing is None and (self._changed or not self._compared):
+            self._searched = self._searched or now
+            if self._indexing is None and (self._changed or (self._searched and not self._compared)):
                 self._indexing = concurrency.begin(self._index_changes, daemon=False, name=f"promptuary-{self.what}")
             if now and self._indexing is not None:
                 self._hurry.set()
@@ -278,12 +279,13 @@ class RecordIndex(KindIndex, Generic[Key]):
 
     def _next_batch(self) -> tuple[set[Key], bool] | None:
         """Return which records to index, and whether to compare all; ``None`` if there is nothing to do."""
-        if self._compared and self._changed:
+        if self._changed and (self._compared or not self._searched):
             self._writes.wait_for_a_pause(self._hurry)
         with self._lock:
             keys, self._changed = self._changed, set()
-            if keys or not self._compared:
-                return keys, not self._compared
+            everything = self._searched and not self._compared  # who only writes leaves that to the next search
+            if keys or everything:
+                return keys, everything
             # Under the lock: records added from now on start another task.
             self._indexing = None
             self._hurry.clear()
@@ -298,7 +300,7 @@ class RecordIndex(KindIndex, Generic[Key]):
             logger.exception("%s could not be indexed", self.what)
             return False
         self._failure = ""
-        self._compared = self._compared or done
+        self._compared = self._compared or (done and everything)
         return done
 
     def _embed_later(self) -> None:
@@ -306,7 +308,7 @@ class RecordIndex(KindIndex, Generic[Key]):
         if backend is None or backend.embedder is None:
             return
         with suppress(PromptuaryError):  # the next search repairs what is damaged
-            if not backend.index.counts().unembedded:
+            if self._closing or not backend.index.lacks_vectors():
                 return
         with self._lock:
             if not self._closing and self._embedding is None:
