@@ -4,7 +4,7 @@ import sys
 from typing import assert_never
 
 from promptuary.base.text import VisibleStream, one_line
-from promptuary.cli.terminal import styled
+from promptuary.cli.terminal import in_style
 from promptuary.models.chat_model import Retrying, TextPiece
 from promptuary.present.runs import call_line, ending_line, result_line, retry_line, took_line
 from promptuary.threads.run_values import (
@@ -36,7 +36,7 @@ class ShownAnswer:
                 self._write(text)
             case TurnPrepared(turn):
                 for warning in turn.receipt.warnings:
-                    self._tell(f"{styled('warning:', 'yellow', sys.stderr)} {one_line(warning)}")
+                    self._tell(f"{in_style('warning:', 'yellow', sys.stderr)} {one_line(warning)}")
             case Retrying():
                 if line := retry_line(event):
                     self._tell(line)
@@ -67,7 +67,7 @@ class ShownAnswer:
         if self.result.stop in {"interrupted", "failed"}:
             self._tell(ending_line(self.result))
         elif ending := ending_line(self.result):
-            print(f"{styled('warning:', 'yellow', sys.stderr)} {ending}", file=sys.stderr)
+            print(f"{in_style('warning:', 'yellow', sys.stderr)} {ending}", file=sys.stderr)
         self._tell(f"[{took_line(self.result, seconds)}]")
 
     def _write(self, text: str) -> None:

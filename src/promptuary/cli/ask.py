@@ -15,14 +15,14 @@ from promptuary.blocking import Promptuary
 from promptuary.cli.answer import ShownAnswer
 from promptuary.cli.common import (
     can_ask,
-    confirmed,
+    confirm,
     message,
-    opened,
+    open_workspace,
     print_json,
     print_new_notes,
     standard_input,
 )
-from promptuary.cli.memory.learning import learnt_aside
+from promptuary.cli.memory.learning import learning_aside
 from promptuary.config.named_models import NO_MODEL, how_to_configure
 from promptuary.config.settings import user_file
 from promptuary.present.runs import (
@@ -58,7 +58,7 @@ def main(options: argparse.Namespace) -> int:
 
 def _asked(options: argparse.Namespace, answer: ShownAnswer) -> int:
     asked = _question(options)
-    with opened(options) as promptuary, learnt_aside(promptuary, options):
+    with open_workspace(options) as promptuary, learning_aside(promptuary, options):
         tools = [] if options.no_tools else promptuary.threads.tools(thread=options.thread)
         if not promptuary.settings.answer_model:
             return _shown(promptuary, asked, tools, options)
@@ -167,7 +167,7 @@ def _agrees(call: ToolCall, answer: ShownAnswer, options: argparse.Namespace) ->
     for line in asked_lines(call):
         print(line, file=sys.stderr)
     try:
-        return confirmed("Let it?", options)
+        return confirm("Let it?", options)
     except KeyboardInterrupt:
         print(file=sys.stderr)  # the question has begun a line
         raise

@@ -59,15 +59,15 @@ class _Facade(Protocol):
 Facade = TypeVar("Facade", bound=_Facade)
 
 
-def opened(options: argparse.Namespace) -> Promptuary:
+def open_workspace(options: argparse.Namespace) -> Promptuary:
     """Open the workspace with the flags as settings, and print the notes on the settings.
 
     Raises ``ConfigError`` with the name of the invalid flag.
     """
-    return opened_by(Promptuary.open, options)
+    return open_with(Promptuary.open, options)
 
 
-def opened_by(open_: Callable[..., Facade], options: argparse.Namespace, *, counting: bool = True) -> Facade:
+def open_with(open_: Callable[..., Facade], options: argparse.Namespace, *, counting: bool = True) -> Facade:
     """Open the workspace with ``open_``, and print its notes; without ``counting``, omit those on token counting."""
     _set_up_logging(debug=options.debug)
     named = _named_workspace(options) is not None
@@ -75,7 +75,7 @@ def opened_by(open_: Callable[..., Facade], options: argparse.Namespace, *, coun
     try:
         promptuary = open_(options.workspace if named else ".", exact=named, current_folder=current_folder(), **given)
     except ConfigError as error:
-        raise as_typed(error, options) from error
+        raise name_flags(error, options) from error
     if not options.quiet:
         settings = promptuary.settings
         for note in settings.notes:
@@ -114,7 +114,7 @@ def given_settings(options: argparse.Namespace) -> dict[str, Any]:
     return given | {name: value for name, value in flags.items() if value is not None}
 
 
-def as_typed(error: ConfigError, options: argparse.Namespace) -> ConfigError:
+def name_flags(error: ConfigError, options: argparse.Namespace) -> ConfigError:
     """Return an error about a setting with the flag that gave it."""
 
     def flag(option: re.Match[str]) -> str:
@@ -143,7 +143,7 @@ def current_folder() -> Path | None:
         return None
 
 
-def copied(promptuary: Promptuary, rendered: object, options: argparse.Namespace) -> bool:
+def copy_text(promptuary: Promptuary, rendered: object, options: argparse.Namespace) -> bool:
     """Copy a text, or another value as JSON, to the clipboard and report it; return whether that succeeded."""
     import json  # noqa: PLC0415  (most output is text)
 
@@ -170,7 +170,7 @@ def can_ask() -> bool:
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def confirmed(question: str, options: argparse.Namespace) -> bool:
+def confirm(question: str, options: argparse.Namespace) -> bool:
     """Return whether the person confirms: by ``--yes``, or by an answer at a terminal; without a terminal, no."""
     if options.yes:
         return True

@@ -9,7 +9,7 @@ from promptuary.base.references import Completion, MenuItem
 from promptuary.base.table import Column
 from promptuary.base.text import one_line
 from promptuary.blocking import Promptuary
-from promptuary.cli.common import message, opened, print_json
+from promptuary.cli.common import message, open_workspace, print_json
 from promptuary.cli.terminal import headed_table
 
 DONE, NOTHING = 0, 1
@@ -20,7 +20,7 @@ _NOTES = "@memory:"
 def main(options: argparse.Namespace) -> int:
     """Print the menu for the end of a text."""
     text = message(options)
-    with opened(options) as promptuary:
+    with open_workspace(options) as promptuary:
         completion = promptuary.complete(
             text.removesuffix("\n"), limit=options.limit, timeout=_TIMEOUT, ignored=options.ignored
         )

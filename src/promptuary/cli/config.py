@@ -8,9 +8,9 @@ from typing import Any, Final
 from promptuary.base.errors import ConfigError, PromptuaryError
 from promptuary.base.table import Column, table
 from promptuary.base.text import one_line
-from promptuary.cli.common import opened, print_json, workspace_folder
+from promptuary.cli.common import open_workspace, print_json, workspace_folder
 from promptuary.cli.memory.printing import say, say_kept
-from promptuary.cli.terminal import headed, is_terminal
+from promptuary.cli.terminal import bold_header, is_terminal
 from promptuary.config.edit import SettingsFile, settings_file
 from promptuary.config.named_models import NamedModel
 from promptuary.config.settings import SETTINGS, Settings, check_setting, load, setting_help
@@ -42,7 +42,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
-    with opened(options) as promptuary:
+    with open_workspace(options) as promptuary:
         settings, workspace = promptuary.settings, str(promptuary.path)
     shown = {name: (_value(settings, name), _origin(settings, name)) for name in SETTINGS}
     shown |= {f"models.{model.name}": (_model(model), settings.origin("models")) for model in settings.models}
@@ -52,13 +52,13 @@ def _list(options: argparse.Namespace) -> int:
     else:
         rows = [(name, one_line(_text(value)), origin) for name, (value, origin) in shown.items()]
         print(f"workspace: {one_line(workspace)}\n")
-        print(headed(table((Column("setting"), Column("value"), Column("from")), rows), sys.stdout))
+        print(bold_header(table((Column("setting"), Column("value"), Column("from")), rows), sys.stdout))
     return DONE
 
 
 def _get(given: str, options: argparse.Namespace) -> int:
     name = check_setting(given, given)
-    with opened(options) as promptuary:
+    with open_workspace(options) as promptuary:
         value, origin = _value(promptuary.settings, name), _origin(promptuary.settings, name)
     if options.json:
         print_json({"name": name, "value": value, "origin": origin, "help": setting_help(name)})

@@ -7,7 +7,7 @@ import argparse
 import sys
 
 from promptuary.base.text import one_line, visible
-from promptuary.cli.common import copied, message, opened, print_json, print_new_notes, print_rendered
+from promptuary.cli.common import copy_text, message, open_workspace, print_json, print_new_notes, print_rendered
 from promptuary.references.expansion import Expansion
 
 DONE, NOT_ALL = 0, 1
@@ -19,11 +19,11 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _expand(text: str, options: argparse.Namespace) -> int:
-    with opened(options) as promptuary:
+    with open_workspace(options) as promptuary:
         expansion = promptuary.expand(text)
         rendered = promptuary.render(expansion, options.form) if options.form not in {None, "text"} else None
         sent = rendered if rendered is not None else expansion.messages[-1]["content"]
-        done = options.copy and copied(promptuary, sent, options)
+        done = options.copy and copy_text(promptuary, sent, options)
     failed = (options.copy and not done) or expansion.incomplete
     if options.json:
         from promptuary.present.expansions import expansion_json  # noqa: PLC0415  (text needs no JSON shapes)
@@ -42,13 +42,13 @@ def _expand(text: str, options: argparse.Namespace) -> int:
 
 def _prepare(text: str, options: argparse.Namespace) -> int:
     """Prepare a turn of a thread and print its prompt; the receipt goes to stderr."""
-    with opened(options) as promptuary:
+    with open_workspace(options) as promptuary:
         earlier = promptuary.threads.pending(thread=options.thread)
         if earlier is not None:  # before the next one is prepared, because layers react to it
             promptuary.threads.abandon(earlier)
         turn = promptuary.threads.prepare(text, thread=options.thread)
         print_new_notes(promptuary, options)
-        done = options.copy and copied(promptuary, turn.render(options.form or "text"), options)
+        done = options.copy and copy_text(promptuary, turn.render(options.form or "text"), options)
     if earlier is not None and not options.quiet:
         print(f"note: turn {earlier.number} got no reply and was abandoned", file=sys.stderr)
     failed = (options.copy and not done) or turn.receipt.blocked or turn.expansion.incomplete
@@ -91,7 +91,7 @@ def _account(expansion: Expansion, options: argparse.Namespace) -> None:
     ]
     if rows:
         from promptuary.base.table import Column, table  # noqa: PLC0415  (likewise)
-        from promptuary.cli.terminal import headed  # noqa: PLC0415  (most short messages have no references)
+        from promptuary.cli.terminal import bold_header  # noqa: PLC0415  (most short messages have no references)
 
         columns = (
             Column("reference"),
@@ -100,7 +100,7 @@ def _account(expansion: Expansion, options: argparse.Namespace) -> None:
             Column("window", right=True),
             Column(""),
         )
-        print(headed(table(columns, rows), sys.stderr), file=sys.stderr)
+        print(bold_header(table(columns, rows), sys.stderr), file=sys.stderr)
     images = expansion.messages[-1].get("images", ()) if options.form in {None, "text"} else ()
     for image in images:
         why = "is included, because the format is text; use --for openai, openai-responses or anthropic to send it"
@@ -111,10 +111,10 @@ def _account(expansion: Expansion, options: argparse.Namespace) -> None:
 
 
 def _print_warnings(expansion: Expansion) -> None:
-    from promptuary.cli.terminal import styled  # noqa: PLC0415  (most messages have none)
+    from promptuary.cli.terminal import in_style  # noqa: PLC0415  (most messages have none)
 
     for warning in (*expansion.general_warnings, *expansion.slips):  # the table shows those of single references
-        print(f"{styled('warning:', 'yellow', sys.stderr)} {one_line(str(warning))}", file=sys.stderr)
+        print(f"{in_style('warning:', 'yellow', sys.stderr)} {one_line(str(warning))}", file=sys.stderr)
     if expansion.blocked:
         why = "not even the names of all references fit; remove references, or raise --share or --budget"
-        print(f"{styled('blocked:', 'red', sys.stderr)} {why}", file=sys.stderr)
+        print(f"{in_style('blocked:', 'red', sys.stderr)} {why}", file=sys.stderr)

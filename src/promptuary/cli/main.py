@@ -244,9 +244,9 @@ def _failed(sentence: str, code: int, *, debug: bool) -> int:
             import traceback  # noqa: PLC0415  (rarely needed)
 
             traceback.print_exc()
-        from promptuary.cli.terminal import styled  # noqa: PLC0415  (rarely needed)
+        from promptuary.cli.terminal import in_style  # noqa: PLC0415  (rarely needed)
 
-        print(f"{styled('promptuary:', 'red', sys.stderr)} {one_line(sentence)}", file=sys.stderr)
+        print(f"{in_style('promptuary:', 'red', sys.stderr)} {one_line(sentence)}", file=sys.stderr)
     _flush_streams()
     return code
 

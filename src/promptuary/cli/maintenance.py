@@ -9,7 +9,7 @@ from typing import Final
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.table import Column
 from promptuary.base.text import counted, one_line
-from promptuary.cli.common import confirmed, opened, print_json
+from promptuary.cli.common import confirm, open_workspace, print_json
 from promptuary.cli.terminal import headed_table
 from promptuary.present.maintenance import examination_json, kept_json
 from promptuary.threads.ledger_values import ThreadSize
@@ -21,7 +21,7 @@ _MAX_THREADS: Final = 10
 
 def backup(options: argparse.Namespace) -> int:
     """Write the backup, and print its size."""
-    with opened(options) as promptuary:
+    with open_workspace(options) as promptuary:
         report = promptuary.backup(options.file, everywhere=options.everywhere, force=options.force)
     if options.json:
         print_json(kept_json(report))
@@ -34,7 +34,7 @@ def backup(options: argparse.Namespace) -> int:
 
 def restore(options: argparse.Namespace) -> int:
     """Restore a backup, or print what a restore would do."""
-    with opened(options) as promptuary:
+    with open_workspace(options) as promptuary:
         report = promptuary.restore(
             options.file,
             everywhere=options.everywhere,
@@ -62,7 +62,7 @@ def purge(options: argparse.Namespace) -> int:
     """List what would be removed, ask, and remove it."""
     if options.models and not options.everywhere:
         raise PromptuaryError("--models needs --everywhere, because all workspaces share the models")
-    with opened(options) as promptuary:
+    with open_workspace(options) as promptuary:
         report = promptuary.purge(everywhere=options.everywhere, models=options.models, dry_run=True)
         if not report.files:
             print("nothing is stored", file=sys.stderr)
@@ -71,7 +71,7 @@ def purge(options: argparse.Namespace) -> int:
             return DONE
         if not options.json:
             print(_file_table(report))
-        wanted = not options.dry_run and confirmed(f"Remove all of it ({_size(report.bytes)}) permanently?", options)
+        wanted = not options.dry_run and confirm(f"Remove all of it ({_size(report.bytes)}) permanently?", options)
         if wanted:
             report = promptuary.purge(everywhere=options.everywhere, models=options.models)
     if options.json:
@@ -86,7 +86,7 @@ def doctor(options: argparse.Namespace) -> int:
     """Check the workspace and the notes, and print the problems; or trust a database that came from elsewhere."""
     if options.adopt:
         return _adopt(options)
-    with opened(options) as promptuary:
+    with open_workspace(options) as promptuary:
         found = promptuary.examine(fix=options.fix)
     if options.json:
         print_json(examination_json(found))
@@ -118,7 +118,7 @@ def doctor(options: argparse.Namespace) -> int:
 
 
 def _adopt(options: argparse.Namespace) -> int:
-    with opened(options) as promptuary:
+    with open_workspace(options) as promptuary:
         promptuary.adopt()
         threads = promptuary.threads.list()
     if options.json:

@@ -9,14 +9,14 @@ from promptuary.base.table import Column, display_width, table
 WITHOUT_TERMINAL: Final = 120
 """Columns of output that does not go to a terminal."""
 
-_LEAST: Final = 20
+_MIN_COLUMNS: Final = 20
 
 
 Style = Literal["bold", "red", "yellow"]
 _CODES: Final[Mapping[Style, str]] = {"bold": "1", "red": "31", "yellow": "33"}
 
 
-def styled(text: str, style: Style, stream: TextIO) -> str:
+def in_style(text: str, style: Style, stream: TextIO) -> str:
     """Return ``text`` in a style if ``stream`` shows colour.
 
     ``NO_COLOR`` disables colour and ``FORCE_COLOR`` enables it; by default only terminals that are not dumb show it.
@@ -24,15 +24,15 @@ def styled(text: str, style: Style, stream: TextIO) -> str:
     return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if has_colour(stream) else text
 
 
-def headed(text: str, stream: TextIO) -> str:
+def bold_header(text: str, stream: TextIO) -> str:
     """Return a table with a bold header if ``stream`` shows colour."""
     head, end, rows = text.partition("\n")
-    return f"{styled(head, 'bold', stream)}{end}{rows}"
+    return f"{in_style(head, 'bold', stream)}{end}{rows}"
 
 
 def headed_table(columns: Sequence[Column], rows: Sequence[Sequence[str]], stream: TextIO) -> str:
     """Return a table for ``stream``, with a bold header if that shows colour."""
-    return headed(table(columns, rows), stream)
+    return bold_header(table(columns, rows), stream)
 
 
 def has_colour(stream: TextIO) -> bool:
@@ -44,7 +44,7 @@ def has_colour(stream: TextIO) -> bool:
 def columns(stream: TextIO) -> int:
     """Return the width of ``stream`` in columns."""
     try:
-        return max(_LEAST, os.get_terminal_size(stream.fileno()).columns or WITHOUT_TERMINAL)
+        return max(_MIN_COLUMNS, os.get_terminal_size(stream.fileno()).columns or WITHOUT_TERMINAL)
     except (OSError, ValueError, AttributeError):  # not a terminal, closed, or not a file
         return WITHOUT_TERMINAL
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.cli.experiences.printing import curves
+from promptuary.cli.experiences.printing import strength_plot
 from promptuary.cli.main import main
 from promptuary.experiences.values import Experience
 
@@ -187,7 +187,7 @@ def test_escapes_of_a_terminal_are_spelled_out(run: Run) -> None:
 def test_a_curve_falls_by_half_in_a_half_life_and_fits_its_line() -> None:
     strong = Experience("0123456789ab", "task_solution", "build the 資料 docs " * 9, None, AT, AT, "", "")
     weak = Experience("1123456789ab", "task_solution", "x", None, AT, AT, "", "", base_weight=0.04)
-    first, second, axis = curves([strong, weak], AT).splitlines()
+    first, second, axis = strength_plot([strong, weak], AT).splitlines()
 
     assert first.endswith("  1.00  9998887776666555554444443333333332222222222222211111111111111111.")
     assert second.endswith("  0.04  " + "." * 65)

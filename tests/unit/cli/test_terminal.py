@@ -10,7 +10,7 @@ import pytest
 
 from promptuary.blocking import Promptuary
 from promptuary.cli.main import main
-from promptuary.cli.terminal import WITHOUT_TERMINAL, columns, styled
+from promptuary.cli.terminal import WITHOUT_TERMINAL, columns, in_style
 from tests.conftest import Files
 
 
@@ -38,7 +38,7 @@ def test_colour_is_shown_where_it_is_wanted(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
 
-    assert styled("bad", "red", stream) == ("\x1b[31mbad\x1b[0m" if coloured else "bad")
+    assert in_style("bad", "red", stream) == ("\x1b[31mbad\x1b[0m" if coloured else "bad")
 
 
 @pytest.mark.parametrize(("given", "width"), [(57, 57), (200, 200), (5, 20), (0, WITHOUT_TERMINAL)])

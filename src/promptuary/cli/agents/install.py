@@ -11,7 +11,7 @@ from pathlib import Path
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.text import one_line
 from promptuary.cli.agents.mcp import check_extra
-from promptuary.cli.common import confirmed, print_json
+from promptuary.cli.common import confirm, print_json
 from promptuary.config.named_models import key_variables
 from promptuary.config.settings import load
 from promptuary.hooks.install.clients import SettingsFile, settings_files
@@ -55,7 +55,7 @@ def _install(options: argparse.Namespace, files: Sequence[SettingsFile]) -> int:
     changes = [one for one in found if one.after != one.before]
     if not options.json:
         _print([one.diff() for one in changes])
-    may = bool(changes) and not options.dry_run and confirmed("Write this?", options)
+    may = bool(changes) and not options.dry_run and confirm("Write this?", options)
     if may:
         write(options.agent, changes)
     refused = "" if may or not changes or options.dry_run else "nothing was written; --yes writes it without asking"
@@ -117,7 +117,7 @@ def _undo(options: argparse.Namespace, files: Sequence[SettingsFile]) -> int:
     changes = [one.change for one in steps if one.change.after != one.change.before]
     if not options.json:
         _print([one.diff(undoing=True) for one in changes])
-    may = not options.dry_run and (not changes or confirmed("Undo it?", options))
+    may = not options.dry_run and (not changes or confirm("Undo it?", options))
     done = undo(options.agent, steps) if may else steps
     refused = "" if may or not changes or options.dry_run else "nothing was undone; --yes undoes it without asking"
     if options.json:

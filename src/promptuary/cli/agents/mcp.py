@@ -13,7 +13,7 @@ from typing import Any
 
 from promptuary.base.errors import ConfigError, PromptuaryError, how_to_install
 from promptuary.base.text import one_line
-from promptuary.cli.common import as_typed, given_settings, workspace_folder
+from promptuary.cli.common import given_settings, name_flags, workspace_folder
 from promptuary.config.settings import SettingsOptions, load
 from promptuary.mcp.transports.early import EarlyAnswers
 from promptuary.mcp.transports.standard_streams import StandardStreams
@@ -35,7 +35,7 @@ def main(options: argparse.Namespace) -> int:
     try:
         load(folders[0], settings)  # reports wrong settings now, not to a client
     except ConfigError as error:
-        raise as_typed(error, options) from error
+        raise name_flags(error, options) from error
     logging.basicConfig(
         level=logging.DEBUG if options.debug else logging.ERROR if options.quiet else logging.WARNING,
         stream=sys.stderr,

@@ -9,10 +9,10 @@ from promptuary.base.clock import now
 from promptuary.base.errors import PromptuaryError, UnknownExperienceError
 from promptuary.base.text import counted, one_line
 from promptuary.blocking import Promptuary
-from promptuary.cli.common import can_ask, confirmed, message, opened, print_json, print_new_notes, standard_input
-from promptuary.cli.experiences.printing import curves, found, listed, whole
+from promptuary.cli.common import can_ask, confirm, message, open_workspace, print_json, print_new_notes, standard_input
+from promptuary.cli.experiences.printing import experience_table, full_text, hit_text, strength_plot
 from promptuary.cli.memory.printing import DONE, NOTHING, say
-from promptuary.cli.memory.words import each
+from promptuary.cli.memory.words import do_each
 from promptuary.cli.search.hits import query_words
 from promptuary.cli.terminal import cut
 from promptuary.experiences.values import MIN_CONFIDENCE, PREFERENCE, Experience, ExperienceFields, ExperienceResult
@@ -25,7 +25,7 @@ _NONE_YET: Final = "no experiences yet: turns with tools record them, and prompt
 
 def main(options: argparse.Namespace) -> int:
     """Run one action on experiences."""
-    with opened(options) as promptuary:
+    with open_workspace(options) as promptuary:
         try:
             code = _ACTIONS[options.action](promptuary, options)
         except UnknownExperienceError as error:
@@ -114,7 +114,7 @@ def find(promptuary: Promptuary, options: argparse.Namespace) -> int:
     elif result.hits:
         words = query_words(query)
         each_hit = enumerate(result.hits, 1)
-        print("\n\n".join(found(number, hit, words, explain=options.explain) for number, hit in each_hit))
+        print("\n\n".join(hit_text(number, hit, words, explain=options.explain) for number, hit in each_hit))
     _say_how(promptuary, query, result, options)
     return DONE if result.hits else NOTHING
 
@@ -139,7 +139,7 @@ def list_experiences(promptuary: Promptuary, options: argparse.Namespace) -> int
     if options.json:
         print_json(experience_list_json(wanted, now()))
     elif wanted.experiences:
-        print(curves(wanted.experiences, now()) if options.plot else listed(wanted.experiences, now()))
+        print(strength_plot(wanted.experiences, now()) if options.plot else experience_table(wanted.experiences, now()))
     if len(wanted.experiences) < wanted.total:
         shown = f"{len(wanted.experiences):,} of {wanted.total:,} experiences"
         say(f"{shown}; --limit N shows more", quiet=options.quiet)
@@ -156,16 +156,16 @@ def _why_none(promptuary: Promptuary) -> str:
 
 def show(promptuary: Promptuary, options: argparse.Namespace) -> int:
     """Print experiences in full."""
-    shown, all_there = each(_names(options), lambda name: _there(promptuary, name))
+    shown, all_there = do_each(_names(options), lambda name: _there(promptuary, name))
     if options.json:
         print_json({"experiences": [experience_json(one, now()) for one in shown]})
     elif shown:
-        print("\n\n".join(whole(one, now()) for one in shown))
+        print("\n\n".join(full_text(one, now()) for one in shown))
     return DONE if all_there else NOTHING
 
 
 def feedback(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    changed, all_there = each(_names(options), lambda name: promptuary.experiences.feedback(name, options.feedback))
+    changed, all_there = do_each(_names(options), lambda name: promptuary.experiences.feedback(name, options.feedback))
     _print_changed(changed, options)
     return DONE if all_there else NOTHING
 
@@ -185,7 +185,7 @@ def prune(promptuary: Promptuary, options: argparse.Namespace) -> int:
     if options.json:
         print_json(prune_json(report, now()))
     elif report.experiences:
-        print(listed(report.experiences, now()))
+        print(experience_table(report.experiences, now()))
     count, what = len(report.experiences), "removed" if report.done else "would remove"
     say(f"{what} {counted(count, 'experience')} weaker than {report.min_weight:g}", quiet=options.quiet)
     return DONE
@@ -202,12 +202,12 @@ def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
     def forgotten(name: str) -> Experience:
         one = _there(promptuary, name)
-        if not confirmed(f"Forget {one.id} ({cut(one_line(one.intent), 60)}) permanently?", options):
+        if not confirm(f"Forget {one.id} ({cut(one_line(one.intent), 60)}) permanently?", options):
             kept.append(one)
             return one
         return promptuary.experiences.forget(one.id)
 
-    done, all_there = each(given, forgotten)
+    done, all_there = do_each(given, forgotten)
     gone = [one for one in done if one not in kept]
     if options.json:
         print_json({"experiences": [experience_json(one, now()) for one in gone]})
@@ -236,7 +236,7 @@ def _print_changed(changed: Sequence[Experience], options: argparse.Namespace) -
     if options.json:
         print_json({"experiences": [experience_json(one, now()) for one in changed]})
     elif changed:
-        print(listed(changed, now()))
+        print(experience_table(changed, now()))
 
 
 _ACTIONS: Final[Mapping[str, Callable[[Promptuary, argparse.Namespace], int]]] = {

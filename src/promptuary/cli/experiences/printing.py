@@ -21,11 +21,11 @@ _PLAIN_STEPS: Final = "123456789"
 """Tenths of full strength, for output that does not go to a terminal."""
 _HORIZON: Final = 130
 """Days that a plot shows: after these, an experience of full strength is too weak to be found."""
-_LEAST_CURVE: Final = 10
-_WIDEST_CURVE: Final = 65
+_MIN_CURVE: Final = 10
+_MAX_CURVE: Final = 65
 
 
-def listed(experiences: Sequence[Experience], at: str) -> str:
+def experience_table(experiences: Sequence[Experience], at: str) -> str:
     """Return experiences as a table, cut to the width of the terminal."""
     rows = [
         (
@@ -50,7 +50,7 @@ def _about(one: Experience) -> str:
     return " ".join([one_line(one.intent), *(f"#{one_line(tag)}" for tag in one.tags)])
 
 
-def whole(one: Experience, at: str) -> str:
+def full_text(one: Experience, at: str) -> str:
     """Return an experience with its metadata."""
     said = json.dumps(one.solution, ensure_ascii=False, indent=2)
     uses = "once" if one.use_count == 1 else f"{one.use_count} times"
@@ -70,7 +70,7 @@ def whole(one: Experience, at: str) -> str:
     return "\n".join(lines)
 
 
-def found(number: int, hit: ExperienceHit, words: Sequence[str], *, explain: bool) -> str:
+def hit_text(number: int, hit: ExperienceHit, words: Sequence[str], *, explain: bool) -> str:
     """Return a hit: the goal, what was done, and with ``explain`` the reasons for its rank."""
     one, width = hit.experience, columns(sys.stdout)
     about = f"{one.id}  {one.type}, {one.outcome}, strength {hit.strength:.2f}"
@@ -89,14 +89,14 @@ def _said(one: Experience) -> str:
     return json.dumps(one.solution, ensure_ascii=False)
 
 
-def curves(experiences: Sequence[Experience], at: str) -> str:
+def strength_plot(experiences: Sequence[Experience], at: str) -> str:
     """Return a plot of the strength of each in the coming days without use: one line each, as wide as the terminal.
 
     A terminal gets block characters, other output digits for tenths; a dot means too weak to be found.
     """
     width = columns(sys.stdout)
     labels = max(min(40, width // 3), 12)
-    room = max(_LEAST_CURVE, min(_WIDEST_CURVE, width - labels - len("  0.00  ")))
+    room = max(_MIN_CURVE, min(_MAX_CURVE, width - labels - len("  0.00  ")))
     steps = _STEPS if sys.stdout.isatty() else _PLAIN_STEPS
     days = [_HORIZON * place / (room - 1) for place in range(room)]
     lines = []

@@ -17,7 +17,7 @@ _NAMES = {
     "basic-memory": "basic-memory",
     "markdown": "plain Markdown",
 }
-_MOST_SHOWN = 20
+_MAX_SHOWN = 20
 
 
 def import_notes(promptuary: Promptuary, options: argparse.Namespace) -> int:
@@ -30,10 +30,10 @@ def import_notes(promptuary: Promptuary, options: argparse.Namespace) -> int:
         print_json(import_json(report, dry_run=options.dry_run))
     elif report.imported:
         print(header_table(report.imported))
-    for path, reason in list(skipped.items())[:_MOST_SHOWN]:
+    for path, reason in list(skipped.items())[:_MAX_SHOWN]:
         say(f"skipped {path}: {reason}", quiet=options.quiet)
-    if len(skipped) > _MOST_SHOWN:
-        say(f"skipped {len(skipped) - _MOST_SHOWN:,} more; --json lists them", quiet=options.quiet)
+    if len(skipped) > _MAX_SHOWN:
+        say(f"skipped {len(skipped) - _MAX_SHOWN:,} more; --json lists them", quiet=options.quiet)
     deed = "would import" if options.dry_run else "imported"
     say(
         f"{_NAMES[report.form]}: {deed} {counted(len(report.imported), 'note')}, {report.known:,} already known, "

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.text import counted
 from promptuary.blocking import Promptuary
-from promptuary.cli.common import can_ask, confirmed, print_json
+from promptuary.cli.common import can_ask, confirm, print_json
 from promptuary.cli.memory.printing import DONE, NOTHING, say
-from promptuary.cli.memory.words import each, names
+from promptuary.cli.memory.words import do_each, names
 from promptuary.memory.values import ForgetReport, Place
 
-_MOST_SHOWN = 20
+_MAX_SHOWN = 20
 
 
 def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
@@ -30,7 +30,7 @@ def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
             name = report.note
         return promptuary.memory.forget(name, everywhere=options.everywhere)
 
-    reports, all_done = each(given, forgotten)
+    reports, all_done = do_each(given, forgotten)
     if options.json:
         print_json({"notes": reports})
     for report in () if options.json else reports:
@@ -43,7 +43,7 @@ def _is_wanted(report: ForgetReport, options: argparse.Namespace) -> bool:
     """Print what would be removed, and ask the person."""
     for line in _remarks(report, options):
         say(line)
-    return confirmed(f"Forget {report.note} permanently?", options)
+    return confirm(f"Forget {report.note} permanently?", options)
 
 
 def _print(report: ForgetReport, options: argparse.Namespace) -> None:
@@ -61,9 +61,9 @@ def _print(report: ForgetReport, options: argparse.Namespace) -> None:
 
 def _remarks(report: ForgetReport, options: argparse.Namespace) -> Iterator[str]:
     places = list(_places(report.places))
-    yield from (f"the same text is in {place}" for place in places[:_MOST_SHOWN])
-    if len(places) > _MOST_SHOWN:
-        yield f"and in {len(places) - _MOST_SHOWN:,} more places; --json lists them"
+    yield from (f"the same text is in {place}" for place in places[:_MAX_SHOWN])
+    if len(places) > _MAX_SHOWN:
+        yield f"and in {len(places) - _MAX_SHOWN:,} more places; --json lists them"
     if places and not options.everywhere:
         yield "these copies stay" + ("" if report.done else "; --everywhere removes them too")
     if report.in_git:

@@ -28,7 +28,7 @@ def learn(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
 
 @contextmanager
-def learnt_aside(promptuary: Promptuary, options: argparse.Namespace) -> Iterator[None]:
+def learning_aside(promptuary: Promptuary, options: argparse.Namespace) -> Iterator[None]:
     """Leave what is finished meanwhile to a process that outlives this one."""
     promptuary.memory.learn_later()
     try:

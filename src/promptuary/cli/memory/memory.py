@@ -8,8 +8,8 @@ from promptuary.base.errors import NoteConflictError, PromptuaryError, UnknownNo
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import message, print_json, print_new_notes
 from promptuary.cli.memory import exchange, forgetting, learning, proposals, reading, writing
-from promptuary.cli.memory.printing import DONE, NOTHING, say, say_kept, whole
-from promptuary.cli.memory.words import fields, opened_memory
+from promptuary.cli.memory.printing import DONE, NOTHING, full_text, say, say_kept
+from promptuary.cli.memory.words import fields, open_memory
 from promptuary.cli.memory.writing import count_notes, print_new
 from promptuary.present.notes import note_conflict_json
 
@@ -36,7 +36,7 @@ _ACTIONS: Final[Mapping[str, Callable[[Promptuary, argparse.Namespace], int]]] =
 
 def main(options: argparse.Namespace) -> int:
     """Run one action on the notes."""
-    with opened_memory(options) as promptuary:
+    with open_memory(options) as promptuary:
         try:
             code = _ACTIONS[options.action](promptuary, options)
         except NoteConflictError as error:
@@ -54,7 +54,7 @@ def main(options: argparse.Namespace) -> int:
 def remember(options: argparse.Namespace) -> int:
     """Write a note, and detect its kind from the text."""
     text = message(options, kept=True)
-    with opened_memory(options) as promptuary:
+    with open_memory(options) as promptuary:
         before = count_notes(promptuary)
         note = promptuary.memory.remember(text, reason=options.reason, **fields(options))
         print_new([note], options, is_new=count_notes(promptuary) > before)
@@ -67,7 +67,7 @@ def _refused(error: NoteConflictError, options: argparse.Namespace) -> int:
     if options.json:
         print_json(note_conflict_json(str(error), error.current))
     elif error.current is not None:
-        print(whole(error.current))
+        print(full_text(error.current))
     say(f"promptuary: {error}")
     say_kept(error)
     return NOTHING

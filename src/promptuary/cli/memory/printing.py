@@ -6,12 +6,12 @@ from typing import Final
 
 from promptuary.base.table import Column, display_width, table
 from promptuary.base.text import one_line, visible
-from promptuary.cli.terminal import columns, cut, has_colour, headed
+from promptuary.cli.terminal import bold_header, columns, cut, has_colour
 from promptuary.memory.values import Note, NoteHeader, valid_at
 
 DONE, NOTHING = 0, 1
 _DAY: Final = len("2026-01-31")
-_LEAST_TITLE: Final = 24
+_MIN_TITLE: Final = 24
 _COLOURS: Final = {"+": "32", "-": "31", "@": "36"}
 
 
@@ -34,9 +34,9 @@ def header_table(headers: Sequence[NoteHeader], *, now: str = "") -> str:
 def cut_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table whose last column is cut to the rest of the terminal's width."""
     widths = [max(display_width(row[at]) for row in [titles, *rows]) + 2 for at in range(len(titles) - 1)]
-    room = max(_LEAST_TITLE, columns(sys.stdout) - sum(widths))
+    room = max(_MIN_TITLE, columns(sys.stdout) - sum(widths))
     listed = table([Column(title) for title in titles], [(*row[:-1], cut(row[-1], room)) for row in rows])
-    return headed(listed, sys.stdout)
+    return bold_header(listed, sys.stdout)
 
 
 def _marks(header: NoteHeader, now: str) -> Iterator[str]:
@@ -50,9 +50,9 @@ def _marks(header: NoteHeader, now: str) -> Iterator[str]:
         yield "(external)"
 
 
-def whole(note: Note) -> str:
+def full_text(note: Note) -> str:
     """Return a note with its metadata."""
-    return "\n".join([*_described(note.header), "", shown(note.body).rstrip("\n")])
+    return "\n".join([*_described(note.header), "", printable(note.body).rstrip("\n")])
 
 
 def _described(header: NoteHeader) -> Iterator[str]:
@@ -77,7 +77,7 @@ def _described(header: NoteHeader) -> Iterator[str]:
     yield from (f"{name}: {one_line(value)}" for name, value in facts.items() if value)
 
 
-def shown(text: str) -> str:
+def printable(text: str) -> str:
     """Return a text for standard output: on a terminal, hidden characters are escaped."""
     return visible(text)[0] if sys.stdout.isatty() else text
 
@@ -87,15 +87,15 @@ def print_raw(text: str) -> None:
     sys.stdout.flush()
     data = getattr(sys.stdout, "buffer", None)
     if sys.stdout.isatty() or data is None:
-        print(shown(text), end="")
+        print(printable(text), end="")
     else:
         data.write(text.encode("utf-8", "surrogateescape"))
         data.flush()
 
 
-def coloured(patch: str) -> str:
+def colour_patch(patch: str) -> str:
     """Return a patch with colours if standard output shows them."""
-    lines = shown(patch).splitlines()
+    lines = printable(patch).splitlines()
     if not has_colour(sys.stdout):
         return "\n".join(lines)
     return "\n".join(f"\x1b[{_COLOURS[line[0]]}m{line}\x1b[0m" if line[:1] in _COLOURS else line for line in lines)

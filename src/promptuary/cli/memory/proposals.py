@@ -9,7 +9,7 @@ from promptuary.base.text import counted, one_line
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json, standard_input
 from promptuary.cli.memory.printing import DONE, NOTHING, cut_table, say
-from promptuary.cli.memory.words import each, names, one_name
+from promptuary.cli.memory.words import do_each, names, one_name
 from promptuary.cli.memory.writing import edit as edit_note
 from promptuary.cli.memory.writing import print_written
 from promptuary.cli.terminal import is_terminal
@@ -75,7 +75,7 @@ def accept(promptuary: Promptuary, options: argparse.Namespace) -> int:
         raise PromptuaryError("only one proposal can be changed at a time; pass its id")
     if changes:
         promptuary.memory.edit_proposal(chosen[0], **changes)
-    notes, all_done = each(chosen, promptuary.memory.accept)
+    notes, all_done = do_each(chosen, promptuary.memory.accept)
     print_written(notes, options)
     return DONE if all_done and chosen else NOTHING
 
@@ -104,7 +104,7 @@ def reject(promptuary: Promptuary, options: argparse.Namespace) -> int:
         promptuary.memory.reject(proposal)
         return proposal
 
-    dropped, all_done = each(_chosen(promptuary, options), drop)
+    dropped, all_done = do_each(_chosen(promptuary, options), drop)
     if options.json:
         print_json({"rejected": dropped})
     else:

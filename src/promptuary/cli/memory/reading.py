@@ -12,14 +12,14 @@ from promptuary.cli.common import message, print_json
 from promptuary.cli.memory.printing import (
     DONE,
     NOTHING,
-    coloured,
+    colour_patch,
     cut_table,
+    full_text,
     header_table,
     print_raw,
     say,
-    whole,
 )
-from promptuary.cli.memory.words import each, names, one_name, selection
+from promptuary.cli.memory.words import do_each, names, one_name, selection
 from promptuary.cli.search.hits import excerpt, query_words, reasons
 from promptuary.cli.terminal import columns, cut
 from promptuary.memory.values import STATUSES, MemoryResult, Note, NoteHit, they_wait
@@ -31,14 +31,14 @@ _INDENT = "   "
 
 
 def show(promptuary: Promptuary, options: argparse.Namespace) -> int:
-    notes, all_there = each(names(options), lambda name: _there(promptuary, name))
+    notes, all_there = do_each(names(options), lambda name: _there(promptuary, name))
     if options.json:
         print_json({"notes": [memory_note_json(note) for note in notes]})
     elif options.raw:
         for note in notes:
             print_raw(note.text)
     else:
-        print("\n\n".join(map(whole, notes)))
+        print("\n\n".join(map(full_text, notes)))
     return DONE if all_there else NOTHING
 
 
@@ -160,7 +160,7 @@ def diff(promptuary: Promptuary, options: argparse.Namespace) -> int:
     if options.json:
         print_json({"note": promptuary.memory.history(name)[-1].note, "patch": patch})
     elif patch:
-        print(coloured(patch))
+        print(colour_patch(patch))
     else:
         say("this change did not modify the file", quiet=options.quiet)
     return DONE

@@ -10,7 +10,7 @@ from typing import TypeVar
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.text import one_line
 from promptuary.blocking import Promptuary
-from promptuary.cli.common import opened, standard_input
+from promptuary.cli.common import open_workspace, standard_input
 from promptuary.memory.values import STATUSES, NoteFields, NoteSelection
 
 Result = TypeVar("Result")
@@ -23,9 +23,9 @@ _NOTE_DEPTH = 3
 _OF_A_NOTE = ("title", "id", "kind", "audience", "scope", "status", "summary", "tag", "valid_from", "valid_until")
 
 
-def opened_memory(options: argparse.Namespace) -> Promptuary:
+def open_memory(options: argparse.Namespace) -> Promptuary:
     """Open the workspace with the notes of ``--thread``, if each thread has its own notes."""
-    promptuary = opened(options)
+    promptuary = open_workspace(options)
     thread, template = options.thread, promptuary.settings.memory_folder
     if thread is None:
         return promptuary
@@ -36,7 +36,7 @@ def opened_memory(options: argparse.Namespace) -> Promptuary:
         raise PromptuaryError(f"--thread {thread[:80]!r} cannot be the name of a folder")
     options.memory_folder = template.replace(_THREAD, thread)
     # The notes on the settings were printed already.
-    return opened(argparse.Namespace(**{**vars(options), "quiet": True}))
+    return open_workspace(argparse.Namespace(**{**vars(options), "quiet": True}))
 
 
 def names(options: argparse.Namespace, *, what: str = "note") -> Sequence[str]:
@@ -95,7 +95,7 @@ def selection(options: argparse.Namespace) -> NoteSelection:
     return found
 
 
-def each(given: Sequence[str], work: Callable[[str], Result]) -> tuple[list[Result], bool]:
+def do_each(given: Sequence[str], work: Callable[[str], Result]) -> tuple[list[Result], bool]:
     """Call ``work`` with each name, also after one has failed.
 
     Return the results, and whether all calls succeeded.

@@ -9,7 +9,7 @@ from promptuary.base.text import counted, one_line
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import message, print_json
 from promptuary.cli.memory.printing import DONE, NOTHING, cut_table, say
-from promptuary.cli.memory.words import each, fields, names, one_name
+from promptuary.cli.memory.words import do_each, fields, names, one_name
 from promptuary.cli.terminal import is_terminal
 from promptuary.memory.values import STATUSES, Note, NoteHeader, is_by_agent
 from promptuary.present.notes import memory_note_json, note_header_json
@@ -82,7 +82,7 @@ def undo(promptuary: Promptuary, options: argparse.Namespace) -> int:
 def archive(promptuary: Promptuary, options: argparse.Namespace) -> int:
     """Archive notes, or make archived ones active again."""
     change = promptuary.memory.restore if options.undo else promptuary.memory.archive
-    notes, all_done = each(names(options), lambda name: change(name, reason=options.reason))
+    notes, all_done = do_each(names(options), lambda name: change(name, reason=options.reason))
     print_written(notes, options)
     return DONE if all_done else NOTHING
 

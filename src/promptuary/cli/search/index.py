@@ -12,14 +12,14 @@ from promptuary.base.errors import ConfigError, PromptuaryError
 from promptuary.base.table import Column
 from promptuary.base.text import counted, one_line
 from promptuary.blocking import Promptuary
-from promptuary.cli.common import confirmed, opened, print_json, standard_input
+from promptuary.cli.common import confirm, open_workspace, print_json, standard_input
 from promptuary.cli.search.indexing import IndexJob, embed, is_wide, print_embedded, print_synced, sync
 from promptuary.cli.terminal import headed_table
 from promptuary.present.search import status_json, sync_json
 from promptuary.search.values import FolderStatus
 
 DONE, NOT_ALL, NOTHING = 0, 1, 2
-_MOST_NAMED: Final = 5
+_MAX_NAMED: Final = 5
 _ONLY: Final = {"--list": "only shows what is indexed", "--remove": "only removes folders"}
 
 
@@ -31,7 +31,7 @@ def main(options: argparse.Namespace) -> int:
         raise PromptuaryError("index --list takes no folders; it lists all of them")
     if options.remove and not named:
         raise PromptuaryError("index --remove needs the folders to remove: promptuary index --list shows them")
-    with opened(options) as promptuary:
+    with open_workspace(options) as promptuary:
         named = [_from_here(one, promptuary.path) for one in named]
         if options.list:
             return _list(promptuary, as_json=options.json)
@@ -106,8 +106,8 @@ def _index(promptuary: Promptuary, named: Sequence[str], options: argparse.Names
 
 
 def _few(folders: Sequence[str]) -> str:
-    more = len(folders) - _MOST_NAMED
-    return ", ".join([*folders[:_MOST_NAMED], *([f"{more:,} more"] if more > 0 else [])])
+    more = len(folders) - _MAX_NAMED
+    return ", ".join([*folders[:_MAX_NAMED], *([f"{more:,} more"] if more > 0 else [])])
 
 
 def _refuse_wide(folder: str) -> None:
@@ -121,7 +121,7 @@ def _refuse_wide(folder: str) -> None:
 
 def _wanted(folder: str, options: argparse.Namespace) -> bool:
     """Return whether the person confirms to index ``folder``, which contains their home folder."""
-    if confirmed(f"Index all of {folder}, including your home folder?", options):
+    if confirm(f"Index all of {folder}, including your home folder?", options):
         return True
     print(
         f"promptuary: {one_line(folder)} was not indexed, because it contains your home folder; add --yes to confirm",

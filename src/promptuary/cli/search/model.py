@@ -11,7 +11,7 @@ from promptuary.base.errors import PromptuaryError
 from promptuary.base.table import Column
 from promptuary.base.text import human_size, one_line
 from promptuary.blocking import Promptuary
-from promptuary.cli.common import opened, print_json
+from promptuary.cli.common import open_workspace, print_json
 from promptuary.cli.interruptible import StoppedError, run_interruptibly
 from promptuary.cli.progress import ProgressLine
 from promptuary.cli.terminal import headed_table
@@ -26,7 +26,7 @@ def main(options: argparse.Namespace) -> int:
     if (options.action == "list") != (options.name is None):
         needs = "takes no name" if options.action == "list" else "needs a name: promptuary model list shows them"
         raise PromptuaryError(f"model {options.action} {needs}")
-    with opened(options) as promptuary:
+    with open_workspace(options) as promptuary:
         match options.action:
             case "list":
                 return _list(promptuary, options)

@@ -11,9 +11,9 @@ from promptuary.base.errors import PromptuaryError, shortage
 from promptuary.base.table import display_width
 from promptuary.base.text import counted, one_line, visible
 from promptuary.blocking import Promptuary
-from promptuary.cli.common import current_folder, message, opened, print_json
+from promptuary.cli.common import current_folder, message, open_workspace, print_json
 from promptuary.cli.search.hits import excerpt, query_words, reasons
-from promptuary.cli.terminal import columns, cut, styled
+from promptuary.cli.terminal import columns, cut, in_style
 from promptuary.search.query import only_near
 from promptuary.search.values import Filters, Hit, SearchQuery, SearchResult, note_text
 
@@ -38,7 +38,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _answer(query: SearchQuery, options: argparse.Namespace) -> int:
-    with opened(options) as promptuary:
+    with open_workspace(options) as promptuary:
         result = promptuary.search.find(query)
         summary = "" if options.quiet else _summary(result, promptuary, query)
     if options.json:
@@ -134,7 +134,7 @@ def _shown(number: int, hit: Hit, words: Sequence[str], options: argparse.Namesp
     """Return a hit as text: its place, its heading and some of its lines."""
     width = columns(sys.stdout)
     head = f"{number}. {one_line(hit.place)}"
-    place = styled(head, "bold", sys.stdout)
+    place = in_style(head, "bold", sys.stdout)
     heading = one_line(" > ".join(hit.heading))
     if heading:
         place = f"{place}  {cut(heading, max(20, width - display_width(head) - 2))}"

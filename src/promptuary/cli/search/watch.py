@@ -9,7 +9,7 @@ from typing import Any, Final
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.text import counted, one_line
 from promptuary.blocking import Promptuary
-from promptuary.cli.common import opened, print_json_line
+from promptuary.cli.common import open_workspace, print_json_line
 from promptuary.cli.progress import duration
 from promptuary.cli.search.indexing import IndexJob, is_wide, print_synced, sync
 from promptuary.present.search import sync_json, update_json
@@ -32,7 +32,7 @@ _REMIND: Final = 600.0
 
 def main(options: argparse.Namespace) -> int:
     """Watch until Ctrl-C."""
-    with opened(options) as promptuary:
+    with open_workspace(options) as promptuary:
         return _watch(promptuary, options)
 
 

@@ -7,7 +7,7 @@ from promptuary.base.errors import PromptuaryError, SourceError
 from promptuary.base.table import Column
 from promptuary.base.text import one_line
 from promptuary.blocking import Promptuary
-from promptuary.cli.common import opened, print_json, print_new_notes
+from promptuary.cli.common import open_workspace, print_json, print_new_notes
 from promptuary.cli.terminal import headed_table
 from promptuary.present.threads import attachments_json
 
@@ -22,7 +22,7 @@ def main(options: argparse.Namespace) -> int:
         wrong = needs if options.action in _TAKES_WORDS else "takes no arguments"
         raise PromptuaryError(f"context {options.action} {wrong}: promptuary context --help")
     thread = "main" if options.thread is None else options.thread
-    with opened(options) as promptuary:
+    with open_workspace(options) as promptuary:
         if options.action == "find":
             return _find(promptuary, " ".join(options.words), as_json=options.json)
         if options.action == "clear":

@@ -9,7 +9,7 @@ from promptuary.base.text import one_line
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json
 from promptuary.cli.memory.printing import say
-from promptuary.cli.threads.limits import changes, described
+from promptuary.cli.threads.limits import change_lines, limit_lines
 from promptuary.cli.threads.pending import DONE, named_thread, session_name
 from promptuary.present.sessions import session_json, session_report_json
 
@@ -25,7 +25,7 @@ def create(promptuary: Promptuary, options: argparse.Namespace) -> int:
     if options.json:
         print_json(session_json(session))
     else:
-        print("\n".join(described(session)))
+        print("\n".join(limit_lines(session)))
     say(f"promptuary expand --thread {quote(session.thread)} TEXT prepares a turn in it", quiet=options.quiet)
     return DONE
 
@@ -40,8 +40,8 @@ def refresh(promptuary: Promptuary, options: argparse.Namespace) -> int:
     if options.json:
         print_json(session_report_json(report))
         return DONE
-    print("\n".join(described(report.session)))
-    for line in changes(report, "before"):
+    print("\n".join(limit_lines(report.session)))
+    for line in change_lines(report, "before"):
         print(line)
     return DONE
 

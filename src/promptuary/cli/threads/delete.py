@@ -7,7 +7,7 @@ from typing import Final
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.text import counted, one_line
 from promptuary.blocking import Promptuary
-from promptuary.cli.common import confirmed, print_json
+from promptuary.cli.common import confirm, print_json
 from promptuary.cli.memory.printing import say
 from promptuary.cli.threads.pending import DONE, NOTHING, find_session, named_thread, unknown
 from promptuary.present.threads import audit_json, pruned_json
@@ -26,9 +26,7 @@ def remove(promptuary: Promptuary, options: argparse.Namespace) -> int:
     if missing and session is None:
         raise PromptuaryError(missing)
     name = one_line(thread)
-    if not confirmed(
-        f"Remove thread {name} with all its turns{' and limits' if session else ''} permanently?", options
-    ):
+    if not confirm(f"Remove thread {name} with all its turns{' and limits' if session else ''} permanently?", options):
         say("promptuary: nothing was removed; add --yes to confirm")
         return NOTHING
     gone = Pruned() if missing else promptuary.threads.remove(thread=thread)

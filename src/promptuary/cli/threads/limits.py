@@ -20,8 +20,8 @@ from promptuary.sessions.values import Choice, Difference, Session, SessionRepor
 from promptuary.threads.records import Totals, TurnRecord
 
 _SECONDS: Final = len("2026-01-31T12:00")
-_LEAST_PICTURE: Final = 8
-_MOST_PICTURE: Final = 40
+_MIN_PICTURE: Final = 8
+_MAX_PICTURE: Final = 40
 
 
 def _list(promptuary: Promptuary, options: argparse.Namespace) -> int:
@@ -56,7 +56,7 @@ def _table(rows: list[tuple[str, ...]], recent: list[tuple[int, ...]]) -> str:
     )
     plain = table(heads, rows)
     room = columns(sys.stdout) - max(map(len, plain.splitlines())) - 2
-    width = min(max(room, _LEAST_PICTURE), _MOST_PICTURE)
+    width = min(max(room, _MIN_PICTURE), _MAX_PICTURE)
     pictures = [sparkline(one[-width:]) for one in recent]
     pictured = [(*row, one) for row, one in zip(rows, pictures, strict=True)]
     return headed_table([*heads, Column("tokens per turn")], pictured, sys.stdout)
@@ -72,7 +72,7 @@ def limits(promptuary: Promptuary, options: argparse.Namespace) -> int:
     if options.json:
         print_json(session_report_json(report, totals, session_window_json(turn)))
         return DONE
-    print("\n".join([*described(report.session), *used(totals), *changes(report, "since then")]))
+    print("\n".join([*limit_lines(report.session), *usage_lines(totals), *change_lines(report, "since then")]))
     if turn is not None:
         print()
         print(f"window of turn {turn.number} ({turn.status}, {turn.created[:_SECONDS]})")
@@ -90,7 +90,7 @@ def _last_turn(promptuary: Promptuary, thread: str) -> TurnRecord | None:
         return None
 
 
-def described(session: Session) -> Iterator[str]:
+def limit_lines(session: Session) -> Iterator[str]:
     """Yield what the turns of a thread may see, line by line."""
     other = f", limited by the session {one_line(session.name)}" if session.name != session.thread else ""
     yield f"thread {one_line(session.thread)} ({session.status}){other}"
@@ -107,7 +107,7 @@ def _how_many(choice: Choice, count: int) -> str:
     return "none" if choice == "none" else f"{count:,} {'chosen' if choice == 'chosen' else '(all)'}"
 
 
-def used(totals: Totals) -> Iterator[str]:
+def usage_lines(totals: Totals) -> Iterator[str]:
     """Yield the usage of a thread."""
     cost = "" if totals.cost is None else f", cost {totals.cost:,.4g}"
     yield (
@@ -116,7 +116,7 @@ def used(totals: Totals) -> Iterator[str]:
     )
 
 
-def changes(report: SessionReport, when: str) -> Iterator[str]:
+def change_lines(report: SessionReport, when: str) -> Iterator[str]:
     """Yield the differences from the pinned revisions."""
     for name, one in (("files", report.files), ("notes", report.notes), ("experiences", report.experiences)):
         for what, names in _parts(one):

@@ -9,8 +9,8 @@ from typing import Any, Final
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.text import one_line
 from promptuary.blocking import Promptuary
-from promptuary.cli.common import message, opened, print_json, print_new_notes
-from promptuary.cli.memory.learning import learnt_aside
+from promptuary.cli.common import message, open_workspace, print_json, print_new_notes
+from promptuary.cli.memory.learning import learning_aside
 from promptuary.cli.threads.pending import DONE, NOTHING, pending_turn, thread_of
 from promptuary.context.receipt import receipt_json
 from promptuary.experiences.values import Experience
@@ -18,7 +18,7 @@ from promptuary.memory.writeback.values import Proposal
 from promptuary.present.experiences import experience_json
 from promptuary.present.notes import proposal_json
 
-_MOST_EXPERIENCES: Final = 50
+_MAX_EXPERIENCES: Final = 50
 _NOT_JSON: Final = "--response needs the JSON response of the provider's API"
 
 
@@ -30,7 +30,7 @@ def main(options: argparse.Namespace) -> int:
         raise PromptuaryError(
             "the reply is empty; nothing was recorded (promptuary thread abandon ends a turn without a reply)"
         )
-    with opened(options) as promptuary, learnt_aside(promptuary, options):
+    with open_workspace(options) as promptuary, learning_aside(promptuary, options):
         turn = pending_turn(promptuary, thread_of(options))
         if turn is None:
             return NOTHING
@@ -71,7 +71,7 @@ def _parsed(text: str) -> Any:
 def _learnt(promptuary: Promptuary, turn: str) -> Sequence[Experience]:
     if not promptuary.settings.experiences:
         return ()
-    return [one for one in promptuary.experiences.list(limit=_MOST_EXPERIENCES).experiences if one.turn == turn]
+    return [one for one in promptuary.experiences.list(limit=_MAX_EXPERIENCES).experiences if one.turn == turn]
 
 
 def _say_what_came(proposed: Sequence[Proposal], learnt: Sequence[Experience]) -> None:

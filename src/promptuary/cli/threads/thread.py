@@ -16,7 +16,7 @@ from promptuary.base.errors import (
 from promptuary.base.table import Column
 from promptuary.base.text import one_line, visible
 from promptuary.blocking import Promptuary
-from promptuary.cli.common import opened, print_json, print_new_notes
+from promptuary.cli.common import open_workspace, print_json, print_new_notes
 from promptuary.cli.terminal import headed_table
 from promptuary.cli.threads import audit, create, delete, exchange, limits, replay
 from promptuary.cli.threads.pending import DONE, NOTHING, pending_turn, thread_of, unknown
@@ -25,7 +25,7 @@ from promptuary.present.threads import history_json
 
 def main(options: argparse.Namespace) -> int:
     """Run one action on threads."""
-    with opened(options) as promptuary:
+    with open_workspace(options) as promptuary:
         try:
             code = _ACTIONS[options.action](promptuary, options)
         except SourceError as error:
