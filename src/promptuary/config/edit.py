@@ -95,7 +95,7 @@ def _has_settings(text: str | None, name: str) -> bool:
 
 def _text_in(root: Root, name: str) -> str | None:
     try:
-        return read_text(root, name, Access(max_bytes=MAX_FILE_SIZE, closed=None)).text
+        return read_text(root, name, Access(max_bytes=MAX_FILE_SIZE, protected=None)).text
     except SourceError as error:
         if error.code is Code.NOT_FOUND:
             return None

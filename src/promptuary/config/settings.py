@@ -545,7 +545,7 @@ def _take_workspace(draft: _Draft, workspace: Path) -> None:
     with Root(workspace) as root:
         for name in WORKSPACE_FILES:
             try:
-                text = read_text(root, name, Access(max_bytes=MAX_FILE_SIZE, closed=None)).text
+                text = read_text(root, name, Access(max_bytes=MAX_FILE_SIZE, protected=None)).text
                 draft.take_from_workspace(workspace_table(parse_settings(text, name), name), name)
             except SourceError as error:
                 if error.code is not Code.NOT_FOUND:

@@ -102,7 +102,7 @@ class Access(Struct, frozen=True):
     ``allowed`` holds extensions with their dot and whole names, in lower case; names without an extension are always
     allowed. ``also`` holds what a person allows in addition; ``*`` is every extension. ``allow_sensitive`` holds names,
     or paths relative to the workspace, that a person allows explicitly, whatever they are called. Nothing opens
-    what is ``closed``: Promptuary's own folders. ``None`` closes none, for reading the configuration in them.
+    what is ``protected``: Promptuary's own folders. ``None`` protects none, for reading the configuration in them.
     """
 
     kinds: frozenset[str] | None = None
@@ -115,7 +115,7 @@ class Access(Struct, frozen=True):
     allowed: frozenset[str] = ALLOWED
     also: frozenset[str] = frozenset()
     allow_sensitive: frozenset[str] = frozenset()
-    closed: ProtectedFolders | None = field(default_factory=ProtectedFolders)
+    protected: ProtectedFolders | None = field(default_factory=ProtectedFolders)
     fetch_timeout: float = 15.0
     """Seconds for a whole fetch."""
     max_page_bytes: int = 2 * _MIB
@@ -250,13 +250,13 @@ class Access(Struct, frozen=True):
         """Return those of ``paths`` that the reader may see."""
         return paths if self.is_whole else [path for path in paths if self.covers(path)]
 
-    def closes(self, path: str) -> bool:
+    def protects(self, path: str) -> bool:
         """Return whether ``path``, a file or a folder, is in a folder of Promptuary's own."""
-        return self.closed is not None and self.closed.holds(path)
+        return self.protected is not None and self.protected.holds(path)
 
     def is_sensitive(self, path: str) -> bool:
         """Return whether ``path``, a file or a folder in normal form, must not be read or listed."""
-        if is_too_long(path) or self.closes(path):
+        if is_too_long(path) or self.protects(path):
             return True
         names = comparable(path)
         return is_sensitive(names) and not self._allows_by_name(names)
@@ -288,7 +288,7 @@ class Access(Struct, frozen=True):
         if is_too_long(path):
             start = one_line(path[:_MAX_SHOWN])
             return SourceError(Code.BAD_NAME, f'"{start}…" is longer than the name of a file can be; rename it.')
-        if self.closes(path):
+        if self.protects(path):
             return protected_error(path)
         if not self.covers(path):
             return self._outside(path, shown)
@@ -304,7 +304,7 @@ class Access(Struct, frozen=True):
         return None if self._has_text_name(names[-1]) else _not_text(path, names[-1])
 
     def _refusal_to_list(self, folder: str) -> SourceError | None:
-        if self.closes(folder):
+        if self.protects(folder):
             return protected_error(folder)
         if not self.leads_to(folder):
             return self._outside(folder, display_path(folder))

@@ -56,7 +56,7 @@ def read_markdown(path: Path, *, is_note: IsNote) -> MarkdownFiles:
         raise PromptuaryError(
             f"{path} is among Promptuary's own files; export the notes first (promptuary memory export), or adopt them"
         )
-    access = Access(max_bytes=_MAX_BYTES, closed=closed)
+    access = Access(max_bytes=_MAX_BYTES, protected=closed)
     texts: dict[str, str] = {}
     skipped: dict[str, str] = {}
     with Root(top) as root:
@@ -104,7 +104,7 @@ def _markdown_below(top: Path, access: Access) -> Iterator[tuple[str, str]]:
             for name, kind in sorted(found):
                 path = folder + name
                 if kind == "folder":
-                    is_read = name not in _LEFT_OUT and not access.closes(path) and folder.count("/") < MAX_DEPTH
+                    is_read = name not in _LEFT_OUT and not access.protects(path) and folder.count("/") < MAX_DEPTH
                     pending += [f"{path}/"] if is_read else []
                 elif name.lower().endswith(_ENDINGS):
                     yield path, "" if kind == "file" else "it is a link or not a regular file, and is not followed"

@@ -72,7 +72,7 @@ class Workspace:
         here: CurrentFolder | None = None,
     ) -> None:
         self.root, self.git_timeout, self.here = root, git_timeout, here
-        self.access = replace(access or Access(), closed=ProtectedFolders.of(root.path))
+        self.access = replace(access or Access(), protected=ProtectedFolders.of(root.path))
         """What may be read, listed and fetched through this."""
         self._linked_notes = HardLinks(root.path)
         self._parts = _Parts(root.path, (self._tracked, self._untracked))
@@ -233,7 +233,7 @@ class Workspace:
             return None
         if not self.access.allows("see", normal):
             return "outside"
-        return "other" if self.access.closes(normal) else self.root.kind_of(normal)
+        return "other" if self.access.protects(normal) else self.root.kind_of(normal)
 
     @property
     def standpoint(self) -> CurrentFolder:
@@ -265,7 +265,7 @@ class Workspace:
     def size_of(self, path: str) -> int | None:
         """Return the size of a listed file without reading it; ``None`` if it cannot be opened in the workspace."""
         try:
-            hidden = self.access.closes(path) or not self.access.allows("see", path)
+            hidden = self.access.protects(path) or not self.access.allows("see", path)
             return None if hidden else self.root.status_of(path).st_size
         except SourceError:
             return None

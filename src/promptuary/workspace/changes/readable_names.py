@@ -41,7 +41,7 @@ class ReadableNames:
         harmless = self._folders.get(folder)
         if harmless is None:
             harmless = self._folders[folder] = (
-                _is_plain(folder) and self._access.covers(folder) and not self._access.closes(folder)
+                _is_plain(folder) and self._access.covers(folder) and not self._access.protects(folder)
             )
         return (harmless and self._is_harmless(name)) or self._is_allowed(path)
 

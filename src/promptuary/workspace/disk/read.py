@@ -80,7 +80,7 @@ def _read(root: Root, path: str, access: "Access", is_note: IsNote) -> tuple[str
     try:
         # A link with a harmless name must not open a file whose own name is refused.
         if opened.path != relative:
-            if access.closes(opened.path):
+            if access.protects(opened.path):
                 raise protected_error(relative)  # the name of a note is not for everybody either
             _check_name(access, opened.path, f"what {display_path(relative)} leads to")
         if is_note(os.fstat(opened.fd)):
