@@ -257,9 +257,9 @@ class Memory:
 
     def remember(self, text: str, *, reason: str = "", **fields: Unpack[NoteFields]) -> Note:
         """Write a note. If no kind is given, it is inferred from a clear statement in the text."""
-        return self.write_text(text, reason=reason, **fields).note
+        return self.write_statement(text, reason=reason, **fields).note
 
-    def write_text(self, text: str, *, reason: str = "", **fields: Unpack[NoteFields]) -> Written:
+    def write_statement(self, text: str, *, reason: str = "", **fields: Unpack[NoteFields]) -> Written:
         """Do the same, and return whether the note is new."""
         from promptuary.memory.writeback.statements import statements  # noqa: PLC0415  (reading needs none)
 

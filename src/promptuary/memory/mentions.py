@@ -49,7 +49,7 @@ def remember(memory: "TurnMemory", said: str, reference: Reference) -> NoteKept:
     if reference.raw not in own_words(said).text:
         raise SourceError(Code.NOT_REMEMBERED, f"it is in what looks like a quotation or a paste; {_ADVICE}")
     try:
-        written = memory.write_text(reference.value + reference.suffix, reason="asked for in a message")
+        written = memory.write_statement(reference.value + reference.suffix, reason="asked for in a message")
     except SecretError as error:
         raise SourceError(Code.HOLDS_SECRET, str(error)) from error
     except PromptuaryError as error:

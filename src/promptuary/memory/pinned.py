@@ -98,9 +98,9 @@ class PinnedMemory:
         self._keep(note.header)
         return note
 
-    def write_text(self, text: str, *, reason: str = "") -> Written:
+    def write_statement(self, text: str, *, reason: str = "") -> Written:
         self._check_memory()
-        written = self._base.write_text(text, reason=reason)
+        written = self._base.write_statement(text, reason=reason)
         header = written.note.header
         known = self._pins.notes.get((header.scope, header.id)) is not None
         self._keep(header)
