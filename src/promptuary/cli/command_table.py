@@ -12,6 +12,7 @@ from promptuary.cli.memory.actions import MEMORY_ACTIONS, REMEMBER
 from promptuary.cli.parsing import (
     COMMON,
     COMMON_OF_TALKERS,
+    COMMON_WITHOUT_SETTINGS,
     TEXT,
     THREAD,
     Argument,
@@ -404,7 +405,7 @@ COMMANDS: Final = (
         "entry of the same name that install did not write; --undo restores it. Exit code 1 if you declined or --undo "
         "could not undo everything, 2 if nothing can be written.",
         ("promptuary install claude-code", "promptuary install codex --dry-run", "promptuary install zed --undo"),
-        (*_INSTALL, *COMMON),
+        (*_INSTALL, *COMMON_WITHOUT_SETTINGS),
         "agents.install",
     ),
     Command(
@@ -433,7 +434,7 @@ COMMANDS: Final = (
         ("promptuary gateway check telegram", "promptuary gateway telegram slack"),
         (
             arg("words NAME", "configured gateways (default: the only one), or check NAME", nargs="*"),
-            *COMMON,
+            *COMMON_WITHOUT_SETTINGS,
         ),
         "agents.gateway",
     ),
@@ -448,7 +449,7 @@ COMMANDS: Final = (
         (
             arg("words WORD", "the agent, and its name for the event", nargs="*"),
             flag("--work", argparse.SUPPRESS),
-            *COMMON,
+            *COMMON_WITHOUT_SETTINGS,
         ),
         "agents.hook",
         hidden=True,
@@ -546,7 +547,7 @@ COMMANDS: Final = (
         ),
         (
             arg("shell SHELL", "one of: %(choices)s", choices=("bash", "zsh", "fish")),
-            *COMMON,
+            *COMMON_WITHOUT_SETTINGS,
         ),
     ),
 )

@@ -181,15 +181,16 @@ _WORKSPACE = arg(
     "workspace (default: the nearest parent with .promptuary, .git or promptuary.toml)",
     brief="workspace (default: found from the current folder up)",
 )
-_QUIET = (
-    flag("-q --quiet", "print no tables or notes to stderr"),
-    many("--set NAME=VALUE", "set any setting; repeatable", seldom=True),
-    flag("--debug", "log details and tracebacks to stderr", seldom=True),
-)
-COMMON = (_WORKSPACE, flag("--json", "print JSON"), *_QUIET)
-"""The flags that every command has."""
-COMMON_OF_TALKERS = (_WORKSPACE, *_QUIET)
-"""Those of a command that prints no result to standard output: a chat or a server."""
+_JSON = flag("--json", "print JSON")
+_QUIET = flag("-q --quiet", "print no tables or notes to stderr")
+_SET = many("--set NAME=VALUE", "set any setting; repeatable", seldom=True)
+_DEBUG = flag("--debug", "log details and tracebacks to stderr", seldom=True)
+COMMON = (_WORKSPACE, _JSON, _QUIET, _SET, _DEBUG)
+"""The flags of every command that opens a workspace."""
+COMMON_OF_TALKERS = (_WORKSPACE, _QUIET, _SET, _DEBUG)
+"""Those of one that prints no result to standard output: a chat or a server."""
+COMMON_WITHOUT_SETTINGS = (_WORKSPACE, _JSON, _QUIET, _DEBUG)
+"""Those of a command that no setting changes."""
 
 _OFTEN = frozenset({"model", "window"})
 """The settings whose flags every help shows."""

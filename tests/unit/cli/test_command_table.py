@@ -5,13 +5,13 @@ import argparse
 import pytest
 
 from promptuary.base.references import KEYWORDS, KINDS
-from promptuary.cli.command_table import COMMANDS, make_parser
+from promptuary.cli.command_table import COMMANDS, flags_of, make_parser
 from promptuary.cli.common import given_settings
 from promptuary.cli.experiences.actions import ACTIONS as EXPERIENCE_ACTIONS
 from promptuary.cli.flags import SETTING_FLAGS
 from promptuary.cli.main import _parsed, main
 from promptuary.cli.memory.actions import ACTIONS as MEMORY_ACTIONS
-from promptuary.cli.parsing import Command
+from promptuary.cli.parsing import Asked, Command
 from promptuary.cli.threads.actions import ACTIONS as THREAD_ACTIONS
 from promptuary.config.settings import SETTINGS, setting_help
 
@@ -38,6 +38,12 @@ INDEXING = {"allowed_extensions", "allow_sensitive", "max_file_size", "follow_sy
 )
 def test_a_flag_is_offered_where_it_matters(command: str, offered: set[str]) -> None:
     assert settings_of(command) == offered
+
+
+@pytest.mark.parametrize("command", ["install", "gateway", "completion", "hook"])
+def test_a_command_that_no_setting_changes_takes_none(command: str) -> None:
+    assert "--set" not in flags_of(make_parser(Asked(command)))
+    assert "--set" in flags_of(make_parser(Asked("mcp")))
 
 
 def test_every_setting_has_help_of_one_line_and_its_default() -> None:
