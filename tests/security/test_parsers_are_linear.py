@@ -66,7 +66,7 @@ NOT_MEASURED = {
     "layers/runner.py": JSON,
     "memory/mentions.py": SHORT,
     "memory/tools.py": "JSON of a model, by the standard library",
-    "memory/similar.py": "a name that somebody typed, cut to a length",
+    "memory/memory.py": "a name that somebody typed, cut to a length",
     "memory/writeback/snapshot.py": JSON,
     "models/file_hashes.py": JSON,
     "models/named/catalogue.py": "the name of a model, an option",
