@@ -244,3 +244,24 @@ def _empty_repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def repository(workspace: Path, _empty_repository: Path) -> Path:
     shutil.copytree(_empty_repository, workspace / ".git")
     return workspace
+
+
+Template = Callable[[Callable[[Path], object]], Path]
+"""Returns the workspace as a repository that a function made of an empty one; it is called once for all tests."""
+
+_templates: Final[dict[object, Path]] = {}
+
+
+@pytest.fixture
+def template(workspace: Path, _empty_repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Template:
+    """Make a repository for the first test that asks for it, and copy it for the others: most git is not started."""
+
+    def made(build: Callable[[Path], object]) -> Path:
+        if build not in _templates:
+            folder = _new_folder(tmp_path_factory, "template")
+            shutil.copytree(_empty_repository, folder / ".git")
+            build(folder)
+            _templates[build] = folder
+        return Path(shutil.copytree(_templates[build], workspace, symlinks=True, dirs_exist_ok=True))
+
+    return made

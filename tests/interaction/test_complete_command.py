@@ -11,23 +11,24 @@ from msgspec.structs import replace
 from promptuary import MenuItem, blocking
 from promptuary.cli.complete import _details
 from promptuary.cli.main import main
-from tests.conftest import Files, git
+from tests.conftest import Files, Template, git
 
 
 @pytest.fixture
-def project(files: Files, repository: Path) -> Path:
-    files(
-        {
-            "src/app.py": "def main(): pass\n",
-            "src/apple pie.md": "x\n",
-            ".gitignore": "dist/\n",
-            "dist/app.js": "",
-            ".env": "",
-        }
-    )
-    git(repository, "add", ".gitignore", "src")
-    git(repository, "commit", "-qm", "Begin the app")
-    return repository
+def project(template: Template) -> Path:
+    return template(begun)
+
+
+def begun(folder: Path) -> None:
+    for name in ("src", "dist"):
+        (folder / name).mkdir()
+    (folder / "src/app.py").write_text("def main(): pass\n")
+    (folder / "src/apple pie.md").write_text("x\n")
+    (folder / ".gitignore").write_text("dist/\n")
+    for name in ("dist/app.js", ".env"):
+        (folder / name).touch()
+    git(folder, "add", ".gitignore", "src")
+    git(folder, "commit", "-qm", "Begin the app")
 
 
 def complete(project: Path, capsys: pytest.CaptureFixture[str], text: str) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from promptuary.cli.main import main
 from promptuary.mcp.description import OFFERED
 from promptuary.mcp.server import PromptuaryServer
 from promptuary.mcp.workspaces import Workspaces
-from tests.conftest import Files, git
+from tests.conftest import Template, git
 from tests.mcp_clients import MODES, Mode, http_server, in_process, text_of
 from tests.programs import PROMPTUARY
 
@@ -32,14 +32,17 @@ HELLO = {
 
 
 @pytest.fixture
-def project(files: Files, repository: Path) -> Path:
+def project(template: Template) -> Path:
+    return template(history)
+
+
+def history(folder: Path) -> None:
     for number in range(4):
-        files({"a.md": f"Version {number} of it.\n"})
-        git(repository, "add", ".")
-        git(repository, "commit", "-qm", f"Change {number}")
-    git(repository, "branch", "feature/x", "HEAD~2")
-    git(repository, "tag", "v1.0", "HEAD~1")
-    return repository
+        (folder / "a.md").write_text(f"Version {number} of it.\n")
+        git(folder, "add", ".")
+        git(folder, "commit", "-qm", f"Change {number}")
+    git(folder, "branch", "feature/x", "HEAD~2")
+    git(folder, "tag", "v1.0", "HEAD~1")
 
 
 def asked(project: Path, work: Callable[[Client], Awaitable[Any]], mode: Mode = "auto") -> Any:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import git
+from tests.conftest import Template, git
 from tests.security.test_hostile_git import SECRET, crafted_index, everything
 
 
@@ -63,22 +63,28 @@ class Clone:
 
 
 @pytest.fixture
-def clone(repository: Path, tmp_path: Path) -> Clone:
-    other, program = tmp_path / "other", tmp_path / "fire.sh"
-    other.mkdir()
-    git(other, "init", "-q", "-b", "main")
+def clone(template: Template, tmp_path: Path) -> Clone:
+    program = tmp_path / "fire.sh"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/fired\n")
+    program.chmod(0o755)
+    made = template(both)
+    return Clone(made / "clone", made / "other", program)
+
+
+def both(folder: Path) -> None:
+    other, own = folder / "other", folder / "clone"
+    for path in (other, own):
+        shutil.copytree(folder / ".git", path / ".git")
+    shutil.rmtree(folder / ".git")
     (other / "secret.txt").write_text(SECRET)
     (other / "plain").write_text(f"{SECRET}\n")
     git(other, "add", ".")
     git(other, "commit", "-qm", SECRET)
-    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/fired\n")
-    program.chmod(0o755)
     for text in ("one\n", "two\n"):
-        (repository / "f.txt").write_text(text)
-        git(repository, "add", ".")
-        git(repository, "commit", "-qm", text)
-    (repository / "f.txt").write_text("three\n")
-    return Clone(repository, other, program)
+        (own / "f.txt").write_text(text)
+        git(own, "add", ".")
+        git(own, "commit", "-qm", text)
+    (own / "f.txt").write_text("three\n")
 
 
 def replaced_commit(clone: Clone) -> None:
