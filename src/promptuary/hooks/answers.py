@@ -4,7 +4,7 @@ One class serves both a hook that opens the workspace itself, and hooks that ask
 """
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,40 +14,14 @@ from promptuary.config.settings import find_workspace
 from promptuary.hooks.agents import PLACES, Agent, Moment, typed_text
 from promptuary.hooks.context import prompt_context, start_context
 from promptuary.hooks.fit import Shown
-from promptuary.hooks.transcripts import TranscriptTurn, turn_of_input, turns, unknown_turns
+from promptuary.hooks.sessions import new_turns, session_name
 from promptuary.workspace.programs.agents.learning_marks import (
     note_learnt,
     note_shown,
-    read_learning_mark,
     read_shown_marks,
 )
-from promptuary.workspace.programs.agents.transcript import read_end
 
 _LEARN_SECONDS: Final = 5.0
-
-
-def session_name(agent: Agent, told: Mapping[str, Any]) -> str:
-    """Return the name of the thread that a session of an agent is remembered as."""
-    given = str(told.get("session_id") or "main")
-    plain = "".join(character for character in given if character.isalnum() or character in "-_")[:36]
-    return f"{agent.name}-{plain or 'main'}"
-
-
-def new_turns(agent: Agent, told: Mapping[str, Any]) -> Sequence[TranscriptTurn]:
-    """Return the turns after the last one that was learnt from: from the transcript, or else the hook's own input."""
-    known = read_learning_mark(session_name(agent, told))
-    return [turn for turn in unknown_turns(_read_turns(agent, told), known) if turn.mark != known]
-
-
-def _read_turns(agent: Agent, told: Mapping[str, Any]) -> list[TranscriptTurn]:
-    path = told.get("transcript_path")
-    data = read_end(path) if isinstance(path, str) else None
-    found = turns(data, agent.name) if data else []
-    if found:
-        return found
-    prompt = told.get("prompt")
-    alone = turn_of_input({**told, "prompt": typed_text(agent, prompt)} if isinstance(prompt, str) else told)
-    return [alone] if alone else []
 
 
 def context_here(agent: Agent, when: Moment, told: Mapping[str, Any], *, exact: bool = False) -> str:

@@ -14,8 +14,8 @@ from contextlib import suppress
 from typing import Any, Final, NoReturn
 
 from promptuary.hooks.agents import AGENTS, PLACES, Agent, Moment, answer, moment
-from promptuary.hooks.answers import new_turns
 from promptuary.hooks.flags import WORK, HookArguments, hook_arguments
+from promptuary.hooks.sessions import new_turns
 from promptuary.workspace.programs.agents import detached, sockets
 
 MAX_INPUT: Final = 1 << 20
