@@ -105,7 +105,9 @@ def test_a_note_that_was_stored_is_not_reported_as_a_failure_without_threads(
 
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", no_thread)
-        code = main(["memory", "search", "heron", "--workspace", str(project)])
+        assert main(["memory", "search", "heron", "--workspace", str(project)]) == 0
+        assert "The host is heron." in capsys.readouterr().out
+        code = main(["expand", "--thread", "main", "hi", "--workspace", str(project)])
     err = capsys.readouterr().err
     assert (code, NO_THREADS in err, "Traceback" in err) == (1, True, False), err
 
