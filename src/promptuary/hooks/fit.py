@@ -46,7 +46,7 @@ class Shown:
         return _mark(part.content) in self._known
 
     def fill(self, sections: Sequence[ContextSection], most: int) -> str:
-        """Return the sections without what was shown before, as the function ``fill`` does, and record what is whole in it."""
+        """Return the sections without what was shown before, like ``fill``, and record what is whole in it."""
         left = [
             section._replace(parts=[part for part in section.parts if not self.knows(part)]) for section in sections
         ]
