@@ -76,7 +76,7 @@ from promptuary.search.chunks.generated import is_generated
 from promptuary.search.chunks.lines import Sizes
 from promptuary.search.chunks.links import links_in
 from promptuary.search.chunks.tags import tags_in
-from promptuary.search.dates.hint import time_hint
+from promptuary.search.dates.question import time_hint
 from promptuary.search.dates.written import dates_in, lone_date
 from promptuary.search.index.port import IndexedChunk
 from promptuary.search.outline import has_grammar, outline
@@ -92,8 +92,10 @@ from promptuary.workspace.disk.read import decode
 from promptuary.workspace.disk.root import display_path, normalise
 from promptuary.workspace.disk.secret_values import mask_secrets
 from promptuary.workspace.documents.chat_exports import as_transcript
+from promptuary.workspace.documents.convert import convert_docx, convert_html, convert_pdf, page_content
 from promptuary.workspace.documents.image_header import image_header
 from promptuary.workspace.documents.notebook import notebook_text
+from promptuary.workspace.documents.pages import read_body
 from promptuary.workspace.git.config import parse_settings
 from promptuary.workspace.git.patch import PatchMismatchError, build_patch, parse_names
 from promptuary.workspace.listing.glob import match_glob
@@ -102,8 +104,6 @@ from promptuary.workspace.listing.listing import split_names
 from promptuary.workspace.matching.grades import PathQuery
 from promptuary.workspace.matching.usage import Usage
 from promptuary.workspace.web.addresses import parse_url
-from promptuary.workspace.web.convert import convert_docx, convert_html, convert_pdf, page_content
-from promptuary.workspace.web.pages import read_body
 from promptuary.workspace.web.refusals import words_of
 from promptuary.workspace.workspace import open_workspace
 from tests.conftest import git
@@ -298,7 +298,7 @@ def response(text: str) -> object:
 
 def pdf(text: str) -> object:
     """Read ``text`` as a PDF, and as what a page of one draws."""
-    from tests.unit.workspace.web.test_pages import pdf as written
+    from tests.unit.workspace.documents.test_pages import pdf as written
 
     return [convert_pdf(body) for body in (f"%PDF-1.4\n{text}".encode("utf-8", "replace"), written(text))]
 

@@ -41,7 +41,7 @@ REASONS = {
         "workspace.programs.clipboard workspace.documents.documents"
     ),
     "ssl and a client for HTTP load when something is fetched": (
-        "workspace.web.fetch workspace.web.http workspace.web.pages models.http"
+        "workspace.web.fetch workspace.web.http workspace.documents.pages models.http"
     ),
 }
 LOADED_ON_USE = {f"promptuary.{module}": reason for reason, found in REASONS.items() for module in found.split()}

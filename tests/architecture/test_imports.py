@@ -42,7 +42,7 @@ NO_MODULES = {GROUP, EMBEDDERS, "promptuary.toml", "promptuary.json"}
 
 IMPORTED_BY = {
     "chat/": "prompt_toolkit rich",
-    "config/keys.py": "keyring",
+    "config/api_keys.py": "keyring",
     "gateways/": "aiohttp discord httpx markdown_it slack_bolt slack_sdk telegram yarl",
     "integrations/": "agents anthropic langchain langchain_core langgraph llm pydantic_ai",
     "mcp/": "mcp mcp_types pydantic uvicorn",

@@ -10,9 +10,10 @@ from msgspec.structs import replace
 
 from promptuary.base.messages import Item, Role, ToolCall, cost
 from promptuary.context.compact.digest import digest
+from promptuary.context.compact.due import kept
 from promptuary.context.compact.envelope import summary_of
 from promptuary.context.compact.run import Compaction, compact
-from promptuary.context.history import CompactionPolicy, PricedHistory, groups, kept, older, spoken
+from promptuary.context.history import CompactionPolicy, PricedHistory, groups, older, spoken
 from promptuary.tokens.counting import Counter
 from tests.items import attached, whole
 

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptuary.search.dates.hint import time_hint
-from promptuary.search.dates.words import word_set
+from promptuary.search.dates.question import time_hint
+from promptuary.search.dates.time_words import word_set
 
 WORDS = word_set(
     "in on since before after until between from to and the last this next past 2 two 31 8th 2023 0 999 999999 may "

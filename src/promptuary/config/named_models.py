@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from promptuary.base.errors import ConfigError
 from promptuary.base.values import shown_without
-from promptuary.config.keys import KeyPlace
+from promptuary.config.api_keys import KeyPlace
 from promptuary.config.prices import Price, price_of
 from promptuary.config.values import convert, cut, nearest
 

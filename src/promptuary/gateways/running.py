@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from promptuary.base.errors import BadTokenError, ConfigError, PlatformError, PlatformUnreachableError, PromptuaryError
 from promptuary.base.text import one_line
+from promptuary.config.api_keys import KeyPlace
 from promptuary.config.gateways import NamedGateway
-from promptuary.config.keys import KeyPlace
 from promptuary.config.settings import Settings, load
 from promptuary.gateways.gateway import Gateway
 from promptuary.gateways.inbox import AsyncInbox

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 from msgspec.structs import replace
 
 from promptuary.base.errors import ConfigError
-from promptuary.config.keys import KeyPlace
+from promptuary.config.api_keys import KeyPlace
 from promptuary.config.settings import Settings
 from promptuary.models import minilm
 from promptuary.models.protocols import Embedder, Reranker

@@ -13,7 +13,7 @@ from typing import Final
 
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.text import valid_unicode
-from promptuary.config.keys import NO_KEY, KeyPlace
+from promptuary.config.api_keys import NO_KEY, KeyPlace
 from promptuary.models.http import Credential, PostPolicy, post_json
 from promptuary.models.protocols import Purpose
 

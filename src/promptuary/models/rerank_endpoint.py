@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from promptuary.base.errors import PromptuaryError, ServiceRefusedError
-from promptuary.config.keys import NO_KEY, KeyPlace
+from promptuary.config.api_keys import NO_KEY, KeyPlace
 from promptuary.models.http import Credential, PostPolicy, post_json
 from promptuary.models.openai_embeddings import sendable
 

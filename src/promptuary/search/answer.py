@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from promptuary.base import concurrency
 from promptuary.models.protocols import Embedder, Scale
 from promptuary.search import query as language
-from promptuary.search.dates.hint import TimeHint, time_hint
+from promptuary.search.dates.question import TimeHint, time_hint
 from promptuary.search.filters import passing_files
 from promptuary.search.index.port import ChunkTraits, IndexedChunk, SearchIndex, Similarity
 from promptuary.search.outline.named import defining, is_alone, names_in, phrases_for

@@ -26,9 +26,9 @@ from promptuary.tokens.counting import DEFAULT_VOCABULARY, Counter
 from promptuary.workspace.data_folder.data_path import data_path
 from promptuary.workspace.data_folder.private_folder import private_folder
 from promptuary.workspace.data_folder.relocation import proof
+from promptuary.workspace.documents.converter import converter_version
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.user_folders import make_folder
-from promptuary.workspace.web.converter import converter_version
 from promptuary.workspace.workspace import Workspace, open_door
 
 if TYPE_CHECKING:

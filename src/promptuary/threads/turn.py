@@ -42,8 +42,9 @@ from promptuary.context.assemble import (
     speakers,
     without_room,
 )
+from promptuary.context.compact.due import is_due, needs_compaction, stats
 from promptuary.context.compact.run import compact
-from promptuary.context.history import HistoryStats, PricedHistory, is_due, needs_compaction, spoken, stats
+from promptuary.context.history import HistoryStats, PricedHistory, spoken
 from promptuary.context.loop import checked
 from promptuary.context.receipt import Receipt
 from promptuary.context.receipt_entries import PromptPart

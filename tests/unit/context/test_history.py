@@ -6,16 +6,8 @@ import pytest
 
 from promptuary.base.errors import ConfigError
 from promptuary.base.messages import CALL_OVERHEAD, MESSAGE_OVERHEAD, Item, Role, ToolCall, cost, item_cost
-from promptuary.context.history import (
-    CachingCounter,
-    CompactionPolicy,
-    PricedHistory,
-    groups,
-    kept,
-    needs_compaction,
-    older,
-    stats,
-)
+from promptuary.context.compact.due import kept, needs_compaction, stats
+from promptuary.context.history import CachingCounter, CompactionPolicy, PricedHistory, groups, older
 
 
 class Words:

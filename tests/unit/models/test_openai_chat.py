@@ -10,7 +10,7 @@ import pytest
 
 from promptuary.base.errors import ConfigError, PromptuaryError, ServiceRefusedError
 from promptuary.base.messages import Message
-from promptuary.config.keys import KeyPlace
+from promptuary.config.api_keys import KeyPlace
 from promptuary.models.chat.openai_chat import EndpointChatModel
 from promptuary.models.http import PostPolicy
 from promptuary.models.json_answers import complete_json

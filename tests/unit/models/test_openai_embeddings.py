@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from promptuary.base.errors import ConfigError, PromptuaryError
-from promptuary.config.keys import KeyPlace
+from promptuary.config.api_keys import KeyPlace
 from promptuary.models.http import PostPolicy
 from promptuary.models.openai_embeddings import EndpointEmbedder
 from promptuary.testing.loopback import Loopback, Step, answer

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from promptuary.base.errors import ConfigError, PromptuaryError
-from promptuary.config.keys import KeyPlace
+from promptuary.config.api_keys import KeyPlace
 from promptuary.models.http import PostPolicy
 from promptuary.models.onnx_folder import read_folder
 from promptuary.models.onnx_reranker import OnnxReranker

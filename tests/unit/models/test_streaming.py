@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from promptuary.base import concurrency
 from promptuary.base.errors import ConfigError, PromptuaryError
 from promptuary.base.messages import ToolCall
-from promptuary.config.keys import KeyPlace
+from promptuary.config.api_keys import KeyPlace
 from promptuary.models.chat.anthropic_chat import AnthropicChatModel
 from promptuary.models.chat.event_stream import ServerEvent, server_events
 from promptuary.models.chat.openai_chat import EndpointChatModel

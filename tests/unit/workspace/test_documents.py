@@ -14,14 +14,13 @@ from promptuary.base.errors import Code
 from promptuary.blocking import Promptuary
 from promptuary.references.expansion import Expansion
 from promptuary.search.values import note_text
-from promptuary.workspace.documents import documents
+from promptuary.workspace.documents import convert, converter, documents
+from promptuary.workspace.documents.convert import convert_docx
+from promptuary.workspace.documents.converter import converter_version
 from promptuary.workspace.documents.notebook import notebook_text
-from promptuary.workspace.web import convert, converter
-from promptuary.workspace.web.convert import convert_docx
-from promptuary.workspace.web.converter import converter_version
 from tests.conftest import Files
 from tests.images import png
-from tests.unit.workspace.web.test_pages import pdf
+from tests.unit.workspace.documents.test_pages import pdf
 
 STYLES = '<w:style w:styleId="berschrift2"><w:name w:val="heading 2"/></w:style>'
 WORD = (
@@ -301,7 +300,7 @@ def test_a_conversion_that_takes_too_long_is_remembered_and_one_that_was_not_pos
         (outcome,) = expand(project, "@file:a.pdf").outcomes
         assert outcome.code is Code.TIMEOUT
     with monkeypatch.context() as patched:
-        patched.setattr("promptuary.workspace.web.pages._MAX_SECONDS", 0)  # of computing
+        patched.setattr("promptuary.workspace.documents.pages._MAX_SECONDS", 0)  # of computing
         (outcome,) = expand(project, "@file:a.pdf").outcomes
         assert outcome.code is Code.CONVERSION_FAILED
 

@@ -10,11 +10,12 @@ from msgspec import Struct
 
 from promptuary.base.budget import TokenCounter
 from promptuary.base.messages import MESSAGE_OVERHEAD, Item, Replacement, cost
+from promptuary.context.compact.due import kept
 from promptuary.context.compact.envelope import how_many, marker_for, marker_line
 from promptuary.context.compact.shorten import Shorten
 from promptuary.context.compact.summary import Summary
 from promptuary.context.compact.types import Compacted, Strategy, in_one_step, put_in_place
-from promptuary.context.history import DEFAULT_POLICY, CompactionPolicy, kept, older
+from promptuary.context.history import DEFAULT_POLICY, CompactionPolicy, older
 from promptuary.models.protocols import ChatModel
 
 

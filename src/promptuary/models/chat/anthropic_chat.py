@@ -11,7 +11,7 @@ from promptuary.base import concurrency
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.messages import Message, Prompt
 from promptuary.base.text import valid_unicode
-from promptuary.config.keys import NO_KEY, KeyPlace, redacted
+from promptuary.config.api_keys import NO_KEY, KeyPlace, redacted
 from promptuary.models.chat.anthropic_stream import message_events
 from promptuary.models.chat.event_stream import json_events
 from promptuary.models.chat_model import ChatEvent, ChatRequest, TextPiece

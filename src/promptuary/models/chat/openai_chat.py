@@ -15,7 +15,7 @@ from promptuary.base import concurrency
 from promptuary.base.errors import PromptuaryError, ServiceRefusedError
 from promptuary.base.messages import SPEAKERS, Message, Prompt
 from promptuary.base.text import valid_unicode
-from promptuary.config.keys import NO_KEY, KeyPlace, redacted
+from promptuary.config.api_keys import NO_KEY, KeyPlace, redacted
 from promptuary.models.chat.event_stream import json_events
 from promptuary.models.chat.openai_stream import chat_events
 from promptuary.models.http import Credential, Line, PostPolicy, post_for_stream, post_json, service_name

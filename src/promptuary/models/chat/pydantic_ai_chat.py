@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from promptuary.base.errors import ConfigError, PromptuaryError, how_to_install
 from promptuary.base.messages import Message, Prompt, ToolCall
 from promptuary.base.text import one_line, valid_unicode
-from promptuary.config.keys import without_keys
+from promptuary.config.api_keys import without_keys
 from promptuary.models.chat_model import ChatEvent, ChatRequest, ModelUsage, Stopped, StopReason, TextPiece
 from promptuary.models.json_answers import instruction
 

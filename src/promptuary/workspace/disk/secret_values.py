@@ -14,7 +14,7 @@ from string import ascii_letters, ascii_uppercase, digits
 from typing import Final
 
 from promptuary.base.text import masked_as
-from promptuary.workspace.disk.token_forms import NAMED_FORMS, SERVICE_SECRET, Form, all_forms
+from promptuary.workspace.disk.secret_forms import NAMED_FORMS, SERVICE_SECRET, Form, all_forms
 
 _KEY_NAME: Final = r"(?:(?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)"
 _KEY: Final = (

@@ -10,7 +10,7 @@ from promptuary.workspace.disk.read import decode
 from promptuary.workspace.disk.root import display_path
 from promptuary.workspace.documents.names import PROGRAMS
 from promptuary.workspace.documents.notebook import notebook_text
-from promptuary.workspace.web.pages import PageKind, run_converter, well_formed
+from promptuary.workspace.documents.pages import PageKind, run_converter, well_formed
 
 SIZE_FACTOR = 32
 """How many times as large as a text file a document may be: most of it is layout and pictures."""

@@ -3,7 +3,7 @@
 Each hop, redirects too, is parsed strictly, resolved once, refused if any of its addresses is not public, and connected
 to one of exactly those addresses; the name is used for the Host header and the certificate. Nothing is taken from the
 environment: no proxy, no cookie, no stored password. One deadline covers everything, and sizes are checked before bytes
-are stored. ``workspace.web.pages`` turns the bytes into text. Synchronous: callers run it in a thread.
+are stored. ``workspace.documents.pages`` turns the bytes into text. Synchronous: callers run it in a thread.
 """
 
 import socket
@@ -23,8 +23,8 @@ from promptuary.workspace.web.addresses import Target, is_public, join_url, pars
 from promptuary.workspace.web.deadline import Deadline
 
 if TYPE_CHECKING:
+    from promptuary.workspace.documents.pages import PageText
     from promptuary.workspace.web.http import HttpResponse
-    from promptuary.workspace.web.pages import PageText
 
 __all__ = ["Page", "Resolver", "fetch", "get_following", "hops", "resolve_host", "system_resolver"]
 
@@ -145,7 +145,7 @@ def _follow(target: Target, location: str) -> Target:
 
 
 def _page(url: str, target: Target, response: "HttpResponse", deadline: Deadline) -> Page:
-    from promptuary.workspace.web.pages import read_body  # noqa: PLC0415  (starts processes; only a success needs it)
+    from promptuary.workspace.documents.pages import read_body  # noqa: PLC0415  (starts processes; only a success needs it)
 
     body = response.body
     content_type = response.headers.get("content-type", "")

@@ -13,8 +13,8 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from promptuary.search.dates.spans import RELATIONS, DaySpan, Relation, common_days, day_spans
-from promptuary.search.dates.words import MOST_WORDS, QuestionWord, values_of, word_set, words_of
+from promptuary.search.dates.phrases import RELATIONS, DaySpan, Relation, common_days, day_spans
+from promptuary.search.dates.time_words import MOST_WORDS, QuestionWord, values_of, word_set, words_of
 
 Order: TypeAlias = Literal["newest", "oldest"]
 

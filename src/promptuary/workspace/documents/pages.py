@@ -1,7 +1,7 @@
 """Converts the bytes of a response to text that a model can read.
 
 Decides what the bytes are (by the server's content type, or by the content if that is inconclusive), detects the
-encoding, and passes HTML and PDF to ``workspace.web.convert``, which runs as a child process with limits. Does not know
+encoding, and passes HTML and PDF to ``workspace.documents.convert``, which runs as a child process with limits. Does not know
 the network: ``workspace.web.fetch`` decides what may be fetched. Invisible characters are kept; they are made visible
 when a block is rendered.
 """
@@ -22,11 +22,11 @@ from msgspec import Struct
 
 from promptuary.base import durable
 from promptuary.base.errors import Code, SourceError
+from promptuary.workspace.documents.converter import converter_version
 from promptuary.workspace.user_folders import cache_folder, make_folder
-from promptuary.workspace.web.converter import converter_version
 
 if TYPE_CHECKING:
-    from promptuary.workspace.web.convert import Converted
+    from promptuary.workspace.documents.convert import Converted
 
 _MAX_SECONDS = 8  # of computing; an ordinary page takes a tenth of a second
 _MAX_REASON = 1_000
@@ -211,7 +211,7 @@ def _convert(
 
 
 def run_converter(kind: PageKind, body: bytes, url: str, seconds: float) -> "Converted":
-    """Return what ``workspace.web.convert`` makes of ``body``: ``failed`` says why if it makes nothing of it.
+    """Return what ``workspace.documents.convert`` makes of ``body``: ``failed`` says why if it makes nothing of it.
 
     A content is tried once: why it failed is remembered in the cache until the converter changes. Otherwise every
     search and every turn would spend seconds on it again. Raises ``SourceError`` if that says more about this machine

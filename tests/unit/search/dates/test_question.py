@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from promptuary.search.dates.hint import TimeHint, time_hint
+from promptuary.search.dates.question import TimeHint, time_hint
 
 NOW = datetime(2026, 11, 16, 12, 30, tzinfo=UTC)
 

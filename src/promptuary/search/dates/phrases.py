@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from promptuary.search.dates.words import (
+from promptuary.search.dates.time_words import (
     DAYS_OF_WEEK,
     IN,
     NUMBER_WORDS,

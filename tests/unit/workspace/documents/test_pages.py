@@ -8,8 +8,8 @@ import zlib
 import pytest
 
 from promptuary.base.errors import Code, SourceError
-from promptuary.workspace.web.convert import MAX_CHARACTERS, MAX_PAGES, convert_html, convert_pdf
-from promptuary.workspace.web.pages import PageText, read_body
+from promptuary.workspace.documents.convert import MAX_CHARACTERS, MAX_PAGES, convert_html, convert_pdf
+from promptuary.workspace.documents.pages import PageText, read_body
 
 URL = "https://example.com/docs/guide/"
 
