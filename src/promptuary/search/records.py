@@ -251,6 +251,7 @@ class RecordIndex(KindIndex, Generic[Key]):
 
     def _compare(self) -> None:
         """Compare all records with the index, once, and write nothing if it has them: mostly it does."""
+        self._searched = True
         if self._compared or self._changed or self._indexing is not None:
             return
         # If the index cannot be opened or read, the task that is started next says so.
@@ -308,7 +309,9 @@ class RecordIndex(KindIndex, Generic[Key]):
         if backend is None or backend.embedder is None:
             return
         with suppress(PromptuaryError):  # the next search repairs what is damaged
-            if self._closing or not backend.index.lacks_vectors():
+            # Who searches opens the vectors, and notices if they are lost; that costs too much for who only writes.
+            index = backend.index
+            if self._closing or not (index.counts().unembedded if self._searched else index.lacks_vectors()):
                 return
         with self._lock:
             if not self._closing and self._embedding is None:

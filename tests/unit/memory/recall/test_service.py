@@ -1,5 +1,6 @@
 """The search of notes as a service: opened when it is needed, up to date without anybody waiting for long."""
 
+import shutil
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -99,6 +100,23 @@ def test_vectors_that_a_killed_process_did_not_compute_are_computed_by_the_next(
     index_at(tmp_path / "index", shelf, embedder).sync()
     search = index_at(tmp_path / "index", shelf, embedder)
     assert found(search, "raven") == ["raven"]
+    if search._embedding is not None:
+        search._embedding.wait()
+
+    assert search.find(NoteQuery("raven")).mode == "hybrid"
+    search.close()
+
+
+def test_vectors_that_were_lost_are_restored_after_the_next_search(tmp_path: Path) -> None:
+    shelf, embedder = Shelf(RAVEN), WordEmbedder()
+    first = index_at(tmp_path / "index", shelf, embedder)
+    first.sync()
+    first.embed()
+    first.close()
+    for folder in (tmp_path / "index").glob("*/vectors"):
+        shutil.rmtree(folder)
+    search = index_at(tmp_path / "index", shelf, embedder)
+    found(search, "raven")
     if search._embedding is not None:
         search._embedding.wait()
 
