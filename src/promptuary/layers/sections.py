@@ -27,9 +27,17 @@ _NAME_START = (
     r"\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
 )
 _NAME_CHAR = _NAME_START + r"\-.0-9\xb7\u0300-\u036f\u203f\u2040"
-_NAME = re.compile(f"[{_NAME_START}][{_NAME_CHAR}]*")
 _STEPS = 16
 _LONGEST_CLUSTER = 16
+
+
+_ASCII_NAME = re.compile(r"[A-Z_a-z][A-Z_a-z\-.0-9]*")
+
+
+@lru_cache(maxsize=1)
+def _name_pattern() -> re.Pattern[str]:
+    """Return the pattern of names with other letters; compiled when one is met, since that takes milliseconds."""
+    return re.compile(f"[{_NAME_START}][{_NAME_CHAR}]*")
 
 
 class Section(Struct, frozen=True):
@@ -55,7 +63,9 @@ class Section(Struct, frozen=True):
 
 def check_tag(tag: object) -> None:
     """Raise ``ConfigError`` unless ``tag`` is an XML name."""
-    if not isinstance(tag, str) or not _NAME.fullmatch(tag) or visible(tag)[1]:
+    if isinstance(tag, str) and _ASCII_NAME.fullmatch(tag):
+        return
+    if not isinstance(tag, str) or not _name_pattern().fullmatch(tag) or visible(tag)[1]:
         raise ConfigError(
             f"tag must be an XML name (letters, digits, '-', '_' and '.', starting with a letter), not {tag!r}"
         )

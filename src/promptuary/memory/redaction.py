@@ -11,6 +11,7 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
@@ -28,7 +29,7 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+")
 _LIST_MARK: Final = re.compile(r"^\s*(?:[-*+>#]+|\d+[.)])\s+")
 
 _QUOTES: Final = "\"'`´‘’‚‛“”„‟‹›«»"
-_FOLDED: Final = re.compile(
+_FOLDED: Final = (
     rf"(?:\s|\\+[nrt])+|\\+u([0-9a-fA-F]{{4}})(?:\\+u([dD][c-fC-F][0-9a-fA-F]{{2}}))?|(\\*[{_QUOTES}])|\\+"
     r"|[A-Za-z\u0080-\U0010ffff][\u0300-\u036f\u1160-\u11ff\u3099\u309a]+|[A-Z\u0080-\U0010ffff]"
 )
@@ -47,6 +48,12 @@ _MIN_WHOLE: Final = 8
 _MIN_PART: Final = 20
 _LONG: Final = 100
 """From this length, a passage may end within a word: checking word boundaries at each letter is slow."""
+
+
+@cache
+def _folded_pattern() -> re.Pattern[str]:
+    """Return what is folded; compiled when something is forgotten, since that takes milliseconds."""
+    return re.compile(_FOLDED)
 
 
 class Passages(Struct, frozen=True):
@@ -348,7 +355,7 @@ def _comparable(text: str) -> str:
 
 def _fold(text: str) -> str:
     """Return ``text`` as people compare: without case, quotes, kinds of spacing, and what JSON escapes."""
-    return _FOLDED.sub(_plain, text)
+    return _folded_pattern().sub(_plain, text)
 
 
 def _alike(text: str) -> str:
@@ -396,7 +403,7 @@ def _unfold(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]
     """Return where spans of the folded text are in ``text`` itself."""
     pieces: list[_Piece] = []
     position = 0
-    for found in _FOLDED.finditer(text):
+    for found in _folded_pattern().finditer(text):
         start = position + found.start() - (pieces[-1].end if pieces else 0)
         position = start + len(_plain(found))
         pieces.append(_Piece(start, position, found.start(), found.end(), is_quote=found[3] is not None))

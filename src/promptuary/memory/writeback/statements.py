@@ -73,7 +73,7 @@ _REMEMBER: Final = any_of(
     r"(?:por favor,? )?(?:recuerda|acuérdate de|no olvides|ten en cuenta)(?: que|[:,])\s*",
     r"[请請]?(?:[记記]住|[记記]得|[别別]忘了)[:：,，]?\s*",
 )
-_NO_SPACES: Final = re.compile(r"[぀-ヿ㐀-鿿]")
+_NO_SPACES: Final = re.compile(r"[぀-ヿ]|[㐀-鿿]")
 
 
 class Statement(Struct, frozen=True):

@@ -14,7 +14,7 @@ from typing import Final
 from promptuary.memory.writeback.own_words import sentences
 
 _WORD: Final = re.compile(r"[^\W_]+")
-_NO_SPACES: Final = re.compile(r"[぀-ヿ㐀-鿿가-힯]")
+_NO_SPACES: Final = re.compile(r"[぀-ヿ]|[㐀-鿿]|[가-힯]")  # as one set it takes milliseconds to compile
 """Writing without spaces: each character counts as a word."""
 _MAX_LENGTH: Final = 20_000
 _MAX_SENTENCES: Final = 100
