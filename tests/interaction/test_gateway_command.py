@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from promptuary.gateways.running import check_gateway
 from tests.gateways import PLATFORMS, SEND, TOKENS, Rig, base_url, made_fake
 from tests.platforms.telegram import TOKEN, FakeTelegram
+from tests.programs import PROMPTUARY, impatient
 
 
 def run(*words: str) -> tuple[int, str, str]:
@@ -117,8 +119,8 @@ def test_a_token_may_be_in_the_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
 class Running:
     """``promptuary gateway`` as a process, and what it says."""
 
-    def __init__(self, *names: str) -> None:
-        command = [sys.executable, "-m", "promptuary", "gateway", *names]
+    def __init__(self, *names: str, program: Sequence[str] = PROMPTUARY) -> None:
+        command = [*program, "gateway", *names]
         environment = os.environ | TOKENS
         self.process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
         self.said: list[str] = []
@@ -263,7 +265,9 @@ def test_errors_of_the_network_are_told_in_a_line_each(platform: str) -> None:
             f'[gateways.{platform}]\nbase_url = "{base_url(platform, fake)}"\nallow = ["*"]\nmodel = "m"\n'
             '[models.m]\nscripted = ["x"]\n'
         )
-        bot, rig = Running(), Rig(platform, fake)
+        # The client of Slack looks after its connection every few seconds.
+        program = impatient({"promptuary.gateways.slack.PING_SECONDS": 0.5}) if platform == "slack" else PROMPTUARY
+        bot, rig = Running(program=program), Rig(platform, fake)
         bot.until("connected to")
         fake.faults["getUpdates"].extend(["drop", "500"])
         fake.faults[SEND[platform]].extend(["500", "drop"])
