@@ -1,8 +1,9 @@
 """Converts an untrusted page, PDF or DOCX to text, in a child process with limits on memory and time.
 
 Parsers are written in C, and hostile input can make them take minutes or gigabytes, or crash: some take quadratic time
-for deep nesting. So ``pages`` runs this file as a program, which first limits itself. Our own part takes linear time: properties of an element and all below it are computed for every element in one pass. It imports nothing
-from the rest of the library, so that it starts fast. Input: the URL on a line, then the bytes. Output: one JSON object.
+for deep nesting. So ``pages`` runs this file as a program, which first limits itself. Our own part takes linear
+time: properties of an element and all below it are computed for every element in one pass. It imports nothing from the
+rest of the library, so that it starts fast. Input: the URL on a line, then the bytes. Output: one JSON object.
 """
 
 import io
