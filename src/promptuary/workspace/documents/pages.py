@@ -2,8 +2,8 @@
 
 Decides what the bytes are (by the server's content type, or by the content if that is inconclusive), detects the
 encoding, and passes HTML and PDF to ``convert``, which runs as a child process with limits. Does not know the
-network: ``workspace.web.fetch`` decides what may be fetched. Invisible characters are kept; they are made visible when a
-block is rendered.
+network: ``workspace.web.fetch`` decides what may be fetched. Invisible characters are kept; they are made visible when
+a block is rendered.
 """
 
 import codecs
