@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 # Tests and benchmarks start the program hundreds of times: compiled once, as where it is installed, not at every start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test coverage check format bench torture lock clean snapshots generate net
+.PHONY: help demo test coverage check format bench torture lock clean snapshots generate
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -46,9 +46,6 @@ bench: $(READY) ## Every benchmark, each beside its limit or peer
 
 torture: $(READY) ## Races, fuzzing and hostile input at the full figures, with what was counted
 	@PROMPTUARY_TORTURE=1 $(BIN)/python -m pytest -q -rP -m torture --timeout 1800
-
-net: $(READY) ## Record what users see, and compare it with the recording of the state before the one schema
-	@out=$$(mktemp -d) && $(BIN)/python -m tests.net.record $$out && $(BIN)/python -m tests.net.compare tests/net/recorded $$out
 
 snapshots: $(READY) ## Write the prompt snapshots anew (then read the diff)
 	@PROMPTUARY_UPDATE_SNAPSHOTS=1 $(BIN)/python -m pytest -q tests/snapshots
