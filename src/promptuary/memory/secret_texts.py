@@ -125,7 +125,7 @@ def _patterns_for(text: str) -> Iterator[tuple[str, Counts]]:
     """Yield the patterns that can match ``text``: most texts have nothing that one needs."""
     # Letters beyond ASCII may be those of any pattern: some equal one of ASCII where case is ignored, and others write
     # the names of secrets in another language.
-    is_foreign = any(letter > "\x7f" and letter.isalpha() for letter in text)
+    is_foreign = not text.isascii() and any(letter > "\x7f" and letter.isalpha() for letter in text)
     folded = text.lower()
     for pattern, needed, counts in _patterns():
         if is_foreign or all(any(part in folded for part in parts) for parts in needed):

@@ -113,13 +113,18 @@ class IndexedFolders:
             return opened, looked
         return opened, {path: None if is_left_out_by_name(path) else stamp for path, stamp in looked.items()}
 
-    def as_allowed(self, hit: Hit) -> Hit | None:
+    @staticmethod
+    def protected(folder: str) -> ProtectedFolders:
+        """Return what is closed in an indexed folder now; looked up once for all hits of a search."""
+        return ProtectedFolders.of(Path(folder))
+
+    def as_allowed(self, hit: Hit, protected: ProtectedFolders) -> Hit | None:
         """Return ``hit`` with its secrets masked or shown by the current read policy, not that of when it was indexed.
 
-        Return ``None`` for a hit in a closed folder. A secret can be shown only while its file is unchanged: the index
-        stores only the mask.
+        Return ``None`` for a hit in a closed folder, one of ``protected``. A secret can be shown only while its file
+        is unchanged: the index stores only the mask.
         """
-        if ProtectedFolders.of(Path(hit.folder)).holds(hit.path):
+        if protected.holds(hit.path):
             return None
         try:
             opened = self._opened(Folder(hit.folder, ""))

@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -45,6 +46,7 @@ from promptuary.search.values import (
 from promptuary.search.vectors.embed import restore
 from promptuary.search.vectors.scale import measured, scale_hashes
 from promptuary.workspace.changes.snapshot import is_ignore_file
+from promptuary.workspace.disk.protected_folders import ProtectedFolders
 
 if TYPE_CHECKING:
     from promptuary.search.updater import IndexUpdater
@@ -207,12 +209,14 @@ class SearchService(KindIndex):
             if len(shown) >= query.limit or len(found.hits) < wanted:
                 break
             wanted *= 4
-        allowed = (self._allowed(one) for one in shown[: max(0, query.limit)])
+        protected = cache(self._folders.protected)
+        allowed = (self._allowed(one, protected) for one in shown[: max(0, query.limit)])
         return found._replace(hits=[hit for hit in allowed if hit is not None]) if found.hits else found
 
-    def _allowed(self, found: Distinct) -> Hit | None:
+    def _allowed(self, found: Distinct, protected: Callable[[str], ProtectedFolders]) -> Hit | None:
         """Return a hit as the read policy allows it now, with the places of its copies; else one of its copies."""
-        allowed = [hit for one in (found.hit, *found.copies) if (hit := self._folders.as_allowed(one)) is not None]
+        every = (self._folders.as_allowed(one, protected(one.folder)) for one in (found.hit, *found.copies))
+        allowed = [hit for hit in every if hit is not None]
         return replace(allowed[0], copies=tuple(one.place for one in allowed[1:])) if allowed else None
 
     def refresh(self, *, everything: bool = False, timeout: float | None = None) -> SyncReport | IndexBusy:

@@ -50,13 +50,11 @@ def joined(hits: Sequence[Hit]) -> list[Hit]:
     whole: list[Hit] = []
     while left:
         hit = left.pop(0)
+        file = _whole(hit)
         while True:
-            before = next(
-                (one for one in left if _whole(one) == _whole(hit) and one.end_line + 1 == hit.start_line), None
-            )
-            after = next(
-                (one for one in left if _whole(one) == _whole(hit) and hit.end_line + 1 == one.start_line), None
-            )
+            # Lines are compared first: this is done for every hit that may still fit.
+            before = next((one for one in left if one.end_line + 1 == hit.start_line and _whole(one) == file), None)
+            after = next((one for one in left if hit.end_line + 1 == one.start_line and _whole(one) == file), None)
             if before is not None:
                 left.remove(before)
                 hit = _both(before, hit, hit)
