@@ -214,9 +214,9 @@ class Runner:
             return True
         run.refused = stored is not None and stored.version != run.layer.state_version
         if stored is None:
-            if run.context.state is not None and not run.dirty:
-                # It was cleared, or the turn that made it could not be written: the layer starts over.
-                run.context.state, run.ready = None, False
+            if run.context.state is not None:
+                # It was cleared, or the step that made it was cancelled or could not be written: the layer starts over.
+                run.context.state, run.ready, run.dirty = None, False, False
             return True
         if run.refused:
             reason = (
@@ -225,7 +225,7 @@ class Runner:
             )
             log.failures.append(Failure(run.layer.id, "init", "BAD_STATE", reason))
             return False
-        run.context.state = stored.value
+        run.context.state, run.dirty = stored.value, False
         return True
 
     def _init_failed(self, run: LayerRun, log: HookLog) -> None:

@@ -701,3 +701,22 @@ def test_standing_text_that_is_blank_is_no_message_and_no_entry(workspace: Path)
 
     assert turn.messages == [{"role": "user", "content": "hi"}]
     assert [entry.layer for entry in turn.receipt.entries] == ["message"]
+
+
+def test_a_step_that_is_cancelled_leaves_nothing_in_the_state_of_a_layer(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = files({"a.py": "x = 1\n"})
+
+    async def cancelled(*_: object) -> object:
+        raise asyncio.CancelledError
+
+    async def talk() -> str:
+        async with Promptuary.open(project, exact=True, embedder="none") as promptuary:
+            with monkeypatch.context() as patched:
+                patched.setattr("promptuary.threads.turn.Thread._expanded", cancelled)
+                with pytest.raises(asyncio.CancelledError):
+                    await promptuary.threads.prepare("look at #a.py")
+            return str((await promptuary.threads.prepare("hello")).messages)
+
+    assert "a.py" not in asyncio.run(talk())

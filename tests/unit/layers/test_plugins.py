@@ -14,6 +14,8 @@ from promptuary.models.plugins import EMBEDDERS, installed_embedders
 from tests.conftest import Files
 
 MODULE = """
+import threading
+
 from promptuary import Layer
 
 
@@ -37,6 +39,20 @@ def fail():
 
 def nothing():
     return "not a layer"
+
+
+class Stuck(Layer):
+    id = "stuck"
+    timeouts = {"recall": 0.2}
+    free = threading.Event()
+    threads = []
+
+    async def on_message(self, message, context):
+        self.threads.append(threading.current_thread().name)
+
+    async def recall(self, request, context):
+        self.free.wait(60)
+        return "too late"
 
 
 NOT_CALLABLE = 5
@@ -247,3 +263,17 @@ def test_of_two_embedders_with_one_name_the_first_counts(package: Path, caplog: 
         found["mine"]()
 
     assert "small_three:Small is skipped" in caplog.text
+
+
+def test_a_layer_that_blocks_its_thread_is_left_behind_and_the_others_go_on(package: Path, files: Files) -> None:
+    install(package, "weather_stuck", a="weather_stuck:Stuck", b="weather_stuck:Weather")
+
+    with Promptuary.open(files({}), exact=True) as promptuary:
+        turns = [promptuary.threads.prepare("How is it outside?", thread=name) for name in ("one", "two")]
+        import weather_stuck  # type: ignore[import-not-found]
+
+        weather_stuck.Stuck.free.set()
+
+    assert ["It rains." in str(turn.messages) for turn in turns] == [True, True]
+    assert [[failure.code for failure in turn.receipt.failures] for turn in turns] == [["TIMEOUT"], ["TIMEOUT"]]
+    assert weather_stuck.Stuck.threads == ["promptuary-layer-stuck"] * 2
