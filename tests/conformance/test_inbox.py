@@ -1,5 +1,6 @@
 """The store of received messages keeps its contract; what is stored survives the process."""
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -27,3 +28,5 @@ def test_the_words_of_an_answered_message_are_not_kept(tmp_path: Path) -> None:
     with closing(InboxStore(tmp_path / "inbox.db")) as store:
         assert store.receive("bot", "7", "1", BODY) is None
         assert store.unanswered("bot") == []
+    with closing(sqlite3.connect(tmp_path / "inbox.db")) as database:
+        assert database.execute("SELECT status, body, answer FROM received").fetchall() == [("answered", None, None)]

@@ -490,6 +490,20 @@ def test_no_agent_sees_the_notes_of_another_not_even_shared_ones(tmp_path: Path)
         assert set(re.findall(r"zq(\d+)word [a-z]", seen)) == {str(number)}
 
 
+def test_each_agent_has_indexes_of_its_own(tmp_path: Path) -> None:
+    """In a shared one, the words of one agent would change what the other finds."""
+    index, known = tmp_path / ".promptuary" / "index", set[str]()
+    for name in ("default", "reviewer"):
+        with opened(tmp_path, Principal(agent=name)) as p:
+            p.memory.write("The gazette is printed at night.", kind="project")
+            p.experiences.add("task_solution", "print the gazette", "at night")
+            assert p.memory.find("gazette").hits
+            assert p.experiences.find_similar("gazette").hits
+        new = {path.name for path in index.iterdir() if path.name.startswith(("notes-", "experiences-"))} - known
+        assert {one.partition("-")[0] for one in new} == {"notes", "experiences"}
+        known |= new
+
+
 def test_in_a_group_nothing_private_of_a_user_is_known_and_its_notes_are_the_groups(world: World) -> None:
     with opened(world.folder, Principal("ada", group="team")) as p:
         note = p.memory.write("About ada, said in the team.", kind="user")

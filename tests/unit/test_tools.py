@@ -30,3 +30,10 @@ def test_every_tool_that_a_client_is_offered_can_be_called() -> None:
 
 def test_what_is_needed_is_an_argument() -> None:
     assert [name for name, tool in TOOLS.items() if not set(tool.required) <= set(tool.properties)] == []
+
+
+def test_only_tools_that_change_nothing_say_that_they_only_read() -> None:
+    """Clients run those without a question. A message may have ``@remember:`` in it."""
+    writing = {"expand_references", "write_memory", "record_experience", "track_file"}
+
+    assert {name for name, tool in TOOLS.items() if not tool.reads_only} == writing

@@ -4,10 +4,12 @@ import io
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from promptuary.blocking import Promptuary
 from promptuary.chat.answer import ContextLines
 from promptuary.chat.terminal import Terminal
+from promptuary.layers.layer import Failure
 from promptuary.present.why import show_why
 from promptuary.testing.scripted import ScriptedModel
 from tests.conftest import Files
@@ -45,6 +47,16 @@ def test_a_file_in_view_that_changes_or_goes_is_shown_once_as_it_is_now(project:
         (gone,) = shown(promptuary, lines, written, "Gone?")
         assert "deleted" in gone
         assert not gone.startswith("+")
+
+
+def test_a_layer_that_failed_is_named_above_the_answer(project: Path) -> None:
+    written = io.StringIO()
+    with Promptuary.open(project, exact=True, embedder="none") as promptuary:
+        turn = promptuary.threads.prepare("What is new?")
+        failure = Failure("calendar", "recall", "ERROR", "RuntimeError: no answer")
+        ContextLines(Terminal(written)).show(turn.expansion, replace(turn.receipt, failures=[failure]))
+
+    assert "warning: calendar failed: RuntimeError: no answer" in written.getvalue().splitlines()
 
 
 def test_why_has_a_mark_for_each_layer_where_there_are_no_colours(

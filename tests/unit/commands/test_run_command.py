@@ -135,6 +135,20 @@ def test_a_note_is_written_found_shown_archived_and_forgotten(project: Path) -> 
     assert empty.startswith("nothing is remembered yet")
 
 
+@pytest.mark.parametrize("word", ["no", "y", "please", "yes yes", "note-0123456789ab"])
+def test_a_note_is_forgotten_after_no_other_word_than_yes(project: Path, word: str) -> None:
+    async def work(p: Promptuary) -> tuple[CommandResult, bool]:
+        note = await p.memory.write("We deploy on Tuesdays.")
+        refused = await run_command(p, f"/memory forget {note.header.id} {word}")
+        return refused, await p.memory.get(note.header.id) is not None
+
+    refused, is_there = within(project, work)
+
+    assert isinstance(refused, results.CommandRefused)
+    assert "/memory forget takes one note at a time" in refused.reason
+    assert is_there
+
+
 def test_what_was_learnt_is_accepted_or_rejected(project: Path) -> None:
     async def work(p: Promptuary) -> list[str]:
         none = await said(p, "/memory proposals")

@@ -1,13 +1,14 @@
 """A file of settings is changed in one place, and in no other."""
 
 import tomllib
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from promptuary.base.errors import ConfigError
-from promptuary.config.edit import with_setting
+from promptuary.config.edit import settings_file, with_setting
 from promptuary.config.settings import SETTINGS
 from promptuary.config.settings_file import without_tables
 
@@ -109,3 +110,13 @@ def test_every_value_is_read_as_it_was_written(name: str, value: object, first: 
 
 def _has_surrogates(value: object) -> bool:
     return any("\ud800" <= char <= "\udfff" for char in str(value))
+
+
+def test_a_file_of_a_workspace_that_has_changed_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+    file = settings_file(tmp_path, here=True)
+    before = file.text()
+    (tmp_path / "promptuary.toml").write_text("budget = 3\n")
+
+    with pytest.raises(ConfigError, match=r"promptuary\.toml has changed meanwhile"):
+        file.write(before, "window = 5\n")
+    assert (tmp_path / "promptuary.toml").read_text() == "budget = 3\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.base.errors import ConflictError, LockTimeoutError, ThreadBusyError
+from promptuary.base.errors import ConflictError, DatabaseDamagedError, LockTimeoutError, ThreadBusyError
 from promptuary.base.principals import LOCAL, Principal
 from promptuary.database import sqlite
 from promptuary.database.binding import BoundDatabase
@@ -130,3 +130,20 @@ def test_a_database_in_memory_is_closed_when_nobody_has_it_any_more() -> None:
 
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         connection.execute("SELECT 1")
+
+
+def test_a_damaged_database_is_not_copied_over_a_good_one(tmp_path: Path) -> None:
+    source, target = tmp_path / "state.db", tmp_path / "copy.db"
+    many = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 500)"
+    fill = f"{many} INSERT INTO said SELECT hex(zeroblob(i)) FROM n"
+    with closing(sqlite.SqliteDatabase(source, ["CREATE TABLE said (text TEXT NOT NULL);"])) as database:
+        database.write(lambda connection: connection.execute(fill))
+    sqlite.copy_database(source, target)
+    good = target.read_bytes()
+    pages = bytearray(source.read_bytes())
+    pages[-8 * 4096 : -4 * 4096] = bytes(4 * 4096)
+    source.write_bytes(pages)
+
+    with pytest.raises(DatabaseDamagedError, match=r"state\.db is damaged"):
+        sqlite.copy_database(source, target)
+    assert target.read_bytes() == good

@@ -15,7 +15,8 @@ from promptuary.base.principals import LOCAL, Principal
 from promptuary.blocking import Promptuary
 from promptuary.experiences.decay import PRUNE_BELOW
 from promptuary.experiences.experiences import Experiences
-from promptuary.search.values import IndexRebuilt
+from promptuary.layers.layer import LayerState, StateKey
+from promptuary.search.values import IndexRebuilt, vector_space_id
 from promptuary.testing.word_embedder import WordEmbedder
 from promptuary.threads.records import ThreadChange
 from tests.experiences import Clock, Laboratory, intents
@@ -351,6 +352,41 @@ def test_what_is_forgotten_goes_out_of_stored_prompts(lab: Laboratory) -> None:
     assert found is not None
     assert found.messages[0]["content"] == f"# Experience\n\n[forgotten: {one.address}]\n\n## Next\nstays"
     assert found.forgotten == (one.address,)
+
+
+def test_what_went_wrong_goes_out_of_the_states_of_layers_as_well(lab: Laboratory) -> None:
+    own, threads, key = lab.of(), lab.state.threads(LOCAL), StateKey("diary", "thread", "t")
+    problem = "It was a narwhal, and it did not eat."
+    one = own.add("task_solution", "feed the unicorn in the paddock", "hay", problem=problem)
+    seen = [f"so: {one.intent}", f"but: {problem}", 7]
+    threads.apply(ThreadChange("t", states=[LayerState(key, 1, {"seen": seen})]))
+    own.forget(one.id)
+
+    mark = f"[forgotten: {one.address}]"
+    assert threads.states([key]) == (LayerState(key, 1, {"seen": [f"so: {mark}", f"but: {mark}", 7]}),)
+
+
+def test_no_vector_of_what_is_forgotten_is_left_if_forgetting_breaks_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the index knows which vectors these are, and it follows the store."""
+    with closing(Laboratory(tmp_path / "lab", WordEmbedder())) as lab:
+        own = lab.of()
+        one, other = (own.add("task_solution", f"feed the {animal}", "hay") for animal in ("unicorn", "narwhal"))
+        own.find_similar("unicorn")
+        space = vector_space_id(WordEmbedder())
+        vectors, hashes = own._search.backend.store, own._search.hashes(one.id)
+        assert vectors is not None
+        assert set(vectors.get(space, hashes)) == set(hashes) != set()
+
+        def kill(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(own._ledger, "redact_note", kill)
+        with pytest.raises(KeyboardInterrupt):
+            own.forget(one.id)
+        assert vectors.get(space, hashes) == {}
+        assert vectors.get(space, own._search.hashes(other.id)) != {}
 
 
 def test_a_damaged_index_is_rebuilt_and_said(tmp_path: Path) -> None:

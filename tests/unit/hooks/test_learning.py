@@ -9,6 +9,7 @@ from promptuary.base.errors import PromptuaryError
 from promptuary.blocking import Promptuary
 from promptuary.hooks.agents import AGENTS
 from promptuary.hooks.answers import HookAnswers
+from promptuary.hooks.transcripts import turns as turns_of
 from tests.conftest import Files
 
 
@@ -41,3 +42,16 @@ def test_a_turn_that_could_not_be_learnt_from_is_learnt_from_the_next_time(
 
         assert [hooks.learn(agent, told), hooks.learn(agent, told)] == [2, 0]
         assert [one.draft.content for one in promptuary.memory.proposals()] == list(said)
+
+
+@pytest.mark.parametrize("mark", ["isMeta", "isSidechain"])
+def test_what_an_agent_tells_itself_or_another_agent_is_not_taken_for_the_persons_words(mark: str) -> None:
+    lines = [
+        {"type": "user", "uuid": "1", "message": {"role": "user", "content": "Use Postgres."}},
+        {"type": "user", "uuid": "2", "message": {"role": "user", "content": "Use MySQL."}, mark: True},
+        {"type": "assistant", "uuid": "3", "message": {"role": "assistant", "content": "MySQL it is."}, mark: True},
+        {"type": "assistant", "uuid": "4", "message": {"role": "assistant", "content": "Noted."}},
+    ]
+    (turn,) = turns_of("".join(f"{json.dumps(line)}\n" for line in lines).encode(), "claude-code")
+
+    assert [message["content"] for message in turn.messages] == ["Use Postgres.", "Noted."]

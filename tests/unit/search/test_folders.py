@@ -9,6 +9,7 @@ from promptuary.base.errors import ConfigError, SourceError
 from promptuary.base.files import Folder
 from promptuary.config.settings import Settings
 from promptuary.search.folders import IndexedFolders
+from promptuary.search.values import Hit, Why
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.workspace import open_door
 from tests.conftest import Files
@@ -159,3 +160,23 @@ def test_settings_decide_what_a_door_lets_through(files: Files) -> None:
     with pytest.raises(SourceError):
         strict.read("image.png")
     assert wide.read("image.png").text == "alpha"
+
+
+def test_a_secret_that_a_person_allows_is_shown_only_as_long_as_its_file_is_the_one_that_was_found(
+    workspace: Path, vault: Path, tmp_path: Path
+) -> None:
+    settings = Settings(allow_sensitive=("a.md",))
+    folders = IndexedFolders(
+        IndexedFoldersFile(workspace, folder=tmp_path / "state"), lambda path: open_door(path, settings)
+    )
+    secret = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0hJ3lM6"
+    (vault / "a.md").write_text(f"alpha\nkey = {secret}\n")
+    masked = "key = ⟨masked: GitHub token⟩"
+    hit = Hit(str(vault), "a.md", 2, 2, masked, (), "text", 0, "", 1.0, Why())
+
+    shown = folders.as_allowed(hit)
+    assert shown is not None
+    assert shown.text == f"key = {secret}"
+    (vault / "a.md").write_text("alpha\nthe diary of ada\n")
+    assert folders.as_allowed(hit) == hit
+    folders.close()

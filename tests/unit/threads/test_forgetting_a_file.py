@@ -164,3 +164,16 @@ def test_a_page_that_says_it_came_from_another_keeps_its_block(project: Path) ->
 
         assert SECRET not in stored(project)
         assert "stays" in str(promptuary.threads.replay(number=1).turn.messages)
+
+
+def test_a_turn_that_waits_for_its_answer_does_not_attach_what_was_forgotten_meanwhile(project: Path) -> None:
+    with opened(project) as promptuary:
+        turn = promptuary.threads.prepare("Look at @src/app.py and @src/app.pyi")
+        assert [one.source for one in turn.expansion.attachments] == ["file:src/app.py", "file:src/app.pyi"]
+    with opened(project) as promptuary:
+        promptuary.threads.forget("src/app.py")
+        waiting = promptuary.threads.pending()
+        assert waiting is not None
+        assert [one.source for one in waiting.expansion.attachments] == ["file:src/app.pyi"]
+        promptuary.threads.finish(waiting, "Done.")
+        assert [one.source for one in promptuary.threads.history()[0].attachments] == ["file:src/app.pyi"]

@@ -138,6 +138,30 @@ def test_what_a_run_costs_is_known_if_the_price_is_and_goes_into_the_totals(
         assert promptuary.threads.run("Yes?", "ollama/unknown").cost is None
 
 
+class CountingOnce:
+    """A model that calls a tool and then answers; its service says only of the first request what it used."""
+
+    async def stream(self, request: ChatRequest) -> AsyncIterator[ChatEvent]:
+        if any(message["role"] == "tool" for message in request.prompt.messages):
+            yield TextPiece("Yes.")
+            yield Stopped("end")
+        else:
+            yield calls("echo", {"word": "tea"})
+            yield ModelUsage(1_000_000, 100_000)
+            yield Stopped("tools")
+
+
+def test_what_a_run_costs_is_unknown_if_one_of_its_requests_was_not_counted(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("promptuary.threads.run.streaming_model", lambda *_: CountingOnce())
+    with opened(project) as promptuary:
+        result = promptuary.threads.run("Yes?", "gpt-4.1", [ECHO])
+
+        assert (result.requests, result.usage.input_tokens, result.cost) == (2, 1_000_000, None)
+        assert promptuary.threads.totals().cost is None
+
+
 @pytest.mark.parametrize(
     ("call", "told"),
     [

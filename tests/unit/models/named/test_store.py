@@ -271,6 +271,20 @@ def test_a_lock_file_that_cannot_be_read_is_an_error_that_names_it(
         store.list()
 
 
+def test_a_lock_file_names_no_file_outside_of_the_folder_of_its_model(store: ModelStore, tmp_path: Path) -> None:
+    (tmp_path / "theirs.txt").write_text("secret")
+    file = {"size": 6, "sha256": hashlib.sha256(b"secret").hexdigest()}
+    names = ["tokenizer.json", "../../theirs.txt", "onnx/../../../theirs.txt", str(tmp_path / "theirs.txt")]
+    pin = {"repository": REPOSITORY, "revision": COMMIT, "files": dict.fromkeys(names, file)}
+    (tmp_path / "models" / NAME).mkdir(parents=True)
+    (tmp_path / "models/lock.json").write_text(json.dumps({"models": {NAME: pin}}))
+
+    found = store.find(NAME)
+    assert [(file.path, file.state) for file in store.show(NAME).files] == [("tokenizer.json", "missing")]
+    assert found is not None
+    assert set(found.hashes) == {"tokenizer.json"}
+
+
 def test_removing_what_is_not_there_says_so(store: ModelStore) -> None:
     assert store.remove(NAME) is False
 
