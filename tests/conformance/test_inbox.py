@@ -23,10 +23,10 @@ def test_the_words_of_an_answered_message_are_not_kept(tmp_path: Path) -> None:
         number = store.receive("bot", "7", "1", {**BODY, "text": "confidential"})
         assert number is not None
         store.begin(number)
-        store.ready(number, "confidential, too")
-        store.answered(number)
+        store.store_answer(number, "confidential, too")
+        store.mark_answered(number)
     with closing(InboxStore(tmp_path / "inbox.db")) as store:
         assert store.receive("bot", "7", "1", BODY) is None
-        assert store.unanswered("bot") == []
+        assert store.list_unanswered("bot") == []
     with closing(sqlite3.connect(tmp_path / "inbox.db")) as database:
         assert database.execute("SELECT status, body, answer FROM received").fetchall() == [("answered", None, None)]

@@ -206,7 +206,7 @@ def test_a_document_of_a_message_that_was_answered_does_not_go_with_the_next_one
 
     async def steps(bot: Restarted) -> None:
         with monkeypatch.context() as patched:
-            patched.setattr(AsyncInbox, "ready", never)  # the model has answered, and nothing is sent yet
+            patched.setattr(AsyncInbox, "store_answer", never)  # the model has answered, and nothing is sent yet
             async with bot.running():
                 bot.rig.say(42, "What is it?", document=("cats.md", b"They purr.\n"))
                 await asyncio.wait_for(recorded.wait(), 15.0)
@@ -232,7 +232,7 @@ def test_a_command_that_may_be_done_is_not_done_again(says: list[Says], monkeypa
                 bot.rig.say(42, text)
             await bot.rig.answers(42, 2)
         with monkeypatch.context() as patched:
-            patched.setattr(AsyncInbox, "ready", never)  # it is done, and that is not noted yet
+            patched.setattr(AsyncInbox, "store_answer", never)  # it is done, and that is not noted yet
             async with bot.running():
                 bot.rig.say(42, "/undo")
                 await asyncio.wait_for(done.wait(), 15.0)

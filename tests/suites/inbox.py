@@ -15,30 +15,30 @@ class InboxConformance:
 
         assert one is not None
         assert two is not None
-        assert [(found.number, found.chat, found.message) for found in inbox.unanswered("bot")] == [
+        assert [(found.number, found.chat, found.message) for found in inbox.list_unanswered("bot")] == [
             (one, "7", "1"),
             (two, "8", "1"),
         ]
-        assert inbox.unanswered("bot")[0].body == BODY
-        assert not inbox.unanswered("bot")[0].begun
+        assert inbox.list_unanswered("bot")[0].body == BODY
+        assert not inbox.list_unanswered("bot")[0].begun
 
     def test_a_message_is_received_once(self, inbox: InboxStore) -> None:
         first = inbox.receive("bot", "7", "1", BODY)
         assert first is not None
 
         assert inbox.receive("bot", "7", "1", {"text": "again"}) is None
-        inbox.answered(first)
+        inbox.mark_answered(first)
         assert inbox.receive("bot", "7", "1", BODY) is None
         assert inbox.receive("other", "7", "1", BODY) is not None
         assert inbox.receive("bot", "7", "2", BODY) is not None
 
     def test_gateways_are_apart(self, inbox: InboxStore) -> None:
         inbox.receive("bot", "7", "1", BODY)
-        inbox.note("bot", "7", "found", ["a"])
+        inbox.set_note("bot", "7", "found", ["a"])
 
-        assert inbox.unanswered("other") == []
+        assert inbox.list_unanswered("other") == []
         assert inbox.last_messages("other") == {}
-        assert inbox.noted("other", "7", "found") is None
+        assert inbox.get_note("other", "7", "found") is None
 
     def test_an_edit_counts_until_an_answer_is_begun(self, inbox: InboxStore) -> None:
         number = inbox.receive("bot", "7", "1", BODY)
@@ -46,10 +46,10 @@ class InboxConformance:
 
         assert inbox.edit("bot", "7", "1", BODY) == "same"
         assert inbox.edit("bot", "7", "1", {"text": "better"}) == "replaced"
-        assert inbox.unanswered("bot")[0].body == {"text": "better"}
+        assert inbox.list_unanswered("bot")[0].body == {"text": "better"}
         inbox.begin(number)
         assert inbox.edit("bot", "7", "1", {"text": "late"}) == "late"
-        inbox.answered(number)
+        inbox.mark_answered(number)
         assert inbox.edit("bot", "7", "1", {"text": "later"}) == "late"
         assert inbox.edit("bot", "7", "9", {"text": "?"}) == "unknown"
 
@@ -67,15 +67,15 @@ class InboxConformance:
         number = inbox.receive("bot", "7", "1", BODY)
         assert number is not None
         inbox.begin(number)
-        inbox.sending(number, 0)
-        assert [(part, one.message) for part, one in inbox.unanswered("bot")[0].sent.items()] == [(0, "")]
-        inbox.sent(number, 0, "100")
-        inbox.sending(number, 0)  # once more, after a restart
-        inbox.sending(number, 1)
-        inbox.sending(number, 5)
-        inbox.ready(number, "All of it.")
+        inbox.mark_sending(number, 0)
+        assert [(part, one.message) for part, one in inbox.list_unanswered("bot")[0].sent.items()] == [(0, "")]
+        inbox.mark_sent(number, 0, "100")
+        inbox.mark_sending(number, 0)  # once more, after a restart
+        inbox.mark_sending(number, 1)
+        inbox.mark_sending(number, 5)
+        inbox.store_answer(number, "All of it.")
 
-        found = inbox.unanswered("bot")[0]
+        found = inbox.list_unanswered("bot")[0]
         assert (found.answer, found.begun) == ("All of it.", True)
         assert {part: one.message for part, one in found.sent.items()} == {0: "100", 1: "", 5: ""}
         assert all(one.since and not one.repeated for one in found.sent.values())
@@ -84,21 +84,21 @@ class InboxConformance:
         number = inbox.receive("bot", "7", "1", BODY)
         assert number is not None
         inbox.begin(number)
-        inbox.sending(number, 0)
-        first = inbox.unanswered("bot")[0].sent[0]
-        inbox.sending(number, 0, again=True)
-        inbox.sent(number, 0, "100")
-        inbox.sending(number, 0)
+        inbox.mark_sending(number, 0)
+        first = inbox.list_unanswered("bot")[0].sent[0]
+        inbox.mark_sending(number, 0, again=True)
+        inbox.mark_sent(number, 0, "100")
+        inbox.mark_sending(number, 0)
 
-        assert inbox.unanswered("bot")[0].sent[0] == replace(first, message="100", repeated=True)
+        assert inbox.list_unanswered("bot")[0].sent[0] == replace(first, message="100", repeated=True)
 
     def test_an_answered_message_waits_no_more(self, inbox: InboxStore) -> None:
         number = inbox.receive("bot", "7", "1", BODY)
         assert number is not None
         inbox.begin(number)
-        inbox.answered(number)
+        inbox.mark_answered(number)
 
-        assert inbox.unanswered("bot") == []
+        assert inbox.list_unanswered("bot") == []
         assert inbox.begin(number) is None
 
     def test_the_last_message_of_each_chat_is_known(self, inbox: InboxStore) -> None:
@@ -110,19 +110,19 @@ class InboxConformance:
         assert inbox.last_messages("bot", most=1) == {"7": "3"}
 
     def test_something_is_noted_of_a_chat(self, inbox: InboxStore) -> None:
-        assert inbox.noted("bot", "7", "found") is None
-        inbox.note("bot", "7", "found", ["@file:a.md", "@file:ü.md"])
-        assert inbox.noted("bot", "7", "found") == ["@file:a.md", "@file:ü.md"]
-        inbox.note("bot", "7", "found", None)
-        assert inbox.noted("bot", "7", "found") is None
+        assert inbox.get_note("bot", "7", "found") is None
+        inbox.set_note("bot", "7", "found", ["@file:a.md", "@file:ü.md"])
+        assert inbox.get_note("bot", "7", "found") == ["@file:a.md", "@file:ü.md"]
+        inbox.set_note("bot", "7", "found", None)
+        assert inbox.get_note("bot", "7", "found") is None
 
     def test_what_is_old_and_answered_goes_but_for_the_last_of_a_chat(self, inbox: InboxStore) -> None:
         numbers = [inbox.receive("bot", "7", str(one), BODY) for one in range(4)]
         for number in numbers[:2]:
             assert number is not None
-            inbox.answered(number)
+            inbox.mark_answered(number)
 
         assert inbox.prune("1999") == 0
         assert inbox.prune("9999") == 2
-        assert [one.message for one in inbox.unanswered("bot")] == ["2", "3"]
+        assert [one.message for one in inbox.list_unanswered("bot")] == ["2", "3"]
         assert inbox.last_messages("bot") == {"7": "3"}

@@ -92,9 +92,9 @@ async def answer(chat: AnsweredChat, received: Received, delivery: Delivery) -> 
         return UNCERTAIN
     if (said := await _immediate_answer(chat, text)) is not None:
         return "\n\n".join([said, *await _documents(chat), *chat.notes])
-    if await chat.inbox.noted(chat.gateway.name, chat.message.place, _FOUND) is not None:
+    if await chat.inbox.get_note(chat.gateway.name, chat.message.place, _FOUND) is not None:
         # A number is a choice only right after the list: later, it may be an answer to the model.
-        await chat.inbox.note(chat.gateway.name, chat.message.place, _FOUND, None)
+        await chat.inbox.set_note(chat.gateway.name, chat.message.place, _FOUND, None)
     # Before the documents: those of an answered message would be attached to the next one, too.
     if text and received.begun and (before := await _earlier_answer(chat, received)) is not None:
         return f"{RESTARTED}\n\n{before}"
@@ -148,7 +148,7 @@ async def _command(chat: AnsweredChat, text: str) -> str:
     if not isinstance(result, FilesFound):
         return in_chat(result, chat.mark)
     found = FilesFound(result.words, result.paths[:_MAX_FOUND])
-    await chat.inbox.note(chat.gateway.name, chat.message.place, _FOUND, [*found.paths] or None)
+    await chat.inbox.set_note(chat.gateway.name, chat.message.place, _FOUND, [*found.paths] or None)
     if not found.paths:
         return "Nothing of that name is available here."
     return f"{in_chat(found, chat.mark)}\n\nReply with a number to attach it."
@@ -158,7 +158,7 @@ async def _attach_chosen(chat: AnsweredChat, text: str) -> str | None:
     """Attach the results with these numbers; ``None`` if the message is not a choice."""
     if not _NUMBERS.fullmatch(text):
         return None
-    found = await chat.inbox.noted(chat.gateway.name, chat.message.place, _FOUND)
+    found = await chat.inbox.get_note(chat.gateway.name, chat.message.place, _FOUND)
     if not isinstance(found, list):
         return None
     numbers = list(dict.fromkeys(int(one) for one in re.findall(r"\d+", text)))
@@ -174,7 +174,7 @@ async def _attach_chosen(chat: AnsweredChat, text: str) -> str | None:
             attached.append(code(one_line(path)))
         except SourceError as error:
             lines.append(f"{code(one_line(path))}: {escape(error.reason)}.")
-    await chat.inbox.note(chat.gateway.name, chat.message.place, _FOUND, None)
+    await chat.inbox.set_note(chat.gateway.name, chat.message.place, _FOUND, None)
     if attached:
         verb, it = ("is", "it") if len(attached) == 1 else ("are", "them")
         lines.insert(0, f"{', '.join(attached)} {verb} attached; {chat.mark}context drop PATH takes {it} away again.")

@@ -82,11 +82,11 @@ class Delivery:
         Raises ``PlatformUnreachableError`` if the platform cannot be reached for long; the next start tries again.
         """
         text = visible(text)[0]  # an escape sequence of a program that a model repeats is no text for a chat
-        await self._inbox.ready(self._number, text)
+        await self._inbox.store_answer(self._number, text)
         async with self._lock:
             await asyncio.sleep(max(0.0, self._not_before - time.monotonic()))
             await self._finish(text)
-        await self._inbox.answered(self._number)
+        await self._inbox.mark_answered(self._number)
 
     async def _finish(self, text: str) -> None:
         pieces = self._pieces(text)
@@ -132,15 +132,15 @@ class Delivery:
         """Return the record of a part that is about to be sent or edited; changes to it are stored first."""
         sent = self._parts.get(part)
         if sent is None:
-            await self._inbox.sending(self._number, part)
+            await self._inbox.mark_sending(self._number, part)
             sent = SentPart(since=datetime.now(UTC).isoformat())
         elif not sent.message and part in self._uncertain:
             found = await self._find(part)
             if found:
-                await self._inbox.sent(self._number, part, found)
+                await self._inbox.mark_sent(self._number, part, found)
                 sent = replace(sent, message=found)
             elif not sent.repeated and not knows_key(self._capabilities, sent, datetime.now(UTC)):
-                await self._inbox.sending(self._number, part, again=True)
+                await self._inbox.mark_sending(self._number, part, again=True)
                 sent = replace(sent, repeated=True)
         self._parts[part] = sent
         return sent
@@ -162,7 +162,7 @@ class Delivery:
             if error.may_have_arrived:
                 self._uncertain.add(part)
             raise
-        await self._inbox.sent(self._number, part, message)
+        await self._inbox.mark_sent(self._number, part, message)
         self._parts[part] = replace(self._parts[part], message=message)
         self._uncertain.discard(part)
         return message

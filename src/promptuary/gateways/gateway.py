@@ -76,7 +76,7 @@ class Gateway:
         """Answer the messages that an earlier process left, and then new ones, until cancelled."""
         before = datetime.now(UTC) - timedelta(days=_DAYS_KEPT)
         await self._inbox.prune(before.isoformat(timespec="seconds"))
-        left = await self._inbox.unanswered(self.config.name)
+        left = await self._inbox.list_unanswered(self.config.name)
         if left:
             self._on_state(f"{len(left)} message{'s' * (len(left) != 1)} from before to be answered now")
         for one in left:
@@ -127,7 +127,7 @@ class Gateway:
         if not seconds and queue is not None and len(queue.waiting) >= _MAX_WAITING:
             seconds = 10.0
         if seconds:
-            await self._inbox.answered(number)
+            await self._inbox.mark_answered(number)
             self._say_once(message, "wait", TOO_MANY.format(seconds=seconds))
             return
         self._enqueue(message.place, number)
@@ -147,7 +147,7 @@ class Gateway:
         """Answer the messages of one conversation in order, until no more wait."""
         try:
             while queue.waiting:
-                if await self._answered(queue.waiting[0]):
+                if await self._try_to_answer(queue.waiting[0]):
                     queue.waiting.popleft()
                 else:
                     await asyncio.sleep(_RETRY_SECONDS)
@@ -156,7 +156,7 @@ class Gateway:
             if self._queues.get(place) is queue:
                 del self._queues[place]
 
-    async def _answered(self, number: int) -> bool:
+    async def _try_to_answer(self, number: int) -> bool:
         """Answer one message; return False if the platform cannot be reached, so that the caller retries."""
         received = await self._inbox.begin(number)
         if received is None:
@@ -173,7 +173,7 @@ class Gateway:
         except PlatformError as error:
             # The bot was removed from the chat, or the message was deleted.
             self._on_state(f"an answer could not be sent: {error}")
-            await self._inbox.answered(number)
+            await self._inbox.mark_answered(number)
         return True
 
     async def _answer(self, received: Received, message: Inbound, delivery: Delivery) -> str:
@@ -198,11 +198,11 @@ class Gateway:
 
     def _say(self, message: Inbound, text: str, *, tries: int = 3) -> None:
         """Send a sentence that is not an answer: it may get lost, and nothing waits for it."""
-        task = asyncio.create_task(self._sent(message, text, tries))
+        task = asyncio.create_task(self._send(message, text, tries))
         self._sentences.add(task)
         task.add_done_callback(self._sentences.discard)
 
-    async def _sent(self, message: Inbound, text: str, tries: int) -> None:
+    async def _send(self, message: Inbound, text: str, tries: int) -> None:
         reply = self._platform.reply(message.chat, message.thread)
         try:
             await insist(lambda: reply.send(text, key=f"{message.message}.said"), tries=tries)

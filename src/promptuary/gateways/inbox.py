@@ -50,41 +50,41 @@ class AsyncInbox:
         """Replace a message that its sender edited, unless the answer has begun."""
         return await self._run(lambda store: store.edit(gateway, chat, message, body))
 
-    async def unanswered(self, gateway: str) -> Sequence[Received]:
+    async def list_unanswered(self, gateway: str) -> Sequence[Received]:
         """Return the messages that wait for an answer, or for the rest of it, the oldest first."""
-        return await self._run(lambda store: store.unanswered(gateway))
+        return await self._run(lambda store: store.list_unanswered(gateway))
 
     async def begin(self, number: int) -> Received | None:
         """Record that the answer begins, and return the message; ``None`` if it is already answered."""
         return await self._run(lambda store: store.begin(number))
 
-    async def ready(self, number: int, answer: str) -> None:
+    async def store_answer(self, number: int, answer: str) -> None:
         """Store the whole answer, before its last part is sent."""
-        await self._run(lambda store: store.ready(number, answer))
+        await self._run(lambda store: store.store_answer(number, answer))
 
-    async def sending(self, number: int, part: int, *, again: bool = False) -> None:
+    async def mark_sending(self, number: int, part: int, *, again: bool = False) -> None:
         """Record that a part of the answer, counted from 0, is being sent; ``again``: it may have arrived before."""
-        await self._run(lambda store: store.sending(number, part, again=again))
+        await self._run(lambda store: store.mark_sending(number, part, again=again))
 
-    async def sent(self, number: int, part: int, message: str) -> None:
+    async def mark_sent(self, number: int, part: int, message: str) -> None:
         """Record that a part was sent, and the id of its message."""
-        await self._run(lambda store: store.sent(number, part, message))
+        await self._run(lambda store: store.mark_sent(number, part, message))
 
-    async def answered(self, number: int) -> None:
+    async def mark_answered(self, number: int) -> None:
         """Record that the whole answer was sent."""
-        await self._run(lambda store: store.answered(number))
+        await self._run(lambda store: store.mark_answered(number))
 
     async def last_messages(self, gateway: str) -> Mapping[str, str]:
         """Return the id of the last received message of each chat, the newest first."""
         return await self._run(lambda store: store.last_messages(gateway))
 
-    async def note(self, gateway: str, chat: str, name: str, value: Json) -> None:
+    async def set_note(self, gateway: str, chat: str, name: str, value: Json) -> None:
         """Store a value for a chat under a name; ``None`` deletes it."""
-        await self._run(lambda store: store.note(gateway, chat, name, value))
+        await self._run(lambda store: store.set_note(gateway, chat, name, value))
 
-    async def noted(self, gateway: str, chat: str, name: str) -> Json:
+    async def get_note(self, gateway: str, chat: str, name: str) -> Json:
         """Return the value that was stored under a name; ``None`` if there is none."""
-        return await self._run(lambda store: store.noted(gateway, chat, name))
+        return await self._run(lambda store: store.get_note(gateway, chat, name))
 
     async def prune(self, before: str) -> int:
         """Delete the records of answered messages that were received before a time."""

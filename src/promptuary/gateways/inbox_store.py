@@ -93,7 +93,7 @@ class InboxStore:
 
         return self._database.write(edited)
 
-    def unanswered(self, gateway: str) -> Sequence[Received]:
+    def list_unanswered(self, gateway: str) -> Sequence[Received]:
         """Return the messages that wait for an answer, or for the rest of it, the oldest first."""
 
         def found(connection: Connection) -> list[Received]:
@@ -114,19 +114,19 @@ class InboxStore:
 
         return self._database.write(begun)
 
-    def ready(self, number: int, answer: str) -> None:
+    def store_answer(self, number: int, answer: str) -> None:
         """Store the whole answer, before its last part is sent."""
         self._write("ready", number=number, answer=to_column(answer))
 
-    def sending(self, number: int, part: int, *, again: bool = False) -> None:
+    def mark_sending(self, number: int, part: int, *, again: bool = False) -> None:
         """Record that a part of the answer, counted from 0, is being sent; ``again``: it may have arrived before."""
         self._write("sending", number=number, part=part, since=self._clock(), again=int(again))
 
-    def sent(self, number: int, part: int, message: str) -> None:
+    def mark_sent(self, number: int, part: int, message: str) -> None:
         """Record that a part was sent, and the id of its message."""
         self._write("sent", number=number, part=part, message=to_column(message))
 
-    def answered(self, number: int) -> None:
+    def mark_answered(self, number: int) -> None:
         """Record that the whole answer was sent, and delete the text of the message."""
 
         def ended(connection: Connection) -> None:
@@ -141,7 +141,7 @@ class InboxStore:
         rows = self._database.read(lambda connection: _run(connection, "last_messages", named).fetchall())
         return {from_column(chat): from_column(message) for chat, message in rows}
 
-    def note(self, gateway: str, chat: str, name: str, value: Json) -> None:
+    def set_note(self, gateway: str, chat: str, name: str, value: Json) -> None:
         """Store a value for a chat under a name; ``None`` deletes it."""
         key = {"gateway": to_column(gateway), "chat": to_column(chat), "name": name}
         if value is None:
@@ -149,7 +149,7 @@ class InboxStore:
         else:
             self._write("note", **key, value=to_column(to_text(value)))
 
-    def noted(self, gateway: str, chat: str, name: str) -> Json:
+    def get_note(self, gateway: str, chat: str, name: str) -> Json:
         """Return the value that was stored under a name; ``None`` if there is none."""
         key = {"gateway": to_column(gateway), "chat": to_column(chat), "name": name}
         row = self._database.read(lambda connection: _run(connection, "noted", key).fetchone())
