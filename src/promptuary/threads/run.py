@@ -152,23 +152,27 @@ class Run:
             raise
         try:
             await self._tell(TurnPrepared(self._turn))
-            stop = await self._exchanged()
+            stop = await self._exchange()
         except asyncio.CancelledError:
-            await concurrency.to_its_end(self._kept("interrupted", INTERRUPTED, "the answer was interrupted"))
+            await concurrency.to_its_end(
+                self._finish_or_abandon("interrupted", INTERRUPTED, "the answer was interrupted")
+            )
             raise
         except Exception as error:
             if self._unheard:  # the receiver of events cannot take more of the answer
-                await concurrency.to_its_end(self._kept("interrupted", INTERRUPTED, "the answer was interrupted"))
+                await concurrency.to_its_end(
+                    self._finish_or_abandon("interrupted", INTERRUPTED, "the answer was interrupted")
+                )
                 raise
             reason = str(error) if isinstance(error, PromptuaryError) else f"{type(error).__name__}: {error}"
             said = f"the answer broke off: {one_line(reason)}"
-            result = await concurrency.to_its_end(self._kept("failed", BROKEN_OFF, said))
+            result = await concurrency.to_its_end(self._finish_or_abandon("failed", BROKEN_OFF, said))
             if isinstance(error, PromptuaryError):
                 raise RunFailedError(reason, result) from error
             raise
-        return await self._finished(stop, "", "")
+        return await self._finish(stop, "", "")
 
-    async def _exchanged(self) -> StopReason:
+    async def _exchange(self) -> StopReason:
         """Alternate requests and answers until an answer calls no tool; return why the last one ended."""
         while True:
             turn = self._current
@@ -176,33 +180,33 @@ class Run:
                 raise PromptuaryError(_too_large(turn))
             answer = _Answer()
             self._answers.append(answer)
-            await self._asked(turn, answer)
+            await self._ask_model(turn, answer)
             if not answer.calls:
                 return answer.stop or "end"
             if len(self._answers) >= self._options.max_requests:
                 return "tools"
-            await self._called(turn, answer)
-            await concurrency.to_its_end(self._extended(turn, answer))
+            await self._call_tools(turn, answer)
+            await concurrency.to_its_end(self._extend(turn, answer))
             await self._tell(TurnExtended(self._current))
 
-    async def _extended(self, turn: Turn, answer: _Answer) -> None:
+    async def _extend(self, turn: Turn, answer: _Answer) -> None:
         self._turn = await self._thread.extend(turn, answer.messages(_NOT_CALLED))
         self._answers[-1] = _Answer(usage=answer.usage)  # what it said is in the turn now
 
-    async def _asked(self, turn: Turn, answer: _Answer) -> None:
+    async def _ask_model(self, turn: Turn, answer: _Answer) -> None:
         """Send ``turn`` to the model, and receive its answer."""
         specs = [tool.spec for tool in self._options.tools]
         request = ChatRequest(turn.prompt, specs, max_tokens=max(turn.receipt.reserve, 1))
         events = self._model.model.stream(request)
         try:
             async for event in events:
-                await self._took(event, answer)
+                await self._receive(event, answer)
         finally:
             # A generator that is not closed would end its connection only when it is garbage-collected.
             if isinstance(events, AsyncGenerator):
                 await events.aclose()
 
-    async def _took(self, event: ChatEvent, answer: _Answer) -> None:
+    async def _receive(self, event: ChatEvent, answer: _Answer) -> None:
         match event:
             case TextPiece(text):
                 answer.pieces.append(text)
@@ -211,7 +215,7 @@ class Run:
                     raise PromptuaryError(f"The answer is longer than {_LONGEST_ANSWER:,} characters.")
                 await self._tell(event)
             case ToolCall():
-                answer.calls.append(self._toolbox.numbered(event))
+                answer.calls.append(self._toolbox.with_unique_id(event))
             case ModelUsage():
                 answer.usage = event
             case Retrying():
@@ -221,19 +225,19 @@ class Run:
             case _:
                 assert_never(event)
 
-    async def _called(self, turn: Turn, answer: _Answer) -> None:
+    async def _call_tools(self, turn: Turn, answer: _Answer) -> None:
         """Call the tools that ``answer`` asks for, one after the other."""
         for call in answer.calls:
             await self._tell(CallBegun(call))
             token = in_run.set(SoFar(turn, [*map(as_message, turn.said), *answer.so_far()]))
             try:
-                ended = await self._toolbox.called(call, most=turn.receipt.window)
+                ended = await self._toolbox.call(call, most=turn.receipt.window)
             finally:
                 in_run.reset(token)
             answer.results.append(ended)
             await self._tell(ended)
 
-    async def _finished(self, stop: RunStop, mark: str, note: str) -> RunResult:
+    async def _finish(self, stop: RunStop, mark: str, note: str) -> RunResult:
         """Record the turn with the last answer."""
         turn, last = self._current, self._answers[-1]
         mark = OUT_OF_REQUESTS if stop == "tools" else mark
@@ -251,12 +255,12 @@ class Run:
         await self._tell(RunEnded(result))
         return result
 
-    async def _kept(self, stop: RunStop, mark: str, note: str) -> RunResult | None:
+    async def _finish_or_abandon(self, stop: RunStop, mark: str, note: str) -> RunResult | None:
         """Record what has arrived of the turn; if nothing has, abandon it."""
         last = self._answers[-1] if self._answers else _Answer()
         if last.pieces or last.calls or self._current.said:
             try:
-                return await self._finished(stop, mark, note)
+                return await self._finish(stop, mark, note)
             except Exception:
                 logger.exception("the part of an answer that arrived could not be stored")
                 return None

@@ -44,7 +44,7 @@ class Toolbox:
         self._confirm = confirm
         self._ids: set[str] = set()
 
-    def numbered(self, call: ToolCall) -> ToolCall:
+    def with_unique_id(self, call: ToolCall) -> ToolCall:
         """Return ``call`` with an id that is unique in the run: some services restart their ids in each answer."""
         plain = "".join(letter for letter in call.id if letter.isalnum() or letter in "_-")[:_LONGEST_ID] or "call"
         name, number = plain, 1
@@ -54,8 +54,8 @@ class Toolbox:
         self._ids.add(name)
         return replace(call, id=name, name=one_line(call.name)[:_LONGEST_NAME])
 
-    async def called(self, call: ToolCall, *, most: int) -> CallEnded:
-        """Return the result of a call; ``most`` is the size of the window in tokens, which no result can exceed."""
+    async def call(self, call: ToolCall, *, most: int) -> CallEnded:
+        """Make a call and return its result; ``most`` is the size of the window in tokens, which no result exceeds."""
         tool = self._tools.get(call.name)
         if tool is None:
             known = ", ".join(self._tools) or "none"
@@ -63,7 +63,7 @@ class Toolbox:
         try:
             given = _arguments(call, tool)
             if tool.writes:
-                await self._agreed(call)
+                await self._check_consent(call)
             said: object = await _limited(_result(tool.call, given), tool.timeout)
         except _RefusedError as refused:
             return CallEnded(call, str(refused), is_error=True)
@@ -77,7 +77,7 @@ class Toolbox:
             return CallEnded(call, f"failed: {type(error).__name__}", is_error=True)
         return CallEnded(call, _bounded(said if isinstance(said, str) else _as_text(said), most))
 
-    async def _agreed(self, call: ToolCall) -> None:
+    async def _check_consent(self, call: ToolCall) -> None:
         if self._confirm is None:
             raise _RefusedError(_NOT_ASKED)
         if not await _result(self._confirm, call):
