@@ -775,27 +775,27 @@ class BlockingMemory:
 
     def proposals(self) -> Sequence[Proposal]:
         """Return the pending proposals, the oldest first."""
-        return self._proposed(lambda proposals: proposals.all())
+        return self._with_proposals(lambda proposals: proposals.all())
 
     def accept(self, proposal: str) -> Note:
         """Carry out a proposal as the person's own act, and return the note."""
-        return self._proposed(lambda proposals: proposals.accept(proposal))
+        return self._with_proposals(lambda proposals: proposals.accept(proposal))
 
     def reject(self, proposal: str) -> None:
         """Drop a proposal; the same one is not made again."""
-        self._proposed(lambda proposals: proposals.reject(proposal))
+        self._with_proposals(lambda proposals: proposals.reject(proposal))
 
     def edit_proposal(self, proposal: str, **fields: Unpack[ProposalFields]) -> Proposal:
         """Change what a proposal would write; it still waits to be accepted.
 
         Without fields, its text is opened in the person's editor.
         """
-        return self._proposed(lambda proposals: proposals.edit(proposal, **fields))
+        return self._with_proposals(lambda proposals: proposals.edit(proposal, **fields))
 
     def _run(self, work: Callable[[Memory], Result]) -> Result:
         return self._calls.run(lambda: work(self._app.memory.of()))
 
-    def _proposed(self, work: Callable[[Proposals], Result]) -> Result:
+    def _with_proposals(self, work: Callable[[Proposals], Result]) -> Result:
         return self._calls.run(lambda: work(self._app.proposals()))
 
 

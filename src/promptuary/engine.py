@@ -778,27 +778,27 @@ class AsyncMemory:
 
     async def proposals(self) -> Sequence[Proposal]:
         """Return the pending proposals, the oldest first."""
-        return await self._proposed(lambda proposals: proposals.all())
+        return await self._with_proposals(lambda proposals: proposals.all())
 
     async def accept(self, proposal: str) -> Note:
         """Carry out a proposal as the person's own act, and return the note."""
-        return await self._proposed(lambda proposals: proposals.accept(proposal))
+        return await self._with_proposals(lambda proposals: proposals.accept(proposal))
 
     async def reject(self, proposal: str) -> None:
         """Drop a proposal; the same one is not made again."""
-        await self._proposed(lambda proposals: proposals.reject(proposal))
+        await self._with_proposals(lambda proposals: proposals.reject(proposal))
 
     async def edit_proposal(self, proposal: str, **fields: Unpack[ProposalFields]) -> Proposal:
         """Change what a proposal would write; it still waits to be accepted.
 
         Without fields, its text is opened in the person's editor.
         """
-        return await self._proposed(lambda proposals: proposals.edit(proposal, **fields))
+        return await self._with_proposals(lambda proposals: proposals.edit(proposal, **fields))
 
     async def _run(self, work: Callable[[Memory], Result]) -> Result:
         return await self._calls.run(lambda: work(self._app.memory.of()))
 
-    async def _proposed(self, work: Callable[[Proposals], Result]) -> Result:
+    async def _with_proposals(self, work: Callable[[Proposals], Result]) -> Result:
         return await self._calls.run(lambda: work(self._app.proposals()))
 
 

@@ -113,7 +113,7 @@ class Runner:
         """The layers that take part."""
         return [run for run in self._runs if run.ready and not run.disabled and not run.refused]
 
-    def changed(self) -> list[LayerState]:
+    def take_changes(self) -> list[LayerState]:
         """Return the states that are to be stored, and mark them as stored."""
         states = [
             LayerState(run.key, run.layer.state_version, run.context.state)

@@ -142,7 +142,7 @@ class Threads:
             await self.abandon(pending)
             requests = (*pending.earlier, pending.number)
             undone = UndoneTurn(thread, pending.number, pending.text, "", answered=False, messages=0, requests=requests)
-            return await concurrency.run(lambda: self._given_back(undone, pending.root))
+            return await concurrency.run(lambda: self._give_back(undone, pending.root))
         return await concurrency.run(lambda: self._undo(self._ledger.named(thread)))
 
     def _undo(self, thread: str) -> UndoneTurn:
@@ -151,9 +151,9 @@ class Threads:
         with self._database.transaction():
             store.apply(undoing.change)
             self._database.writeback_queue(self._options.principal).remove(undoing.turn)
-            return self._given_back(undoing.undone, undoing.root)
+            return self._give_back(undoing.undone, undoing.root)
 
-    def _given_back(self, undone: UndoneTurn, root: str) -> UndoneTurn:
+    def _give_back(self, undone: UndoneTurn, root: str) -> UndoneTurn:
         """Give the thread back what a turn took from it apart from the history, and return that."""
         change, undone = plan_giving_back(self._options, undone, root)
         if change.states:

@@ -153,7 +153,7 @@ class Thread:
             speakers(contributions),
             noted=wrote_a_note(expansion),
         )
-        states = [*self._runner.changed(), *([replace(queued, value=[])] if queued and queued.value else [])]
+        states = [*self._runner.take_changes(), *([replace(queued, value=[])] if queued and queued.value else [])]
         states += [replace(stored.documents, value=[])] if stored.documents and stored.documents.value else []
         states += before_turn.added(stored.before, self.name, self._found(turn.root, stored, marks))
         states.append(pending_state(turn))
@@ -191,7 +191,7 @@ class Thread:
             past = await concurrency.run(lambda: self._history(self._head.history))
             extension = Extension(self._common, self._runner, turn, said, self._ask)
             further = await extension.run(past, self._head.last_number + 1, log)
-            states = [*self._runner.changed(), pending_state(further)]
+            states = [*self._runner.take_changes(), pending_state(further)]
             change = ThreadChange(self.name, turn=_recorded(further, "prepared"), states=states, continued=turn.id)
             await self._apply(change)
             return further
@@ -228,7 +228,7 @@ class Thread:
             self.name,
             turn=recorded,
             items=[asked, *said.items],
-            states=[*self._runner.changed(), *self._no_longer_pending(turn)],
+            states=[*self._runner.take_changes(), *self._no_longer_pending(turn)],
         )
         receipt = await concurrency.run(lambda: self._store_finished(turn, change, recorded))
         if self._common.learning is not None:
@@ -278,7 +278,7 @@ class Thread:
         if unsaid:
             self._runner.take_back(before_turn.found(self._head.before, turn.root).marks)
         status: TurnStatus = "failed" if ending == "failed" else "abandoned"
-        states = [*self._runner.changed(), *self._no_longer_pending(turn)]
+        states = [*self._runner.take_changes(), *self._no_longer_pending(turn)]
         await self._apply(ThreadChange(self.name, turn=_recorded(turn, status), states=states))
 
     async def compact(self) -> CompactedThread:

@@ -131,7 +131,7 @@ def test_a_failing_hook_is_noted_changes_nothing_and_the_others_go_on() -> None:
     assert [(one.layer, one.hook, one.code, one.reason) for one in account.failures] == [
         ("failing", "on_message", "ERROR", "ValueError: broken")
     ]
-    assert made.changed() == []
+    assert made.take_changes() == []
 
 
 def test_a_late_hook_is_cancelled_and_what_it_changed_is_dropped() -> None:
@@ -141,7 +141,7 @@ def test_a_late_hook_is_cancelled_and_what_it_changed_is_dropped() -> None:
 
     assert layer.cancelled == 1
     assert [one.code for one in account.failures] == ["TIMEOUT"]
-    assert made.changed() == []
+    assert made.take_changes() == []
 
 
 def test_store_hooks_run_at_the_same_time() -> None:
@@ -198,10 +198,10 @@ def test_state_is_restored_and_only_changes_are_kept() -> None:
 
     made, account = started(Counting(), load=load)
 
-    assert made.changed() == []
+    assert made.take_changes() == []
     asyncio.run(made.on_message(Incoming("hi", "hi"), account))
-    assert [state.value for state in made.changed()] == [{"count": 42}]
-    assert made.changed() == []
+    assert [state.value for state in made.take_changes()] == [{"count": 42}]
+    assert made.take_changes() == []
 
 
 class Keeping(Layer):
@@ -224,14 +224,14 @@ def test_a_state_is_nobody_elses_to_change_once_its_hook_has_ended() -> None:
     layer = Keeping(given)
     made, account = started(layer)
     asyncio.run(made.on_message(Incoming("1", "1"), account))
-    (kept,) = made.changed()
+    (kept,) = made.take_changes()
     given["notes"].append("two")
     asyncio.run(made.on_message(Incoming("2", "2"), account))
     layer.seen[1]["notes"].append("three")
     asyncio.run(made.on_message(Incoming("3", "3"), account))
 
     assert kept.value == layer.seen[2] == {"notes": ["one"]}
-    assert made.changed() == []
+    assert made.take_changes() == []
 
 
 DEEP: Any = None
@@ -256,7 +256,7 @@ def test_the_next_hook_finds_a_state_as_a_store_would_give_it_back(given: object
 
     assert account.failures == []
     assert layer.seen == [None, found, found]
-    assert [state.value for state in made.changed()] == [found]
+    assert [state.value for state in made.take_changes()] == [found]
 
 
 @pytest.mark.parametrize("given", [{1, 2}, object(), {"a": b"bytes"}, {(1, 2): 3}])
@@ -268,7 +268,7 @@ def test_a_state_that_is_not_json_is_the_failure_of_its_hook(given: object) -> N
 
     assert [(one.hook, one.code) for one in account.failures] == [("on_message", "ERROR")]
     assert layer.seen == [None, None]
-    assert made.changed() == []
+    assert made.take_changes() == []
 
 
 def test_all_states_are_asked_for_at_once_and_only_those_that_last() -> None:
@@ -297,7 +297,7 @@ def test_state_of_another_version_is_refused_and_left_alone(version: int) -> Non
 
     assert made.active == []
     assert [(one.code, f"version {version}" in one.reason) for one in account.failures] == [("BAD_STATE", True)]
-    assert made.changed() == []
+    assert made.take_changes() == []
 
 
 @pytest.mark.parametrize(("scope", "name"), [("thread", "t1"), ("user", ""), ("resource", "r1"), ("global", "")])
@@ -307,7 +307,7 @@ def test_state_is_stored_per_scope(scope: StateScope, name: str) -> None:
     made, account = started(layer)
     asyncio.run(made.on_message(Incoming("hi", "hi"), account))
 
-    assert [state.key for state in made.changed()] == [StateKey("counting", scope, name)]
+    assert [state.key for state in made.take_changes()] == [StateKey("counting", scope, name)]
 
 
 def test_state_of_one_execution_is_not_kept() -> None:
@@ -316,7 +316,7 @@ def test_state_of_one_execution_is_not_kept() -> None:
     made, account = started(layer)
     asyncio.run(made.on_message(Incoming("hi", "hi"), account))
 
-    assert made.changed() == []
+    assert made.take_changes() == []
 
 
 def test_state_that_json_cannot_hold_is_the_layers_failure() -> None:
@@ -331,7 +331,7 @@ def test_state_that_json_cannot_hold_is_the_layers_failure() -> None:
     asyncio.run(made.on_message(Incoming("hi", "hi"), account))
 
     assert [one.code for one in account.failures] == ["ERROR"]
-    assert made.changed() == []
+    assert made.take_changes() == []
 
 
 class Unready(Layer):
