@@ -234,19 +234,19 @@ class Searching:
     def _hit(self, indexed: IndexedChunk, ranked: Ranked, words: Words) -> Hit:
         chunk = indexed.chunk
         return Hit(
-            indexed.folder,
-            indexed.path,
-            chunk.start_line,
-            chunk.end_line,
-            chunk.text,
-            chunk.heading,
-            indexed.kind,
-            indexed.date,
-            chunk.sha256,
-            ranked.score,
-            ranked.why(partial(language.matched, words, chunk.text)),
-            self.workspace,
-            chunk.date,
+            folder=indexed.folder,
+            path=indexed.path,
+            start_line=chunk.start_line,
+            end_line=chunk.end_line,
+            text=chunk.text,
+            heading=chunk.heading,
+            kind=indexed.kind,
+            date=indexed.date,
+            sha256=chunk.sha256,
+            score=ranked.score,
+            why=ranked.why(partial(language.matched, words, chunk.text)),
+            workspace=self.workspace,
+            said_at=chunk.date,
         )
 
 

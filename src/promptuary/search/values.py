@@ -512,17 +512,17 @@ class SyncReport(Struct, frozen=True):
 
     def __add__(self, other: "SyncReport") -> "SyncReport":
         return SyncReport(
-            self.added + other.added,
-            self.changed + other.changed,
-            self.moved + other.moved,
-            self.removed + other.removed,
-            self.reread + other.reread,
-            {**self.skipped, **other.skipped},
-            (*self.held, *other.held),
-            self.rebuilt or other.rebuilt,
-            (*self.unparsed, *other.unparsed),
-            (*self.cut_rules, *other.cut_rules),
-            self.left_out + other.left_out,
+            added=self.added + other.added,
+            changed=self.changed + other.changed,
+            moved=self.moved + other.moved,
+            removed=self.removed + other.removed,
+            reread=self.reread + other.reread,
+            skipped={**self.skipped, **other.skipped},
+            held=(*self.held, *other.held),
+            rebuilt=self.rebuilt or other.rebuilt,
+            unparsed=(*self.unparsed, *other.unparsed),
+            cut_rules=(*self.cut_rules, *other.cut_rules),
+            left_out=self.left_out + other.left_out,
         )
 
 

@@ -142,15 +142,15 @@ class Thread:
         expansion = replace(expansion, general_warnings=tuple(general))
         receipt = self._receipt(parts, expansion, spent, log)
         turn = Turn(
-            receipt.turn,
-            self.name,
-            stored.last_number + 1,
-            text,
-            prompt,
-            receipt,
-            expansion,
-            tuple(parts),
-            speakers(contributions),
+            id=receipt.turn,
+            thread=self.name,
+            number=stored.last_number + 1,
+            text=text,
+            prompt=prompt,
+            receipt=receipt,
+            expansion=expansion,
+            parts=tuple(parts),
+            layers=speakers(contributions),
             noted=wrote_a_note(expansion),
         )
         states = [*self._runner.take_changes(), *([replace(queued, value=[])] if queued and queued.value else [])]
@@ -482,7 +482,16 @@ def _recorded(turn: Turn, status: TurnStatus) -> TurnRecord:
     now = datetime.now(UTC).isoformat(timespec="seconds")
     receipt = replace(turn.receipt, earlier=())  # each earlier request is a turn with its own receipt
     sent = list(map(as_recorded, turn.messages))
-    return TurnRecord(turn.id, turn.thread, turn.number, now, status, turn.text, sent, receipt)
+    return TurnRecord(
+        id=turn.id,
+        thread=turn.thread,
+        number=turn.number,
+        created=now,
+        status=status,
+        text=turn.text,
+        messages=sent,
+        receipt=receipt,
+    )
 
 
 def _charged(cost: float | None) -> float | None:

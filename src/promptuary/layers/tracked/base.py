@@ -146,6 +146,15 @@ def _shown(entry: object) -> Shown | None:
             int(tokens),
         ]:
             lines = (from_line, to_line) if from_line or to_line else None
-            return Shown(label, address, revision, start, end, (first, last), lines, tokens)
+            return Shown(
+                label=label,
+                address=address,
+                revision=revision,
+                start=start,
+                end=end,
+                body=(first, last),
+                lines=lines,
+                tokens=tokens,
+            )
         case _:
             return None

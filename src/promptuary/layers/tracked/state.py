@@ -318,6 +318,15 @@ def _from_json(entry: object) -> Tracked | None:
             "asked": str(asked),
         }:
             condition = Condition(state, revision, code, reason, existed)
-            return Tracked(path, suffix, condition, min(max(score, 0), 100), why, scored, pinned, asked)
+            return Tracked(
+                path=path,
+                suffix=suffix,
+                condition=condition,
+                score=min(max(score, 0), 100),
+                why=why,
+                scored=scored,
+                pinned=pinned,
+                asked=asked,
+            )
         case _:
             return None

@@ -148,15 +148,15 @@ class ModelStore:
     def _info(self, name: str, pin: Pin | None) -> ModelInfo:
         entry = CATALOGUE.get(name) or CatalogueEntry(name, name, "")
         return ModelInfo(
-            name,
-            entry.kind,
-            pin.repository if pin else entry.repository,
-            pin.revision if pin else "",
-            self._place(name).is_dir() and pin is not None,
-            sum(file.size for file in pin.files.values()) if pin else 0,
-            entry.languages,
-            entry.licence,
-            str(self._place(name)),
+            name=name,
+            kind=entry.kind,
+            repository=pin.repository if pin else entry.repository,
+            revision=pin.revision if pin else "",
+            installed=self._place(name).is_dir() and pin is not None,
+            size=sum(file.size for file in pin.files.values()) if pin else 0,
+            languages=entry.languages,
+            licence=entry.licence,
+            folder=str(self._place(name)),
         )
 
     def _file(self, name: str, path: str, expected: ExpectedFile) -> ModelFile:
