@@ -120,3 +120,25 @@ def test_a_command_that_is_suggested_can_be_pasted_whatever_the_session_is_calle
     assert f"thread refresh '{name}' pins" in run(capsys, "thread", "limits", name)[2]
     assert f"thread archive '{name}' --undo undoes" in run(capsys, "thread", "archive", name)[2]
     assert f"thread archive --undo '{name}'` brings" in run(capsys, "expand", "--thread", name, "hi")[2]
+
+
+def test_a_thread_is_removed_by_its_own_name_and_never_another_that_was_called_so(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(capsys, "thread", "create", "rel", "--root", "src")
+    run(capsys, "expand", "--thread", "rel", "one")
+    run(capsys, "reply", "--thread", "rel", "first")
+    run(capsys, "thread", "rename", "rel", "old")
+    run(capsys, "expand", "--thread", "rel", "two")
+    run(capsys, "reply", "--thread", "rel", "second")
+
+    assert run(capsys, "thread", "rm", "rel", "--yes")[0] == 0
+    threads = json.loads(run(capsys, "thread", "list", "--json")[1])["threads"]
+    assert [thread["id"] for thread in threads] == ["old"]
+
+
+def test_an_empty_root_opens_no_workspace(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "thread", "create", "rel", "--root", "")
+
+    assert (code, "a root is empty" in err) == (2, True)
+    assert run(capsys, "thread", "limits")[0] == 1

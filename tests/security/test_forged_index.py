@@ -1,5 +1,8 @@
 """Git's index may name anything; no list and no menu tells whether such a file exists outside, or how large it is."""
 
+import hashlib
+import struct
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -7,6 +10,8 @@ import pytest
 from promptuary.blocking import Promptuary
 from promptuary.workspace.changes.snapshot import snapshot, snapshot_of
 from promptuary.workspace.disk.root import Root
+from promptuary.workspace.git.locate import locate
+from promptuary.workspace.git.tracked import tracked_in_index
 from promptuary.workspace.workspace import Workspace
 from tests.conftest import git
 from tests.security.test_hostile_git import crafted_index
@@ -85,3 +90,35 @@ def test_a_name_of_very_many_folders_is_no_trouble(repository: Path) -> None:
     (repository / ".git/index").write_bytes(crafted_index(*names))
     with Promptuary.open(repository) as promptuary:
         assert "kept.txt" in promptuary.expand("@folder:.").messages[-1]["content"]
+
+
+def shared_index(*entries: tuple[bytes, bytes]) -> bytes:
+    """Return an index of version 4, in which each name says how much it leaves off the one before."""
+    data = b"DIRC" + struct.pack(">II", 4, len(entries))
+    name = b""
+    for left_off, rest in entries:
+        name = name[: len(name) - 1] + rest if left_off == b"\x01" else rest
+        data += bytes(60) + struct.pack(">H", min(len(name), 0xFFF)) + left_off + rest + b"\0"
+    return data + hashlib.sha1(data).digest()
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        shared_index((b"\xff" * 2_000_000 + b"\x00", b"a.md")),
+        shared_index((b"\x00", b"a" * 400_000), *[(b"\x01", b"bc")] * 4_000),
+        crafted_index(b"a.md")[:4] + struct.pack(">II", 2, 0) + crafted_index(b"a.md")[12:],
+    ],
+    ids=["a number of two million bytes", "names that grow", "more than it counts"],
+)
+def test_an_index_that_git_would_refuse_is_left_to_git_without_delay(index: bytes, repository: Path) -> None:
+    whole = index[:-20] + hashlib.sha1(index[:-20]).digest()
+    (repository / ".git/index").write_bytes(whole)
+    git_folder = locate(repository)
+
+    tracemalloc.start()
+    try:
+        assert tracked_in_index(git_folder, repository, "a.md") is None
+        assert tracemalloc.get_traced_memory()[1] < 20 * len(whole) + 1_000_000
+    finally:
+        tracemalloc.stop()

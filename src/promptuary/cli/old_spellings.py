@@ -26,7 +26,10 @@ OLD_COMMANDS: Final[Mapping[str, str]] = {
 OLD_FLAGS: Final[Mapping[str, str]] = {
     "watch --once": "promptuary index",
     "complete --max": "--limit N",
-    "--limit": "--share SHARE",
+    "expand --limit": "--share SHARE",
+    "ask --limit": "--share SHARE",
+    "chat --limit": "--share SHARE",
+    "context --limit": "--share SHARE",
     "--warn": "--set warn_share=VALUE",
     "--history": "--set history_share=VALUE",
     "--compact": "--set compact_share=VALUE",

@@ -179,6 +179,8 @@ class Sessions:
     def _roots(self, roots: Sequence[str]) -> tuple[str, ...]:
         if isinstance(roots, str):
             raise ConfigError(f"roots are a list of paths: roots=[{roots!r}]")
+        if not all(roots):
+            raise ConfigError("a root is empty; name a file or folder, or leave roots out for the whole workspace")
         return tuple(dict.fromkeys(filter(None, map(self._root, roots))))
 
     def _root(self, root: str) -> str:

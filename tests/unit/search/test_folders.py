@@ -174,9 +174,9 @@ def test_a_secret_that_a_person_allows_is_shown_only_as_long_as_its_file_is_the_
     masked = "key = ⟨masked: GitHub token⟩"
     hit = Hit(str(vault), "a.md", 2, 2, masked, (), "text", 0, "", 1.0, Why())
 
-    shown = folders.as_allowed(hit)
+    shown = folders.as_allowed(hit, folders.protected(str(vault)))
     assert shown is not None
     assert shown.text == f"key = {secret}"
     (vault / "a.md").write_text("alpha\nthe diary of ada\n")
-    assert folders.as_allowed(hit) == hit
+    assert folders.as_allowed(hit, folders.protected(str(vault))) == hit
     folders.close()

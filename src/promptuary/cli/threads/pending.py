@@ -34,6 +34,8 @@ def find_session(promptuary: Promptuary, thread: str) -> Session | None:
     """Return the session that limits a thread; the library can give it another name than its thread."""
     sessions = promptuary.sessions.list()
     of_thread = [session for session in sessions if session.thread == thread]
+    if not of_thread and thread in {known.id for known in promptuary.threads.list()}:
+        return None  # a session of that name may be of a thread that was renamed
     return next(iter([*of_thread, *(session for session in sessions if thread in {session.name, session.id})]), None)
 
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct
+from msgspec import Struct, convert
 from msgspec.structs import asdict
 
 from promptuary.base import durable
@@ -73,9 +73,10 @@ def _deciding_stamps(root: Path, repository: "Repository") -> Mapping[str, _Stam
 def load_listed_names(root: Path) -> ListedNames | None:
     """Return what an earlier process stored for the folder ``root``."""
     try:
-        with _file(root).open("rb") as file:
-            return ListedNames(**json.loads(file.read(_MAX_FILE)))
-    except (OSError, ValueError, TypeError):
+        descriptor = os.open(_file(root), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb") as file:
+            return convert(json.loads(file.read(_MAX_FILE)), ListedNames)
+    except (OSError, ValueError, RecursionError):
         return None
 
 
@@ -99,6 +100,6 @@ def _file(root: Path) -> Path:
 def _stamp_of(path: str) -> _Stamp:
     try:
         status = os.lstat(path)
-    except OSError:
+    except (OSError, ValueError):
         return None
     return [status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_size]

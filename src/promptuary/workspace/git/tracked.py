@@ -20,6 +20,9 @@ from promptuary.workspace.disk.root import comparable
 from promptuary.workspace.git.locate import GitFolder, read_inside
 
 _MAX_INDEX: Final = 512 << 20
+_MAX_NAME: Final = 4096
+_MAX_NAMES: Final = 256 << 20
+"""Bytes of a path, and of all: names that share their start take more room here than in the index."""
 _MAX_CONFIG: Final = 1 << 20
 _ANY_CASE: Final = re.compile(rb"ignorecase\s*(?:=\s*\"?(?:true|yes|on|1)|$)", re.IGNORECASE | re.MULTILINE)
 """What git notes of a file system that does not distinguish upper and lower case."""
@@ -107,23 +110,31 @@ def _index_names(git_folder: Path) -> list[bytes] | None:
         or hashlib.sha1(data[:-20], usedforsecurity=False).digest() != data[-20:]
     ):
         return None
-    names, position, name = [], 12, b""
+    names, position, name, room = [], 12, b"", _MAX_NAMES
     for _ in range(count):
-        start = position + (64 if data[position + 60] & 0x40 else 62)  # two bytes more of flags
+        (flags,) = struct.unpack(">H", data[position + 60 : position + 62])
+        start = position + (64 if flags & 0x4000 else 62)  # two bytes more of flags
         if version == 4:
             shared, start = _varint(data, start)
+            if shared > len(name):
+                raise ValueError("a name shares more than the one before has")
             kept = name[: len(name) - shared]
         else:
             kept = b""
         end = data.index(b"\0", start)
         name = kept + data[start:end]
+        room -= len(name)
+        if len(name) > _MAX_NAME or room < 0 or flags & 0xFFF != min(len(name), 0xFFF):
+            raise ValueError("a name is too long, or not as long as it says")
         names.append(name)
         position = end + 1 if version == 4 else position + ((end - position + 8) & ~7)
     while position < len(data) - 20:
         kind, size = struct.unpack(">4sI", data[position : position + 8])
-        if kind[:1].islower():  # it changes what the entries mean: a shared index, or folders instead of their files
+        if not kind[:1].isupper():  # it changes what the entries mean: a shared index, or folders instead of files
             return None
         position += 8 + size
+    if position != len(data) - 20:
+        raise ValueError("the index is longer than its parts")
     return names
 
 
@@ -134,4 +145,6 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
     while byte & 0x80:
         byte = data[position]
         value, position = ((value + 1) << 7) | (byte & 0x7F), position + 1
+        if value > _MAX_NAME:  # and so that a long one does not take quadratic time
+            raise ValueError("a name shares more than a name can have")
     return value, position
