@@ -195,12 +195,13 @@ def link_inside(base: Path, relative: str) -> bytes | None:
 
 
 def read_inside(base: Path, relative: str, limit: int) -> bytes | None:
-    """Return a file's content; ``None`` if it is missing, a link, not a regular file or larger than ``limit``."""
+    """Return a file's content; ``None`` if it is missing, a link, not regular, larger than ``limit``, or changes."""
     with open_inside(base, relative) as opened:
         if opened is None or opened[1].st_size > limit:
             return None
-        data = opened[0].read(limit + 1)
-    return data if len(data) <= limit else None
+        size = opened[1].st_size
+        data = opened[0].read(size + 1)  # not the limit: as much memory is asked for as may be read
+    return data if len(data) == size else None
 
 
 def copy_inside(base: Path, relative: str, target: Path, limit: int) -> bool:
