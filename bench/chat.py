@@ -31,7 +31,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from bench.big_tree import big_tree
 from bench.completion import percentile
 from bench.report import Row, report
-from promptuary.chat.chat import answer_keys_first
+from promptuary.chat.chat import prefer_input_latency
 from promptuary.chat.prompt.menu_prompt import MenuPrompt
 from promptuary.engine import Promptuary
 from promptuary.testing.loopback import Loopback, Step
@@ -129,7 +129,7 @@ async def pressed(folder: Path) -> list[tuple[float, float]]:
             noted = prompt.session.completer = Noted(prompt.session.completer or DummyCompleter())
             asked = asyncio.ensure_future(prompt.ask())
             await prompt.drawn.wait()
-            answer_keys_first()  # as the chat does
+            prefer_input_latency()  # as the chat does
             await p.warm_up()  # the listing has begun, and goes on
             for query in QUERIES:
                 keyboard.send_text(" @")

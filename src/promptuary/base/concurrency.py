@@ -108,7 +108,7 @@ async def _run(function: Callable[[], Result], not_started: Callable[[], object]
     return task.result()
 
 
-async def to_its_end(work: Coroutine[Any, Any, Result]) -> Result:
+async def shielded(work: Coroutine[Any, Any, Result]) -> Result:
     """Return the result of ``work``, which is not interrupted: a cancelled caller waits for it first."""
     import asyncio  # noqa: PLC0415  (loaded already where this is awaited)
 
@@ -127,10 +127,10 @@ async def held(lock: Callable[[], AbstractContextManager[object]]) -> AsyncItera
     stack = ExitStack()
     try:
         # Without a limit: those who wait for a lock must not keep its holder from going on.
-        await to_its_end(_run(lambda: stack.enter_context(lock())))
+        await shielded(_run(lambda: stack.enter_context(lock())))
         yield
     finally:
-        await to_its_end(_run(stack.close))
+        await shielded(_run(stack.close))
 
 
 async def iterate(values: Generator[Value, None, None], stop: Callable[[], object]) -> AsyncIterator[Value]:
@@ -266,7 +266,7 @@ class Foreground:
             time.sleep(_NAP)
             now = time.monotonic()
 
-    def behind(self, values: Iterable[Value], every: int = 500) -> Iterator[Value]:
+    def yielding(self, values: Iterable[Value], every: int = 500) -> Iterator[Value]:
         """Yield ``values``, and let the foreground run after each ``every`` of them."""
         for number, value in enumerate(values):
             if number % every == 0:

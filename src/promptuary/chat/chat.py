@@ -29,7 +29,7 @@ _GARBAGE: Final = (2_000, 10, 100)
 """When the garbage collector runs: often, because it takes 60 ms if the garbage of drawing accumulates."""
 
 
-def answer_keys_first() -> None:
+def prefer_input_latency() -> None:
     """Shorten the thread switch interval, and exempt what was loaded so far from garbage collection."""
     sys.setswitchinterval(_TURN)
     gc.freeze()
@@ -55,7 +55,7 @@ class Chat:
         try:
             while (text := await self._typed()) is not None:
                 await resuming
-                if text.strip() and not await self._talking().did(text):
+                if text.strip() and not await self._talking().handle(text):
                     break
         finally:
             resuming.cancel()
@@ -79,7 +79,7 @@ class Chat:
     async def _resume(self) -> None:
         """Load what the menus need; then show the last exchange and notes on the workspace above the prompt."""
         await self._prompt.drawn.wait()
-        answer_keys_first()
+        prefer_input_latency()
         with suppress(PromptuaryError):
             await self._p.warm_up()  # now, because nobody has typed yet
         try:

@@ -76,7 +76,7 @@ class Talk:
         if self._running is not None:
             self._running.cancel()
 
-    async def did(self, text: str) -> bool:
+    async def handle(self, text: str) -> bool:
         """Send a message or run a command; return whether the chat continues."""
         whole = self._prompt.pastes.unfolded(unescaped(text))
         if is_command(text):

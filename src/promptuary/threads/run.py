@@ -72,14 +72,14 @@ class RunModel(Struct, frozen=True):
     price: Callable[[ModelUsage], float] | None = None
 
 
-class SoFar(Struct, frozen=True):
+class RunProgress(Struct, frozen=True):
     """The turn in which a tool is called, and what the model and its tools have said in it so far."""
 
     turn: Turn
     messages: Sequence[Message]
 
 
-in_run: ContextVar[SoFar | None] = ContextVar("in_run", default=None)
+in_run: ContextVar[RunProgress | None] = ContextVar("in_run", default=None)
 """For built-in tools: the turn in which they are called."""
 
 
@@ -148,25 +148,25 @@ class Run:
         try:
             self._turn = await self._thread.prepare(text, pasted, tools=[tool.spec for tool in self._options.tools])
         except asyncio.CancelledError:  # the turn that was being recorded is abandoned already
-            await concurrency.to_its_end(concurrency.run(self._requeue))
+            await concurrency.shielded(concurrency.run(self._requeue))
             raise
         try:
             await self._tell(TurnPrepared(self._turn))
             stop = await self._exchange()
         except asyncio.CancelledError:
-            await concurrency.to_its_end(
+            await concurrency.shielded(
                 self._finish_or_abandon("interrupted", INTERRUPTED, "the answer was interrupted")
             )
             raise
         except Exception as error:
             if self._unheard:  # the receiver of events cannot take more of the answer
-                await concurrency.to_its_end(
+                await concurrency.shielded(
                     self._finish_or_abandon("interrupted", INTERRUPTED, "the answer was interrupted")
                 )
                 raise
             reason = str(error) if isinstance(error, PromptuaryError) else f"{type(error).__name__}: {error}"
             said = f"the answer broke off: {one_line(reason)}"
-            result = await concurrency.to_its_end(self._finish_or_abandon("failed", BROKEN_OFF, said))
+            result = await concurrency.shielded(self._finish_or_abandon("failed", BROKEN_OFF, said))
             if isinstance(error, PromptuaryError):
                 raise RunFailedError(reason, result) from error
             raise
@@ -186,7 +186,7 @@ class Run:
             if len(self._answers) >= self._options.max_requests:
                 return "tools"
             await self._call_tools(turn, answer)
-            await concurrency.to_its_end(self._extend(turn, answer))
+            await concurrency.shielded(self._extend(turn, answer))
             await self._tell(TurnExtended(self._current))
 
     async def _extend(self, turn: Turn, answer: _Answer) -> None:
@@ -229,7 +229,7 @@ class Run:
         """Call the tools that ``answer`` asks for, one after the other."""
         for call in answer.calls:
             await self._tell(CallBegun(call))
-            token = in_run.set(SoFar(turn, [*map(as_message, turn.said), *answer.so_far()]))
+            token = in_run.set(RunProgress(turn, [*map(as_message, turn.said), *answer.so_far()]))
             try:
                 ended = await self._toolbox.call(call, most=turn.receipt.window)
             finally:
@@ -250,7 +250,7 @@ class Run:
         usage = summed(usages)
         counted = len(usages) == len(self._answers) or (bool(usages) and stop in {"interrupted", "failed"})
         cost = self._model.price(usage) if self._model.price and counted else None
-        receipt = await concurrency.to_its_end(self._thread.finish(turn, messages, cost))
+        receipt = await concurrency.shielded(self._thread.finish(turn, messages, cost))
         result = RunResult(turn, messages[-1]["content"], receipt, usage, cost, stop, len(self._answers))
         await self._tell(RunEnded(result))
         return result

@@ -29,7 +29,7 @@ from promptuary.threads.run import Run, RunOptions, run_model
 from promptuary.threads.run_values import UNRECORDED, AnyModel, Confirm, OnEvent, RunResult, Tool
 from promptuary.threads.sources_now import SourcesNow
 from promptuary.threads.turn import Thread
-from promptuary.threads.undo import plan_giving_back, plan_undo
+from promptuary.threads.undo import plan_restore, plan_undo
 from promptuary.threads.values import (
     AttachmentList,
     CompactedThread,
@@ -155,7 +155,7 @@ class Threads:
 
     def _give_back(self, undone: UndoneTurn, root: str) -> UndoneTurn:
         """Give the thread back what a turn took from it apart from the history, and return that."""
-        change, undone = plan_giving_back(self._options, undone, root)
+        change, undone = plan_restore(self._options, undone, root)
         if change.states:
             self._options.store.apply(change)
         return undone

@@ -167,12 +167,12 @@ class Thread:
             await self._apply(change)
         except asyncio.CancelledError:
             with suppress(PromptuaryError):  # it was not recorded
-                await concurrency.to_its_end(self._abandon(turn, "abandoned", unsaid=True))
+                await concurrency.shielded(self._abandon(turn, "abandoned", unsaid=True))
             raise
 
     async def _apply(self, change: ThreadChange) -> None:
         """Write a change. A cancelled caller still waits for it: the next turn must find what this one wrote."""
-        await concurrency.to_its_end(concurrency.run(lambda: self._common.store.apply(change)))
+        await concurrency.shielded(concurrency.run(lambda: self._common.store.apply(change)))
 
     def _found(self, turn: str, stored: "_Head", marks: Mapping[str, Json]) -> before_turn.BeforeTurn:
         """Return what a turn took, and what layers added to their states with its message."""

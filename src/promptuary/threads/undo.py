@@ -52,7 +52,7 @@ def plan_undo(store: ThreadStore, thread: str) -> Undoing:
     return Undoing(turn.id, turn.root, change, undone)
 
 
-def plan_giving_back(options: ThreadOptions, undone: UndoneTurn, root: str) -> tuple[ThreadChange, UndoneTurn]:
+def plan_restore(options: ThreadOptions, undone: UndoneTurn, root: str) -> tuple[ThreadChange, UndoneTurn]:
     """Return the change that gives a thread back what a turn took, and the report for the person. Blocks.
 
     The references and documents that were sent with it wait for the next message again, before those added since; files

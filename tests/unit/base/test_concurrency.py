@@ -308,7 +308,7 @@ def test_work_in_the_background_gives_way_to_what_a_person_waits_for() -> None:
     foreground = concurrency.Foreground(after=0.0, most=30)
 
     with foreground:
-        behind = concurrency.begin(lambda: list(foreground.behind(range(4), every=1)))
+        behind = concurrency.begin(lambda: list(foreground.yielding(range(4), every=1)))
         assert not behind.wait(0.1)
     assert behind.wait(30)
     assert behind.result() == [0, 1, 2, 3]

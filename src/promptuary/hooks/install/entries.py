@@ -15,7 +15,7 @@ from promptuary.hooks.install import jsonc, toml_text
 from promptuary.hooks.install.hook_commands import commands_like, hook_words, own_arguments, without_command
 from promptuary.hooks.install.jsonc import MISSING
 
-Standing = Literal["as wanted", "ours", "changed", "foreign"]
+EntryState = Literal["as wanted", "ours", "changed", "foreign"]
 """An existing value is the wanted one, one that install wrote earlier, the same program with changes, or another."""
 
 _APPROVALS: Final = frozenset({"tools"})
@@ -139,7 +139,7 @@ def _with_hook(text: str, entry: SettingsEntry) -> str:
     return text
 
 
-def _hook_standing(text: str, entry: SettingsEntry, written: Sequence[Any]) -> Standing:
+def _hook_standing(text: str, entry: SettingsEntry, written: Sequence[Any]) -> EntryState:
     wanted, values = _hook(entry.value), list(map(_hook, written))
     there = commands_like(text, entry.path, wanted)
     found = {_standing(one.value, wanted, values, hook_words) for one in there}
@@ -150,7 +150,7 @@ def _hook_standing(text: str, entry: SettingsEntry, written: Sequence[Any]) -> S
 
 def _standing(
     value: Any, wanted: Mapping[str, Any], written: Sequence[Any], words: Callable[[Mapping[str, Any]], list[str]]
-) -> Standing:
+) -> EntryState:
     """Classify the value in the place of ``wanted``. ``words`` returns its command."""
     if value == wanted:
         return "as wanted"

@@ -132,7 +132,7 @@ class Completer:
         )
 
     def _some_changed(self) -> Sequence[str]:
-        return nsmallest(_CHANGED, foreground.behind(self._ask(Repository.changed) or ()))
+        return nsmallest(_CHANGED, foreground.yielding(self._ask(Repository.changed) or ()))
 
     def _query(self, typed: str) -> str:
         if not typed.startswith(("./", "../", "/")):

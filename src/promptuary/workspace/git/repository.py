@@ -252,7 +252,7 @@ class Repository:
         with self._working_tree() as shadow:
             result = self._run(*asked, *self._pathspec, max_output=_MAX_NAMES, shadow=shadow)
         prefix = self._run("rev-parse", "--show-prefix").output.removesuffix(b"\n")
-        entries = foreground.behind(result.output.split(b"\0")[:-1])
+        entries = foreground.yielding(result.output.split(b"\0")[:-1])
         paths = (os.fsdecode(entry[3:].removeprefix(prefix)) for entry in entries)
         return {path for path in paths if not self._closed.holds(path)}
 

@@ -168,7 +168,7 @@ class _Scan(Struct):
         if not self.by_git:
             self._walk("", IgnoreRules() if hide else None)
         # Not a set: git's output is sorted already, which makes sorting it again cheap.
-        return sorted(dict.fromkeys(concurrency.foreground.behind(self._shown(self.paths))))
+        return sorted(dict.fromkeys(concurrency.foreground.yielding(self._shown(self.paths))))
 
     def verified(self, paths: list[str]) -> list[str]:
         """Return the paths that are files now: git also lists deleted files, links and submodules."""
@@ -239,7 +239,7 @@ def split_names(chunks: Iterable[bytes]) -> Iterator[str]:
 def folders_of(paths: Iterable[str]) -> list[str]:
     """Return every folder above any of the paths, sorted, without the workspace itself."""
     found: set[str] = set()
-    for folder in {path.rpartition("/")[0] for path in concurrency.foreground.behind(paths)}:
+    for folder in {path.rpartition("/")[0] for path in concurrency.foreground.yielding(paths)}:
         above = folder
         while above and above not in found:
             found.add(above)

@@ -51,7 +51,7 @@ class FileFilter:
         files: list[str] = []
         found: list[str] = []
         with Folders(self.root) as folders:
-            for path in foreground.behind(paths):
+            for path in foreground.yielding(paths):
                 try:
                     status = folders.status(path)
                 except (OSError, ValueError):

@@ -55,7 +55,7 @@ def sort_paths(paths: Iterable[str]) -> list[str]:
     They are sorted in many small lists: no other thread runs while the interpreter sorts a long one.
     """
     alike: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
-    for path in foreground.behind(paths):
+    for path in foreground.yielding(paths):
         alike[path.count("/"), len(path)].append(path)
     ordered: list[str] = []
     for key in sorted(alike):
