@@ -132,6 +132,9 @@ def test_a_thread_is_removed_by_its_own_name_and_never_another_that_was_called_s
     run(capsys, "expand", "--thread", "rel", "two")
     run(capsys, "reply", "--thread", "rel", "second")
 
+    for action in ("archive", "refresh", "limits"):
+        code, _, err = run(capsys, "thread", action, "rel")
+        assert (code, "thread 'rel' has no limits" in err) == (1, True)
     assert run(capsys, "thread", "rm", "rel", "--yes")[0] == 0
     threads = json.loads(run(capsys, "thread", "list", "--json")[1])["threads"]
     assert [thread["id"] for thread in threads] == ["old"]

@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Final
 
-from promptuary.base.errors import PromptuaryError
+from promptuary.base.errors import PromptuaryError, UnknownSessionError
 from promptuary.base.text import one_line
 from promptuary.blocking import Promptuary
 from promptuary.sessions.values import Session
@@ -40,9 +40,11 @@ def find_session(promptuary: Promptuary, thread: str) -> Session | None:
 
 
 def session_name(promptuary: Promptuary, options: argparse.Namespace) -> str:
-    """Return the name of the session that limits the named thread; without one, the name, which the library refuses."""
+    """Return the name of the session that limits the named thread; of an unknown thread, its name, which is refused."""
     thread = named_thread(options)
     session = find_session(promptuary, thread)
+    if session is None and thread in {known.id for known in promptuary.threads.list()}:
+        raise UnknownSessionError(f"thread {thread!r} has no limits; `promptuary thread limits` lists those that do")
     return thread if session is None else session.name
 
 
