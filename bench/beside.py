@@ -52,7 +52,7 @@ class Checkout:
             "LANG": "C.UTF-8",
             **({"PROMPTUARY_EMBEDDER": embedder} if embedder else {}),
         }
-        _write_files(self.workspace)
+        write_files(self.workspace)
         config = home / ".config/promptuary/config.toml"
         config.parent.mkdir(parents=True)
         config.write_text(
@@ -165,11 +165,13 @@ def _row(what: str, base: float, this: float, unit: str) -> Row:
     return Row(f"{what} (the other: {base:,.2f})", this, unit, this / base if base else None)
 
 
-def _write_files(folder: Path) -> None:
-    """Write a repository with notes and code."""
+def write_files(folder: Path, function: str = "function") -> None:
+    """Write a repository with notes and code, whose functions are called ``function`` and a number."""
     for number in range(FILES // 2):
         page = f"# Page {number}\n\nThe release checklist of week {number}: tag, build, announce.\n" * 3
-        code = "\n".join(f"def function_{line}(value: int) -> int:\n    return value + {line}\n" for line in range(20))
+        code = "\n".join(
+            f"def {function}_{line}(value: int) -> int:\n    return value + {line}\n" for line in range(20)
+        )
         for name, text in ((f"docs/page_{number}.md", page), (f"src/module_{number}.py", code)):
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)

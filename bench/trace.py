@@ -27,6 +27,7 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 import promptuary
+from bench.beside import write_files
 from promptuary.blocking import Promptuary
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 HOME = f"{Path(promptuary.__file__).parent}{os.sep}"
 MESSAGE = "hello, how does the retry work?"
-FILES = 100
 NOTES = 20
 TURNS = 3
 RUNNERS = ("concurrency", "calls")
@@ -221,19 +221,7 @@ FLOWS: Mapping[str, Callable[[Trace], None]] = {
 
 def fill(folder: Path) -> None:
     """Make the workspace: a repository with files that are indexed, notes, and a thread."""
-    for number in range(FILES // 2):
-        page = f"# Page {number}\n\nThe release checklist of week {number}: tag, build, announce.\n" * 3
-        code = "\n".join(f"def retry_{line}(value: int) -> int:\n    return value + {line}\n" for line in range(20))
-        for name, text in ((f"docs/page_{number}.md", page), (f"src/module_{number}.py", code)):
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-    for command in (
-        ["init", "-q"],
-        ["add", "."],
-        ["-c", "user.name=A", "-c", "user.email=a@b.c", "commit", "-qm", "x"],
-    ):
-        subprocess.run(["git", *command], cwd=folder, check=True)
+    write_files(folder, "retry")
     time.sleep(2.5)  # what changed a moment ago is looked at again
     with Promptuary.open(folder, exact=True, embedder="none") as p:
         p.search.index(["docs", "src"])
