@@ -1,0 +1,1 @@
+"""``promptuary serve``: a workspace over HTTP. ``proxy/`` stands in front of model services."""
