@@ -22,7 +22,9 @@ from tests.architecture.source import Module, modules, names, rooms, walk
 NO_MODULES = {
     "context.state",  # the layer's context
     "core.fileMode",  # settings of git
-    "state.db",  # a file
+    "server.db",  # files
+    "server.key.txt",
+    "state.db",
     "core.quotePath",
     "core.worktree",
     "promptuary.embedders",  # groups of entry points

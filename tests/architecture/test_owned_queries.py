@@ -28,8 +28,8 @@ OF_EVERYBODY = {
 }
 """The queries that find rows of several owners of a workspace, and why."""
 
-ELSEWHERE = {"inbox.sql", "old_format.sql"}
-"""The queries of another database, and of the one that was."""
+ELSEWHERE = {"inbox.sql", "old_format.sql", "tokens.sql"}
+"""The queries of other databases, and of the one that was."""
 
 KEY = ("tenant", "owner", "space")
 

@@ -33,6 +33,7 @@ NOT_MEASURED = {
     "workspace/disk/secret_forms.py": "a table; secret_values.py, which uses it, is measured",
     "config/gateways.py": "names in a setting of the person",
     "gateways/inbox_store.py": JSON,
+    "server/tokens.py": "a key in the head of a request, which the server bounds, by patterns of a fixed length",
     "workspace/data_folder/input_history.py": JSON,
     "config/api_keys.py": "the name of an environment variable",
     "present/runs.py": "JSON of a model, cut to a length, by the standard library",

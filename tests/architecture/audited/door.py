@@ -92,6 +92,7 @@ STORES = (
     "memory/store/",
     "search/index/",
     "search/vectors/store.py",
+    "server/tokens.py",
     "sessions/manifest.py",
     "sessions/store.py",
     "threads/store/",

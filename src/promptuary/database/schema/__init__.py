@@ -1,4 +1,4 @@
-"""The schema of ``state.db`` and of the inbox, step by step: a change of the tables adds a step at the end.
+"""The schemas of ``state.db``, ``inbox.db`` and ``server.db``, by steps: a change of the tables adds a step at the end.
 
 Every key begins with the tenant, then the owner where a row has one (0 is everybody of the workspace); ``1_owners.sql``
 says why. Rows refer to each other by these keys and by ids and hashes of ours, never by row numbers of the database.
@@ -28,6 +28,9 @@ STATE: Final = (
 
 INBOX: Final = (("inbox_1.sql",),)
 """The files of each step of the inbox."""
+
+SERVER: Final = (("server_1.sql",),)
+"""The files of each step of ``server.db``."""
 
 
 def steps(files: tuple[tuple[str, ...], ...]) -> list[str]:
