@@ -12,7 +12,7 @@ It can also refuse, break off, send garbage or stay silent. ``asked`` has every 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 from msgspec import Struct
 
@@ -85,8 +85,8 @@ class ChatServer:
         self.asked: list[dict[str, Any]] = []
         self._reply = script if callable(script) else _in_order(script)
         self._loopback = Loopback()
-        self._loopback.routes["/v1/chat/completions"] = lambda: self._steps(_OpenAi())
-        self._loopback.routes["/v1/messages"] = lambda: self._steps(_Anthropic())
+        self._loopback.routes["/v1/chat/completions"] = lambda: self._steps(CompletionsWire())
+        self._loopback.routes["/v1/messages"] = lambda: self._steps(MessagesWire())
 
     @property
     def openai_url(self) -> str:
@@ -115,7 +115,7 @@ class ChatServer:
     ) -> None:
         self.close()
 
-    def _steps(self, wire: "_OpenAi | _Anthropic") -> Iterator[Step]:
+    def _steps(self, wire: "Wire") -> Iterator[Step]:
         request = json.loads(self._loopback.bodies[-1])
         self.asked.append(request)
         reply = self._reply(request)
@@ -129,10 +129,11 @@ class ChatServer:
             yield answer(json.dumps(wire.whole(reply)), "application/json")
         else:
             yield b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
-            yield from _streamed(wire, reply)
+            yield from stream_steps(wire, reply)
 
 
-def _streamed(wire: "_OpenAi | _Anthropic", reply: "Says | BreaksOff | Garbles | Fails") -> Iterator[Step]:
+def stream_steps(wire: "Wire", reply: "Says | BreaksOff | Garbles | Fails") -> Iterator[Step]:
+    """Yield the events of ``reply``, without the head of an answer."""
     yield from wire.opening(reply.usage if isinstance(reply, Says) else (100, 10, 0))
     pause = reply.pause if isinstance(reply, Says) else 0.0
     for start in range(0, len(reply.text), _PIECE):
@@ -148,12 +149,36 @@ def _streamed(wire: "_OpenAi | _Anthropic", reply: "Says | BreaksOff | Garbles |
         case Garbles():
             yield wire.garbled()
         case Fails(message=message):
-            yield _event("error", {"type": "error", "error": {"type": "overloaded_error", "message": message}})
+            yield event("error", {"type": "error", "error": {"type": "overloaded_error", "message": message}})
         case _:
             return
 
 
-class _OpenAi:
+class Wire(Protocol):
+    """How a service writes its answers: whole, or as events."""
+
+    def whole(self, reply: Says) -> dict[str, Any]:
+        """Return the answer as one object."""
+        ...
+
+    def opening(self, usage: tuple[int, int, int]) -> Iterator[bytes]:
+        """Yield the events before the first piece of text."""
+        ...
+
+    def piece(self, text: str) -> bytes:
+        """Return the event of a piece of text."""
+        ...
+
+    def garbled(self) -> bytes:
+        """Return an event that is not JSON."""
+        ...
+
+    def closing(self, reply: Says) -> Iterator[bytes]:
+        """Yield the events after the last piece of text."""
+        ...
+
+
+class CompletionsWire:
     """The wire format of OpenAI's chat completions."""
 
     def whole(self, reply: Says) -> dict[str, Any]:
@@ -183,12 +208,12 @@ class _OpenAi:
                 yield self._chunk({"tool_calls": [part]})
         yield self._chunk({}, self._reason(reply))
         last = {**self._head("chat.completion.chunk"), "choices": [], "usage": self._usage(reply.usage)}
-        yield _data(last)
+        yield data_line(last)
         yield b"data: [DONE]\n\n"
 
     def _chunk(self, delta: Mapping[str, Any], reason: str | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "finish_reason": reason}
-        return _data({**self._head("chat.completion.chunk"), "choices": [choice]})
+        return data_line({**self._head("chat.completion.chunk"), "choices": [choice]})
 
     def _head(self, kind: str) -> dict[str, Any]:
         return {"id": "chatcmpl-1", "object": kind, "created": 1, "model": "scripted"}
@@ -209,7 +234,7 @@ class _OpenAi:
         }
 
 
-class _Anthropic:
+class MessagesWire:
     """The wire format of Anthropic's messages."""
 
     _REASONS: Final[Mapping[str, str]] = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}
@@ -223,7 +248,7 @@ class _Anthropic:
         return {**self._message(reply.usage), "content": blocks, "stop_reason": self._reason(reply)}
 
     def opening(self, usage: tuple[int, int, int]) -> Iterator[bytes]:
-        yield _event("message_start", {"type": "message_start", "message": self._message(usage)})
+        yield event("message_start", {"type": "message_start", "message": self._message(usage)})
         yield self._start(0, {"type": "text", "text": ""})
 
     def piece(self, text: str) -> bytes:
@@ -242,8 +267,8 @@ class _Anthropic:
             yield self._stop(index)
         ending = {"stop_reason": self._reason(reply), "stop_sequence": None}
         told = {"type": "message_delta", "delta": ending, "usage": {"output_tokens": reply.usage[1]}}
-        yield _event("message_delta", told)
-        yield _event("message_stop", {"type": "message_stop"})
+        yield event("message_delta", told)
+        yield event("message_stop", {"type": "message_stop"})
 
     def _message(self, usage: tuple[int, int, int]) -> dict[str, Any]:
         read, written, cached = usage
@@ -267,20 +292,22 @@ class _Anthropic:
         return self._REASONS.get(reply.stop, "tool_use" if reply.calls else "end_turn")
 
     def _start(self, index: int, block: Mapping[str, Any]) -> bytes:
-        return _event("content_block_start", {"type": "content_block_start", "index": index, "content_block": block})
+        return event("content_block_start", {"type": "content_block_start", "index": index, "content_block": block})
 
     def _delta(self, index: int, delta: Mapping[str, Any]) -> bytes:
-        return _event("content_block_delta", {"type": "content_block_delta", "index": index, "delta": delta})
+        return event("content_block_delta", {"type": "content_block_delta", "index": index, "delta": delta})
 
     def _stop(self, index: int) -> bytes:
-        return _event("content_block_stop", {"type": "content_block_stop", "index": index})
+        return event("content_block_stop", {"type": "content_block_stop", "index": index})
 
 
-def _event(name: str, data: Mapping[str, Any]) -> bytes:
-    return f"event: {name}\n".encode() + _data(data)
+def event(name: str, data: Mapping[str, Any]) -> bytes:
+    """Return a named event of a stream."""
+    return f"event: {name}\n".encode() + data_line(data)
 
 
-def _data(value: Mapping[str, Any]) -> bytes:
+def data_line(value: Mapping[str, Any]) -> bytes:
+    """Return an event of a stream that has no name."""
     return f"data: {json.dumps(value)}\n\n".encode()
 
 
