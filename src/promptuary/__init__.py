@@ -124,6 +124,7 @@ if TYPE_CHECKING:
         note_text,
     )
     from promptuary.sessions.values import Difference, Session, SessionReport
+    from promptuary.threads.given import RecordedTurn
     from promptuary.threads.ledger_values import Audit, AuditRow, Pruned, ThreadSize
     from promptuary.threads.prepared import SentTurn, Turn
     from promptuary.threads.records import ThreadInfo, Totals, TurnRecord
@@ -252,6 +253,7 @@ _HOMES = {
     "RecallRequest": "layers.layer",
     "Receipt": "context.receipt",
     "ReceiptEntry": "context.receipt",
+    "RecordedTurn": "threads.given",
     "Reference": "base.references",
     "Replacement": "base.messages",
     "Replay": "threads.values",
@@ -415,6 +417,7 @@ __all__ = [
     "RecallRequest",
     "Receipt",
     "ReceiptEntry",
+    "RecordedTurn",
     "Reference",
     "Replacement",
     "Replay",

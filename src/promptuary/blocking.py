@@ -72,9 +72,10 @@ if TYPE_CHECKING:
     )
     from promptuary.sessions.sessions import PinChoice, Sessions
     from promptuary.sessions.values import Session, SessionReport
+    from promptuary.threads.given import RecordedTurn, ReferenceKinds
     from promptuary.threads.ledger import Ledger
     from promptuary.threads.ledger_values import Audit, AuditRow, Pruned
-    from promptuary.threads.prepared import Turn
+    from promptuary.threads.prepared import Keep, Turn
     from promptuary.threads.records import ThreadInfo, Totals, TurnRecord
     from promptuary.threads.run_values import AnyModel, Confirm, OnEvent, RunResult, Tool
     from promptuary.threads.threads import Threads
@@ -335,6 +336,57 @@ class BlockingThreads:
         ``cost`` is what you were charged for it, in any currency; ``totals`` adds it up.
         """
         return self._await(lambda threads: threads.finish(turn, reply, cost=cost))
+
+    def record(
+        self,
+        messages: Sequence[Message],
+        *,
+        thread: str,
+        typed: str | None = None,
+        at: int | None = None,
+        tools: int = 0,
+        references: ReferenceKinds = "all",
+        recall: bool = True,
+        within: float | None = None,
+        keep: Keep = "full",
+        learn: bool = True,
+        window: int = 0,
+    ) -> RecordedTurn | None:
+        """Record a request of a conversation that you keep yourself, and return what to add to it.
+
+        ``messages`` are all of the conversation, instructions first, up to what the model is to answer. The history of
+        the thread follows them: an edit or another answer makes the turns superseded that they no longer have. Send
+        them with the texts that were added at the end of their messages, and the live block at the very end: then no
+        message changes from one request to the next, and the caches of services hold. ``finish`` records the answer.
+        One that calls tools keeps the turn open, and the next request, with the results, continues it.
+
+        ``typed`` are the words of the person in the message with the index ``at``: by default, all of the last message
+        of the role user. Only in them references are looked up: ``references`` says which. Empty, if nobody has typed
+        anything since the last request. ``tools`` is how many tokens the descriptions of tools cost. Layers that have
+        said nothing ``within`` so many seconds are left out, as the receipt says. ``keep`` is what is stored: with
+        "receipt" none of the words, with "off" nothing. ``window`` is that of the model, if it is known.
+
+        Returns ``None`` if the messages are no part of the conversation of the thread, such as those of a sub-agent.
+        """
+        return self._await(
+            lambda threads: threads.record(
+                messages,
+                thread=thread,
+                typed=typed,
+                at=at,
+                tools=tools,
+                references=references,
+                recall=recall,
+                within=within,
+                keep=keep,
+                learn=learn,
+                window=window,
+            )
+        )
+
+    def recorded_as(self, messages: Sequence[Message], *, keep: Keep = "full") -> str | None:
+        """Return the thread of which ``messages`` are a continuation: it has recorded all that they begin with."""
+        return self._await(lambda threads: threads.recorded_as(messages, keep=keep))
 
     def extend(self, turn: Turn, answer: Answer) -> Turn:
         """Return the next request of a turn in which the model called tools: send its messages, then extend or finish.

@@ -141,11 +141,21 @@ class RenderedMessage(Struct, frozen=True):
 def render_message(words: str, blocks: Sequence[Block], absent: Sequence[str] = ()) -> RenderedMessage:
     """Return ``words`` with ``blocks`` attached; ``absent`` tells the model what it does not get."""
     before = preamble([block.text for block in blocks], absent)
+    return RenderedMessage(before + words, _attachments(blocks), len(before))
+
+
+def render_attached(blocks: Sequence[Block]) -> RenderedMessage:
+    """Return ``blocks`` as they are put behind words that somebody else sends; empty if there are none."""
+    text = "".join([_CONTEXT_HEADING, *(block.text for block in blocks)]) if blocks else ""
+    return RenderedMessage(text, _attachments(blocks), len(text))
+
+
+def _attachments(blocks: Sequence[Block]) -> tuple[Attachment, ...]:
     attachments, position = [], len(_CONTEXT_HEADING)
     for block in blocks:
         attachments.append(_attachment(block, position))
         position += len(block.text)
-    return RenderedMessage(before + words, tuple(attachments), len(before))
+    return tuple(attachments)
 
 
 def _attachment(block: Block, position: int) -> Attachment:

@@ -3,7 +3,7 @@
 Each request of a turn is a turn of the ledger, with its own number: the first is *continued* by the next.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -14,6 +14,26 @@ from promptuary.context.receipt import Receipt
 from promptuary.context.receipt_entries import PromptPart
 from promptuary.models import render
 from promptuary.references.expansion import Expansion
+
+Keep = Literal["full", "receipt", "off"]
+"""What is stored of a conversation: all of it, only receipts and what was attached here, or nothing at all."""
+
+
+class Given(Struct, frozen=True):
+    """What is known of a request of a conversation that somebody else keeps.
+
+    ``link`` identifies its last message (see ``threads.chain``). ``keep`` is what is stored of it. ``learn``: notes and
+    experiences are learnt from it.
+    """
+
+    link: str
+    keep: Keep = "full"
+    learn: bool = True
+
+    @property
+    def stored(self) -> bool:
+        """Whether it is in the ledger."""
+        return self.keep != "off"
 
 
 class Turn(Struct, frozen=True):
@@ -38,6 +58,8 @@ class Turn(Struct, frozen=True):
     """The numbers of the requests before this one."""
     noted: bool = False
     """Whether the message wrote a note explicitly: then nothing is left to learn from it."""
+    given: Given | None = None
+    """Set if somebody else keeps the conversation: see ``Promptuary.threads.record``."""
 
     def __repr__(self) -> str:
         return shown_without(self, "expansion", "parts", "layers", "said", "loop")

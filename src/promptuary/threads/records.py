@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from promptuary.context.receipt import Receipt
     from promptuary.layers.layer import LayerState
 
-TurnStatus = Literal["prepared", "continued", "finished", "failed", "abandoned", "undone"]
+TurnStatus = Literal["prepared", "continued", "finished", "failed", "abandoned", "undone", "superseded"]
 """A prepared turn has been shown to somebody; only a finished one has a reply in the history.
 
 An undone turn was finished and then taken back by the person: its messages left the history.
 
 A continued turn was answered with tool calls: the turn with the next number has their results.
+
+A superseded turn is one of a conversation that a client keeps, which has its messages no longer.
 """
 
 
@@ -97,7 +99,8 @@ class ThreadChange(Struct, frozen=True):
     ``removed`` are ids of items that leave the history with nothing in their place; they stay in the ledger, too.
     ``states`` overwrite what was stored. ``turn`` is added, or, if a turn with its id exists, its status, text,
     messages, receipt, tokens of the reply and cost are updated. ``continued`` is the id of the prepared turn that it
-    continues: only the status of that one changes.
+    continues: only the status of that one changes. ``ended`` are further turns, each with all that continued it, by the
+    id of the first: a status that only prepared ones get, or ``superseded``, which finished ones get, too.
     """
 
     thread: str
@@ -108,6 +111,7 @@ class ThreadChange(Struct, frozen=True):
     states: Sequence[LayerState] = ()
     continued: str = ""
     removed: Sequence[str] = ()
+    ended: Sequence[tuple[str, TurnStatus]] = ()
 
     def __post_init__(self) -> None:
         if self.turn is not None and self.turn.thread != self.thread:

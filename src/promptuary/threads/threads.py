@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from msgspec.structs import replace
 
 from promptuary.base import concurrency
 from promptuary.base.errors import ConflictError, PromptuaryError
-from promptuary.base.messages import Answer
+from promptuary.base.messages import SPEAKERS, Answer, Message
 from promptuary.base.references import Pasted
 from promptuary.context.history import HistoryStats
 from promptuary.context.receipt import Receipt
@@ -19,10 +20,12 @@ from promptuary.threads import exchange
 from promptuary.threads.attachments import Attachments, queued_again, waiting
 from promptuary.threads.audit import Auditor
 from promptuary.threads.built_in_layers import build_layers, files_layer
+from promptuary.threads.chain import id_range, links
+from promptuary.threads.given import GivenThread, RecordedTurn, RecordOptions
 from promptuary.threads.ledger import Ledger
 from promptuary.threads.ledger_values import Audit, AuditRow
 from promptuary.threads.options import ThreadOptions, Waiting, rehearsed, sized, thread_options
-from promptuary.threads.prepared import Turn
+from promptuary.threads.prepared import Keep, Turn
 from promptuary.threads.replays import Replays
 from promptuary.threads.rerun import previewed, rerun
 from promptuary.threads.run import Run, RunOptions, run_model
@@ -47,6 +50,8 @@ if TYPE_CHECKING:
 
 _SMALLEST_WINDOW = 100
 _EVERY = 1_000_000
+_MAX_RECORDED = 500
+"""How many threads that clients keep are in memory."""
 
 
 class Threads:
@@ -61,6 +66,7 @@ class Threads:
         self._replays = Replays(self._options.store, now)
         self._auditor = Auditor(self._options.store, app.workspace.standpoint, now)
         self._threads: dict[str, Thread] = {}
+        self._recorded: dict[tuple[str, bool], GivenThread] = {}
 
     async def prepare(self, text: str, *, thread: str, pasted: Pasted = ()) -> Turn:
         """Assemble a turn: what is in the window of the thread, and what ``text`` refers to."""
@@ -68,7 +74,43 @@ class Threads:
 
     async def finish(self, turn: Turn, reply: Answer, *, cost: float | None) -> Receipt:
         """Record the reply to a turn."""
+        if turn.given is not None:
+            return await (await self._given(turn.thread, stored=turn.given.stored)).finish(turn, reply, cost)
         return await (await self._known(turn.thread)).finish(turn, reply, cost)
+
+    async def record(self, messages: Sequence[Message], *, thread: str, **given_options: Any) -> RecordedTurn | None:
+        """Record a request of a conversation that somebody else keeps; see ``RecordOptions``."""
+        options = RecordOptions(**given_options)
+        given = await self._given(thread, stored=options.keep != "off")
+        try:
+            return await given.record(messages, options)
+        except ConflictError:  # another process has recorded a request meanwhile
+            return await given.record(messages, options)
+
+    async def recorded_as(self, messages: Sequence[Message], *, keep: Keep) -> str | None:
+        """Return the thread that ends with the longest beginning of a conversation."""
+        said = [message for message in messages if message["role"] in SPEAKERS]
+        answered = next((n for n, message in enumerate(said) if message["role"] == "assistant"), len(said))
+        # Many conversations begin with the same words; only an answer tells them apart.
+        ranges = [id_range(link) for link in reversed(links(said)[answered:])]
+        store = self._unstored.store if keep == "off" else self._options.store
+        return await concurrency.run(lambda: store.ending_with(ranges))
+
+    async def _given(self, name: str, *, stored: bool) -> GivenThread:
+        """Return a thread whose conversation somebody else keeps; those that were used last are in memory."""
+        found = self._recorded.pop((name, stored), None)
+        if found is None:
+            options = self._options if stored else self._unstored
+            found = await concurrency.run(lambda: GivenThread(self._ledger.named(name), options))
+        self._recorded[name, stored] = found
+        if len(self._recorded) > _MAX_RECORDED:
+            del self._recorded[next(iter(self._recorded))]
+        return found
+
+    @cached_property
+    def _unstored(self) -> ThreadOptions:
+        """The options of threads of which nothing is stored: they are forgotten with the process."""
+        return replace(rehearsed(self._options), rehearsed=False)
 
     async def extend(self, turn: Turn, answer: Answer) -> Turn:
         """Return the next request of a turn."""
@@ -286,6 +328,7 @@ class Threads:
     def drop(self, name: str) -> None:
         """Drop what is known of a thread that was removed, renamed or created in the ledger."""
         self._threads.pop(name, None)
+        self._recorded.pop((name, True), None)
 
     async def _known(self, name: str) -> Thread:
         """Return a thread; off the event loop, because its name may be looked up in the store."""

@@ -157,7 +157,7 @@ class Thread:
         states += [replace(stored.documents, value=[])] if stored.documents and stored.documents.value else []
         states += before_turn.added(stored.before, self.name, self._found(turn.root, stored, marks))
         states.append(pending_state(turn))
-        change = ThreadChange(self.name, turn=_recorded(turn, "prepared"), states=states, replacements=compacted)
+        change = ThreadChange(self.name, turn=recorded_turn(turn, "prepared"), states=states, replacements=compacted)
         await self._begin(turn, change)
         return turn
 
@@ -192,7 +192,7 @@ class Thread:
             extension = Extension(self._common, self._runner, turn, said, self._ask)
             further = await extension.run(past, self._head.last_number + 1, log)
             states = [*self._runner.take_changes(), pending_state(further)]
-            change = ThreadChange(self.name, turn=_recorded(further, "prepared"), states=states, continued=turn.id)
+            change = ThreadChange(self.name, turn=recorded_turn(further, "prepared"), states=states, continued=turn.id)
             await self._apply(change)
             return further
 
@@ -205,7 +205,7 @@ class Thread:
 
         ``cost`` is what the person was charged for the turn.
         """
-        said, charged = Reply(reply_items(reply, turn.id)), _charged(cost)
+        said, charged = Reply(reply_items(reply, turn.id)), charge_of(cost)
         async with self._lock:
             return await self._finish(turn, said, charged)
 
@@ -221,8 +221,8 @@ class Thread:
             hooks=[*turn.receipt.hooks, *log.hooks],
             failures=[*turn.receipt.failures, *log.failures],
         )
-        recorded = _recorded(replace(turn, receipt=receipt), "finished")
-        replied = _reply_tokens(said.items, self._common.counter)
+        recorded = recorded_turn(replace(turn, receipt=receipt), "finished")
+        replied = tokens_of(said.items, self._common.counter)
         recorded = replace(recorded, reply_tokens=replied, cost=charged)
         change = ThreadChange(
             self.name,
@@ -279,7 +279,7 @@ class Thread:
             self._runner.take_back(before_turn.found(self._head.before, turn.root).marks)
         status: TurnStatus = "failed" if ending == "failed" else "abandoned"
         states = [*self._runner.take_changes(), *self._no_longer_pending(turn)]
-        await self._apply(ThreadChange(self.name, turn=_recorded(turn, status), states=states))
+        await self._apply(ThreadChange(self.name, turn=recorded_turn(turn, status), states=states))
 
     async def compact(self) -> CompactedThread:
         """Compact the history now, even if that is not due: down to the policy's share of its cost."""
@@ -478,7 +478,8 @@ def _without(request: RecallRequest, contribution: Contribution) -> RecallReques
     return replace(request, in_view=[block for block in request.in_view if id(block) not in own])
 
 
-def _recorded(turn: Turn, status: TurnStatus) -> TurnRecord:
+def recorded_turn(turn: Turn, status: TurnStatus) -> TurnRecord:
+    """Return a turn as the ledger has it."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     receipt = replace(turn.receipt, earlier=())  # each earlier request is a turn with its own receipt
     sent = list(map(as_recorded, turn.messages))
@@ -494,7 +495,7 @@ def _recorded(turn: Turn, status: TurnStatus) -> TurnRecord:
     )
 
 
-def _charged(cost: float | None) -> float | None:
+def charge_of(cost: float | None) -> float | None:
     """Return what a turn cost. Raises ``PromptuaryError`` if it is not a valid number."""
     given: object = cost
     if given is None:
@@ -504,7 +505,7 @@ def _charged(cost: float | None) -> float | None:
     return float(given)
 
 
-def _reply_tokens(items: Sequence[Item], counter: TokenCounter) -> int:
+def tokens_of(items: Sequence[Item], counter: TokenCounter) -> int:
     """Return how many tokens the model wrote: its words and its calls, not what tools answered."""
     own = [item for item in items if item.role == "assistant"]
     calls = [text for item in own for call in item.tool_calls for text in (call.name, call.arguments)]

@@ -37,9 +37,12 @@ _MAX_TEXT: Final = 12_000
 _MIN_TEXT: Final = 80
 _SPEAKERS: Final[dict[str, Speaker]] = {"user": "person", "assistant": "assistant", "tool": "tool"}
 OWN_PARTS: Final = frozenset(
-    {"message", "history", "instructions", "memory_digest", "memory_recall", "experience", "tools"}
+    {"message", "history", "instructions", "memory_digest", "memory_recall", "experience", "tools", "system"}
 )
-"""Parts of a prompt that come from the person or the program, unless a block in them is labelled as external."""
+"""Parts of a prompt that come from the person or the program, unless a block in them is labelled as external.
+
+``system`` are the instructions of a client whose conversation is recorded.
+"""
 INSTRUCTIONS: Final = "instructions"
 """The part with ``AGENTS.md`` and similar files. Those of a clone are obeyed, but are not the person's words."""
 

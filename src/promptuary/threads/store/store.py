@@ -23,7 +23,15 @@ from promptuary.database.queries import queries
 from promptuary.layers.layer import PRIVATE_SCOPES, LayerState, StateKey
 from promptuary.memory.redaction import attached_notes, item_without_blocks, receipt_without
 from promptuary.threads.ledger_values import Pruned, SourceUse, ThreadSize
-from promptuary.threads.records import RECENT_TURNS, USES_AT_ONCE, ThreadChange, ThreadInfo, Totals, TurnRecord
+from promptuary.threads.records import (
+    RECENT_TURNS,
+    USES_AT_ONCE,
+    ThreadChange,
+    ThreadInfo,
+    Totals,
+    TurnRecord,
+    TurnStatus,
+)
 from promptuary.threads.store import retention, rows
 from promptuary.threads.store import sources as source_index
 from promptuary.threads.store.history_cache import Histories
@@ -106,6 +114,29 @@ class ThreadStore:
             own = self._own(connection)
             each = (connection.execute(_QUERIES["item"], own | {"id": to_column(item)}).fetchone() for item in ids)
             return tuple(rows.to_item(row) for row in each if row is not None)
+
+        return self._read(found)
+
+    def sent(self, ranges: Sequence[tuple[str, str]]) -> Sequence[Item]:
+        """Return the items of all threads whose ids are from the first up to the second text of one of ``ranges``."""
+
+        def found(connection: Connection) -> tuple[Item, ...]:
+            own = self._own(connection)
+            keys = (own | {"first": to_column(first), "last": to_column(last)} for first, last in ranges)
+            return tuple(rows.to_item(row) for key in keys for row in connection.execute(_QUERIES["items_in"], key))
+
+        return self._read(found)
+
+    def ending_with(self, ranges: Sequence[tuple[str, str]]) -> str | None:
+        """Return the thread whose history ends with an item in the first of ``ranges`` that one ends with."""
+
+        def found(connection: Connection) -> str | None:
+            own = self._own(connection)
+            for first, last in ranges:
+                key = own | {"first": to_column(first), "last": to_column(last)}
+                if row := connection.execute(_QUERIES["thread_ending_in"], key).fetchone():
+                    return from_column(row[0])
+            return None
 
         return self._read(found)
 
@@ -349,6 +380,8 @@ class _Writing:
             self._connection.execute(_QUERIES["keep_state"], _of_scope(self._own, state.key) | rows.of_state(state))
         if self._change.continued:
             self._continue(self._change.continued)
+        for root, status in self._change.ended:
+            self._end(root, status)
         if self._change.turn is not None:
             self._record(self._change.turn)
 
@@ -413,10 +446,22 @@ class _Writing:
         row = self._execute("pending_turn", key).fetchone()
         if row is None:
             raise cannot_continue_error(self._change.thread, turn)
+        self._set_status(key["id"], "continued", row)
+
+    def _end(self, root: str, status: TurnStatus) -> None:
+        """Set the status of the turns of a message."""
+        also = "finished" if status == "superseded" else "prepared"
+        last = f"{root}/"  # follows every id that begins with the root and a full stop
+        key = {"first": to_column(root), "last": to_column(last), "thread": self._thread, "also": to_column(also)}
+        for turn, *row in self._execute("open_turns", key).fetchall():
+            self._set_status(turn, status, row)
+
+    def _set_status(self, turn: Any, status: TurnStatus, row: Sequence[Any]) -> None:
+        """Set the status of a turn; ``row`` is the rest of what its checksum covers."""
         number, user, *texts, replied, cost = row
-        status = to_column("continued")
-        checksum = rows.turn_checksum((key["id"], self._thread, number, status, user), replied, cost, texts)
-        self._execute("set_status", {"id": key["id"], "status": status, "checksum": checksum})
+        column = to_column(status)
+        checksum = rows.turn_checksum((turn, self._thread, number, column, user), replied, cost, texts)
+        self._execute("set_status", {"id": turn, "status": column, "checksum": checksum})
 
     def _record(self, turn: TurnRecord) -> None:
         before = self._execute("find_turn", {"id": to_column(turn.id)}).fetchone()

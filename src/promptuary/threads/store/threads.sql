@@ -107,6 +107,31 @@ FROM item
 JOIN content ON content.tenant = item.tenant AND content.owner = item.owner AND content.sha256 = item.content
 WHERE item.tenant = :tenant AND item.owner = :owner AND item.id = :id;
 
+-- name: items_in
+-- The items of an owner whose ids are in a range, compacted or not, the newest first.
+SELECT
+    id, role, pinned, kind, tool_calls, tool_call_id, stands_for, turn, attached, place, thread, checksum, sha256,
+    packed, body
+FROM item
+JOIN content ON content.tenant = item.tenant AND content.owner = item.owner AND content.sha256 = item.content
+WHERE item.tenant = :tenant AND item.owner = :owner AND item.id >= :first AND item.id < :last
+ORDER BY item.item DESC
+LIMIT 100;
+
+-- name: thread_ending_in
+-- The thread whose history ends with an item whose id is in a range; the one that was used last.
+SELECT thread.name
+FROM item
+JOIN thread ON thread.tenant = item.tenant AND thread.owner = item.owner AND thread.thread = item.thread
+WHERE item.tenant = :tenant AND item.owner = :owner AND item.id >= :first AND item.id < :last AND item.compacted = 0
+    AND NOT EXISTS (
+        SELECT 1 FROM item AS later
+        WHERE later.tenant = item.tenant AND later.owner = item.owner AND later.thread = item.thread
+            AND later.compacted = 0 AND later.place > item.place
+    )
+ORDER BY thread.used DESC
+LIMIT 1;
+
 -- name: said
 -- Every item of a thread, compacted or not, in the order in which they were added.
 SELECT
@@ -151,6 +176,13 @@ WHERE tenant = :tenant AND owner = :owner AND id = :id;
 SELECT number, user, text, messages, receipt, reply_tokens, cost
 FROM turn
 WHERE tenant = :tenant AND owner = :owner AND id = :id AND thread = :thread AND status = :status;
+
+-- name: open_turns
+-- The turns of a message that are prepared or have another status, with what their checksums cover.
+SELECT id, number, user, text, messages, receipt, reply_tokens, cost
+FROM turn
+WHERE tenant = :tenant AND owner = :owner AND thread = :thread AND id >= :first AND id < :last
+    AND status IN ('prepared', :also);
 
 -- name: set_status
 -- Update the status of a turn, and nothing else.
