@@ -21,6 +21,7 @@ from promptuary.config.settings import Settings, SettingsOptions, find_workspace
 from promptuary.references.expansion import TokenUse, sent_alone
 from promptuary.tokens.counting import Counter
 from promptuary.workspace.access import WHOLE, Access
+from promptuary.workspace.user_folders import notes_folder, served_notes_folder
 from promptuary.workspace.workspace import open_door
 
 if TYPE_CHECKING:
@@ -70,8 +71,12 @@ class App:
         *,
         access: Access = WHOLE,
         parent: App | None = None,
+        served: bool = False,
     ) -> None:
-        self.settings, self.principal = settings, principal
+        self.settings, self.principal, self.served = settings, principal, served
+        # Derived, not given: no caller can take the folder of another user, or forget to name one.
+        self.person_notes = served_notes_folder(principal.user) if served else notes_folder()
+        """The folder of the notes that follow the principal: on a server never that of the person who runs it."""
         self._parent = parent
         self._whole = workspace  # everybody shares one index; its hits are filtered
         self.workspace = workspace.within(access)
@@ -113,10 +118,12 @@ class App:
         options: SettingsOptions,
         current_folder: str | Path | None = None,
         access: Access | None = None,
+        served: bool = False,
     ) -> Self:
         """Open the workspace that ``path`` is in, or ``path`` itself if ``exact``.
 
-        Typed paths are relative to ``current_folder`` first, if it is given, then to the workspace.
+        Typed paths are relative to ``current_folder`` first, if it is given, then to the workspace. ``served`` is for
+        users of a server, and for everybody that this app acts as.
         """
         given: object = principal  # it decides about ownership, and not every caller has a type checker
         if not isinstance(given, Principal):
@@ -126,14 +133,23 @@ class App:
         settings = replace(settings, notes=(*notes, *settings.notes))
         here = None if current_folder is None else Path(current_folder)
         door, access = open_door(folder, settings, here), access or WHOLE
-        return cls(door, limit_settings(settings, access), principal, layers, chat_model, access=access)
+        return cls(door, limit_settings(settings, access), principal, layers, chat_model, access=access, served=served)
 
     def acting_as(self, principal: Principal, access: Access | None = None, model: str | None = None) -> App:
         """Return the same workspace for another principal or model; both share files, index and database."""
         self._check_open()
         access = access or WHOLE
         settings = limit_settings(self.settings if model is None else talking_to(self.settings, model), access)
-        other = App(self._whole, settings, principal, self.layers, self.chat_model, access=access, parent=self)
+        other = App(
+            self._whole,
+            settings,
+            principal,
+            self.layers,
+            self.chat_model,
+            access=access,
+            parent=self,
+            served=self.served,
+        )
         self._others.add(other)
         return other
 

@@ -149,6 +149,7 @@ class Promptuary:
         chat_model: ChatModel | None = None,
         current_folder: str | Path | None = None,
         access: Access | None = None,
+        served: bool = False,
         **options: Unpack[SettingsOptions],
     ) -> Self:
         """Open the workspace that ``path`` is in, or ``path`` itself if ``exact``.
@@ -157,7 +158,9 @@ class Promptuary:
         in every thread; one with the id of a built-in layer replaces it. ``chat_model`` scores files and summarises
         histories; it is optional. ``current_folder`` is for surfaces with a current folder, such as a command line:
         typed paths are relative to it first, then to the workspace. ``access`` limits what messages may refer to, for
-        people who are not trusted with everything. ``options`` are settings by name.
+        people who are not trusted with everything. ``served`` is for a server: the notes that follow a user are then in
+        a folder of that user, never in that of the person who runs the server; so it is for everybody that this
+        workspace is opened for with ``acting_as``. ``options`` are settings by name.
         """
         return cls(
             App.open(
@@ -169,6 +172,7 @@ class Promptuary:
                 options=options,
                 current_folder=current_folder,
                 access=access,
+                served=served,
             )
         )
 

@@ -50,7 +50,7 @@ class Memories:
         return {
             thread: (place, self.of(thread))
             for number, (thread, place) in enumerate(every.items())
-            if number == 0 or has_notes(app.workspace, place)
+            if number == 0 or has_notes(app, place)
         }
 
     def erasers(self, state: StateDatabase) -> Mapping[str, tuple[Memory, CopyEraser]]:

@@ -2,15 +2,16 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
 from promptuary.base.principals import Principal
 from promptuary.memory.values import folder_name
 from promptuary.workspace.data_folder.data_path import data_path
-from promptuary.workspace.user_folders import notes_folder
-from promptuary.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from promptuary.app import App
 
 MEMORY: Final = "memory"
 _MAIN: Final = "main"
@@ -44,7 +45,7 @@ def places(principal: Principal, template: str, threads: Iterable[str]) -> Mappi
     return {thread: place for place, thread in found.items()}
 
 
-def has_notes(workspace: Workspace, place: MemoryPlace) -> bool:
+def has_notes(app: "App", place: MemoryPlace) -> bool:
     """Return whether there is a folder of notes at a place, of the project or of the person."""
-    in_project = data_path(workspace.root.path).has(f"{MEMORY}/{place.space}")
-    return in_project or (place.principal.group is None and (notes_folder() / place.space).exists())
+    in_project = data_path(app.path).has(f"{MEMORY}/{place.space}")
+    return in_project or (place.principal.group is None and (app.person_notes / place.space).exists())

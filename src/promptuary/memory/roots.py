@@ -17,17 +17,16 @@ from promptuary.memory.store.files import NoteFiles
 from promptuary.memory.store.journal import NoteJournal
 from promptuary.memory.values import NoteView
 from promptuary.workspace.data_folder.data_path import data_path
-from promptuary.workspace.data_folder.notes_folders import notes_beside, person_notes, workspace_notes
+from promptuary.workspace.data_folder.notes_folders import notes_below, person_notes, workspace_notes
 from promptuary.workspace.data_folder.private_folder import unignore
 from promptuary.workspace.disk.protected_folders import FOLDER
-from promptuary.workspace.user_folders import notes_folder
 
 if TYPE_CHECKING:
     from promptuary.app import App
 
 _STATE: Final = "state.db"
 _PERSONS: Final = "person"
-"""The owner of the database of a person's own notes, which is in their own data folder."""
+"""The owner of the database of a person's own notes, which is in the folder of these."""
 
 OnChange = Callable[[NoteScope, Collection[str]], None]
 """Called with the ids of notes that were changed."""
@@ -98,9 +97,9 @@ class Roots:
                 return None
             base, database = workspace_notes(root), self._app.state().database
         else:
-            if not create and not (notes_folder() / space).exists():
+            if not create and not (self._app.person_notes / space).exists():
                 return None
-            base = person_notes()
+            base = person_notes(self._app.person_notes)
             database = self._persons = _persons_state(base / _STATE)
         return Notebook(
             scope,
@@ -122,7 +121,7 @@ def _persons_state(path: Path) -> BoundDatabase:
     """Return the database of the person's own notes. Notes that are there before it may be anybody's."""
     database = BoundDatabase(path)
     if database.binding is None:
-        database.bind(_PERSONS, notes_beside(path) if database.is_unused else ())
+        database.bind(_PERSONS, notes_below(path.parent) if database.is_unused else ())
     return database
 
 

@@ -62,7 +62,9 @@ def open_search(workspace: Workspace, settings: Settings) -> SearchService:
 def open_records(app: "App", kind: RecordKind, recipe: str, place: str = "", session: str = "") -> SearchBackend:
     """Return the index of the records of the principal that ``app`` acts as: at a place, and seen by a session."""
     owner = app.principal.owner
-    return _open(app.workspace, app.settings, recipe, owner, _folder_name(kind, owner, place, session))
+    return _open(
+        app.workspace, app.settings, recipe, owner, _folder_name(kind, owner, _place(app, kind, place), session)
+    )
 
 
 def drop_note_indexes(app: "App", *, keep: str = "") -> None:
@@ -71,8 +73,13 @@ def drop_note_indexes(app: "App", *, keep: str = "") -> None:
     ``keep`` is the place of the principal's own notes whose index stays.
     """
     if data_path(app.path, disposable=True).has(_INDEX):
-        kept = _folder_name("notes", app.principal.owner, keep, "") if keep else ""
+        kept = _folder_name("notes", app.principal.owner, _place(app, "notes", keep), "") if keep else ""
         remove_indexes(private_folder(app.path, _INDEX), "notes-", but=kept)
+
+
+def _place(app: "App", kind: RecordKind, place: str) -> str:
+    """Return the place of records: on a server, a user of the same name has other notes than the person here."""
+    return f"{place}\0served" if app.served and kind == "notes" else place
 
 
 def _folder_name(kind: RecordKind, owner: Owner, place: str, session: str) -> str:

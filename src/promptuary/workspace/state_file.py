@@ -17,12 +17,12 @@ from promptuary.base import durable
 from promptuary.base.errors import Code, ForeignStateError, SourceError
 from promptuary.database.binding import BoundDatabase
 from promptuary.workspace.data_folder.data_path import STATE, data_path
-from promptuary.workspace.data_folder.notes_folders import notes_beside
+from promptuary.workspace.data_folder.notes_folders import notes_below
 from promptuary.workspace.data_folder.private_folder import private_folder
 from promptuary.workspace.data_folder.relocation import is_signed, proof
 from promptuary.workspace.disk.ownership import is_own
 from promptuary.workspace.disk.protected_folders import FOLDER
-from promptuary.workspace.user_folders import state_folder, workspace_file
+from promptuary.workspace.user_folders import notes_folder, state_folder, workspace_file
 from promptuary.workspace.workspace import Workspace
 
 _OTHER_STATE: Final = (
@@ -114,7 +114,7 @@ def check_binding(database: BoundDatabase, file: StateFile) -> None:
     """
     bound = database.binding
     if bound is None and database.is_unused:
-        database.bind(file.binding, notes_beside(file.path))
+        database.bind(file.binding, notes_below(file.path.parent / notes_folder().name))
         return
     if bound != file.binding:  # another process may have bound it just now
         bound = database.binding

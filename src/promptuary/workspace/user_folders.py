@@ -20,6 +20,12 @@ def notes_folder() -> Path:
     return data_folder() / "memory"
 
 
+def served_notes_folder(user: str) -> Path:
+    """Return the folder of the notes about a user of the server, who is not the person that runs it."""
+    name = hashlib.sha256(user.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return state_folder() / "people" / name / notes_folder().name
+
+
 def cache_folder() -> Path:
     """Return the folder for caches, which can be rebuilt at any time."""
     return _base("XDG_CACHE_HOME", ".cache") / "promptuary"

@@ -27,12 +27,12 @@ def workspace_notes(root: Path) -> Path:
     return private_folder(root, notes_folder().name)
 
 
-def person_notes() -> Path:
-    """Return the folder of the person's notes, created if it is missing.
+def person_notes(folder: Path | None = None) -> Path:
+    """Return the folder of a person's notes, created if it is missing: ``folder``, or that of the person here.
 
     Raises ``ConfigError`` if it is a link, belongs to another user, or cannot be created.
     """
-    folder = notes_folder()
+    folder = folder or notes_folder()
     try:
         # How others may see the folders above is the person's choice; they hold the data of other programs.
         folder.parent.parent.mkdir(parents=True, exist_ok=True)
@@ -51,12 +51,11 @@ def person_notes() -> Path:
     return folder
 
 
-def notes_beside(state: Path) -> Sequence[str]:
-    """Return the files of notes that are there before the database ``state`` is used, by their paths.
+def notes_below(folder: Path) -> Sequence[str]:
+    """Return the files of notes in ``folder``, by their paths: those that are there before their database is used.
 
     Returns one empty path, which stands for all of them, if they cannot be listed or are too many.
     """
-    folder = notes_folder() if state.parent == notes_folder() else state.parent / notes_folder().name
     found: list[str] = []
     failed: list[OSError] = []
     for here, _, names in os.walk(folder, onerror=failed.append):
