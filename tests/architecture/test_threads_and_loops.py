@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from promptuary.base.messages import ToolCall
+from promptuary.base.messages import Message, ToolCall
 from promptuary.base.principals import LOCAL
 from promptuary.database.binding import BoundDatabase
 from promptuary.engine import AsyncThreads, Promptuary
@@ -97,7 +97,7 @@ def test_no_thread_is_read_or_written_on_the_loop_of_a_caller(files: Files, monk
     workspace = files({"a.md": "One.\n"})
 
     asyncio.run(everything_with_threads(workspace))
-    assert [opened.count(True), opened.count(False)] == [2, 4]
+    assert [opened.count(True), opened.count(False)] == [2, 5]
 
 
 async def everything_with_threads(workspace: Path) -> None:
@@ -113,6 +113,12 @@ async def everything_with_threads(workspace: Path) -> None:
             ToolCall("1", "read_file", '{"path": "a.md"}'),
             ToolCall("2", "search_recall_memories", '{"query": "a"}'),
         ]
+        given: list[Message] = [{"role": "user", "content": "See @file:a.md"}]
+        for keep in ("full", "off"):
+            recorded = await threads.record(given, thread="given", keep=keep)
+            assert recorded is not None
+            await threads.finish(recorded.turn, "Seen.")
+            await threads.recorded_as([*given, {"role": "assistant", "content": "Seen."}], keep=keep)
         await threads.preview("Look.")
         await threads.preview("Look.", thread=None)
         await threads.run("Look.", ScriptedStream([["Seen."]]), thread=None)

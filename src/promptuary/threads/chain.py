@@ -35,13 +35,22 @@ def links(messages: Sequence[Message], link: str = "") -> list[str]:
 
 def item_id(link: str, thread: str, part: Part = "", again: str = "") -> str:
     """Return the id of an item: other threads may hold the same message, and this one may have it ``again``."""
-    where = hashlib.sha256(thread.encode("utf-8", "replace")).hexdigest()[:8]
-    return "-".join([f"{_PREFIX}{link}", where, *([again] if again else []), *([part] if part else [])])
+    return "-".join([f"{_PREFIX}{link}", thread_mark(thread), *([again] if again else []), *([part] if part else [])])
 
 
 def link_of(item: Item) -> str:
     """Return the link of an item; empty if it is none of such a conversation."""
     return item.id[len(_PREFIX) : len(_PREFIX) + _LENGTH] if item.id.startswith(_PREFIX) else ""
+
+
+def thread_mark(thread: str) -> str:
+    """Return what stands for a thread in the ids of its items."""
+    return hashlib.sha256(thread.encode("utf-8", "replace")).hexdigest()[:8]
+
+
+def thread_of(item: Item) -> str:
+    """Return what stands for the thread of an item."""
+    return item.id[len(_PREFIX) + _LENGTH + 1 :][:8]
 
 
 def is_attached(item: Item) -> bool:

@@ -50,7 +50,7 @@ from promptuary.references.expansion import Expansion, TokenUse
 from promptuary.references.message import ParsedMessage
 from promptuary.references.render import masked_warnings, render_attached
 from promptuary.threads.attachments import documents_of
-from promptuary.threads.chain import Part, id_range, is_attached, item_id, link_of, links
+from promptuary.threads.chain import Part, id_range, is_attached, item_id, link_of, links, thread_mark, thread_of
 from promptuary.threads.options import ExpandRequest, ThreadOptions
 from promptuary.threads.prepared import Given, Keep, Turn, wrote_a_note
 from promptuary.threads.records import ThreadChange, TurnRecord, TurnStatus
@@ -215,7 +215,7 @@ class GivenThread(Thread):
         said = Incoming(request.typed, request.typed, _unread_spans(request.typed, options.references))
         if request.is_new:
             said = await self._runner.on_message(said, log)
-            attached = _attached_before(request, known) or await self._attach(said, available)
+            attached = _attached_before(request, self.name, known) or await self._attach(said, available)
             states = [replace(one, value=[]) for one in (self._head.queued, self._head.documents) if one and one.value]
         items = _new_items(request, self.name, known, attached)
         tokens = counter.count(attached.text)
@@ -458,14 +458,27 @@ def _unread_spans(text: str, references: ReferenceKinds) -> Sequence[Span]:
     return [(one.start, one.end) for one in ParsedMessage(text).references if one.bare and one.sigil == "@"]
 
 
-def _attached_before(request: _Request, known: Sequence[Item]) -> _Attached | None:
-    """Return what was attached to the same message before: the conversation came back to it, or was copied."""
-    item = _attached_item(request.links[request.at], known)
+def _attached_before(request: _Request, thread: str, known: Sequence[Item]) -> _Attached | None:
+    """Return what was attached to the typed message before: the conversation came back to it."""
+    item = _attached_item(request, request.at, thread, known)
     return None if item is None else _Attached(item.content, item.attachments)
 
 
-def _attached_item(link: str, known: Sequence[Item]) -> Item | None:
-    return next((item for item in known if link_of(item) == link and is_attached(item)), None)
+def _attached_item(request: _Request, place: int, thread: str, known: Sequence[Item]) -> Item | None:
+    """Return what was attached to a message in this thread, or in one from which the conversation was copied.
+
+    Many conversations begin with the same words: a copy has the message after this one, too.
+    """
+    after = request.links[place + 1] if place + 1 < len(request.links) else ""
+    threads = {thread_mark(thread), *(thread_of(item) for item in known if link_of(item) == after)}
+    return next(
+        (
+            item
+            for item in known
+            if link_of(item) == request.links[place] and is_attached(item) and thread_of(item) in threads
+        ),
+        None,
+    )
 
 
 def _new_items(request: _Request, thread: str, known: Sequence[Item], attached: _Attached) -> list[Item]:
@@ -506,7 +519,7 @@ def _new_items(request: _Request, thread: str, known: Sequence[Item], attached: 
             add("", Item("", "user", content, turn=foreign, words_start=len(content)))
         else:
             add("", _item_of(message, turn))
-        if (earlier := _attached_item(link, known)) is not None:
+        if (earlier := _attached_item(request, place, thread, known)) is not None:
             add("attached", replace(earlier, turn=foreign, pinned=False))
     return _stored(items, request.options.keep)
 

@@ -93,19 +93,23 @@ class Threads:
         answered = next((n for n, message in enumerate(said) if message["role"] == "assistant"), len(said))
         # Many conversations begin with the same words; only an answer tells them apart.
         ranges = [id_range(link) for link in reversed(links(said)[answered:])]
-        store = self._unstored.store if keep == "off" else self._options.store
-        return await concurrency.run(lambda: store.ending_with(ranges))
+        return await concurrency.run(lambda: self._options_of(stored=keep != "off").store.ending_with(ranges))
 
     async def _given(self, name: str, *, stored: bool) -> GivenThread:
         """Return a thread whose conversation somebody else keeps; those that were used last are in memory."""
         found = self._recorded.pop((name, stored), None)
         if found is None:
-            options = self._options if stored else self._unstored
-            found = await concurrency.run(lambda: GivenThread(self._ledger.named(name), options))
+            found = await concurrency.run(
+                lambda: GivenThread(self._ledger.named(name), self._options_of(stored=stored))
+            )
         self._recorded[name, stored] = found
         if len(self._recorded) > _MAX_RECORDED:
             del self._recorded[next(iter(self._recorded))]
         return found
+
+    def _options_of(self, *, stored: bool) -> ThreadOptions:
+        """Return the options of threads that are stored, or of others. Blocks."""
+        return self._options if stored else self._unstored
 
     @cached_property
     def _unstored(self) -> ThreadOptions:

@@ -431,7 +431,7 @@ def _has_secret_shape(name: str, names: list[str]) -> bool:
 
 
 def _originals(name: str) -> Iterator[str]:
-    """Yield ``name`` without the marks of a copy, one after another: ``#id_rsa#``, ``.env (1)``, ``private.key.txt``."""
+    """Yield ``name`` without the marks of a copy, one after another: ``#id_rsa#``, ``.env (1)``, ``tls.key.txt``."""
     yield (name := _without_editor_marks(name))
     while (shorter := _without_one_mark(name)) != name:
         name = shorter
