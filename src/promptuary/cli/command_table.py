@@ -6,6 +6,7 @@ from typing import Any, Final, NoReturn
 
 from promptuary._version import __version__
 from promptuary.base.text import one_line
+from promptuary.cli.agents.actions import TOKEN_ACTIONS
 from promptuary.cli.experiences.actions import EXPERIENCE_ACTIONS
 from promptuary.cli.flags import ANSWERED_TURN, FILE_KINDS, INDEX, SEARCH, TURN
 from promptuary.cli.memory.actions import MEMORY_ACTIONS, REMEMBER
@@ -13,6 +14,7 @@ from promptuary.cli.parsing import (
     COMMON,
     COMMON_OF_TALKERS,
     COMMON_WITHOUT_SETTINGS,
+    COMMON_WITHOUT_WORKSPACE,
     TEXT,
     THREAD,
     Argument,
@@ -437,6 +439,16 @@ COMMANDS: Final = (
             *COMMON_WITHOUT_SETTINGS,
         ),
         "agents.gateway",
+    ),
+    Command(
+        "token",
+        "ACTION [options] ...",
+        "create, list and revoke tokens for promptuary serve",
+        "A client of promptuary serve sends a token. It says who asks, what they may do, which models and files they "
+        "may use, and how much in a day.",
+        ("promptuary token create laptop", "promptuary token list", "promptuary token revoke laptop"),
+        (*COMMON_WITHOUT_WORKSPACE, TOKEN_ACTIONS),
+        "agents.token",
     ),
     Command(
         "hook",

@@ -80,12 +80,14 @@ class SettingFlags(NamedTuple):
 class Actions(NamedTuple):
     """The actions of a command, what each of them takes besides its own arguments, and their list in the short help.
 
-    That list has the names that belong together, and what they do.
+    That list has the names that belong together, and what they do. ``common`` are the flags that all of them have, if
+    these are not those of a workspace.
     """
 
     actions: "tuple[Command, ...]"
     summary: Mapping[str, str]
     more: tuple[Argument | SettingFlags, ...] = ()
+    common: tuple[Argument, ...] = ()
 
 
 class Command(NamedTuple):
@@ -191,6 +193,8 @@ COMMON_OF_TALKERS = (_WORKSPACE, _QUIET, _SET, _DEBUG)
 """Those of one that prints no result to standard output: a chat or a server."""
 COMMON_WITHOUT_SETTINGS = (_WORKSPACE, _JSON, _QUIET, _DEBUG)
 """Those of a command that no setting changes."""
+COMMON_WITHOUT_WORKSPACE = (_JSON, _QUIET, _DEBUG)
+"""Those of a command that concerns no workspace, or several."""
 
 _OFTEN = frozenset({"model", "window"})
 """The settings whose flags every help shows."""
@@ -278,7 +282,7 @@ def _add_actions(parser: argparse.ArgumentParser, family: Actions, above: str, a
     chosen = parser.add_subparsers(dest="action", metavar="ACTION", title=title, required=True, prog=above)
     known = [action for action in family.actions if action.name == asked.action]
     for action in known or family.actions:
-        taken = (*action.arguments, *COMMON, *family.more)
+        taken = (*action.arguments, *(family.common or COMMON), *family.more)
         added = add_parser(chosen, action._replace(arguments=taken), above, asked)
         for argument in added._actions:  # noqa: SLF001
             if argument.dest in common and argument.dest != "help":

@@ -5,6 +5,7 @@ import argparse
 import pytest
 
 from promptuary.base.references import KEYWORDS, KINDS
+from promptuary.cli.agents.actions import ACTIONS as TOKEN_ACTIONS
 from promptuary.cli.command_table import COMMANDS, flags_of, make_parser
 from promptuary.cli.common import given_settings
 from promptuary.cli.experiences.actions import ACTIONS as EXPERIENCE_ACTIONS
@@ -64,7 +65,12 @@ def test_the_help_shows_every_kind_of_reference() -> None:
     assert [kind for kind in sorted(KINDS | KEYWORDS) if f"@{kind}" not in shown] == []
 
 
-FAMILIES = {"memory": MEMORY_ACTIONS, "thread": THREAD_ACTIONS, "experience": EXPERIENCE_ACTIONS}
+FAMILIES = {
+    "memory": MEMORY_ACTIONS,
+    "thread": THREAD_ACTIONS,
+    "experience": EXPERIENCE_ACTIONS,
+    "token": TOKEN_ACTIONS,
+}
 VERBS = [
     *((command.name, command) for command in COMMANDS),
     *((f"{family} {action.name}", action) for family, actions in FAMILIES.items() for action in actions),

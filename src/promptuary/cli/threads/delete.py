@@ -81,9 +81,9 @@ def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
     return DONE
 
 
-def age(text: str) -> int:
+def age(text: str, flag: str = "--older-than") -> int:
     """Return an age in days. Raises ``PromptuaryError`` if ``text`` is not an age."""
     found = _AGE.fullmatch(text.strip().lower())
     if found is None:
-        raise PromptuaryError(f"--older-than {text[:60]!r} is not an age; write 90d, 12w, 6m or 1y")
+        raise PromptuaryError(f"{flag} {text[:60]!r} is not an age; write 90d, 12w, 6m or 1y")
     return int(found[1]) * _DAYS[found[2]]
