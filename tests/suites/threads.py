@@ -337,10 +337,11 @@ class ThreadStoreConformance:
         assert (store.turn("t", 0), store.turn("other", 1)) == (None, None)
         assert store.threads()[0].turns == 2
 
-    def test_a_turn_of_the_same_id_is_changed(self, store: ThreadStore) -> None:
+    def test_a_turn_of_the_same_id_is_changed_but_for_what_was_sent(self, store: ThreadStore) -> None:
         store.apply(ThreadChange("t", turn=turned(1)))
-        other = replace(turned(1, text="better"), status="finished", receipt=Receipt("t-1", "t", 9, 8, 7))
-        store.apply(ThreadChange("t", turn=replace(other, created="later"), items=[said("a")]))
+        other = replace(turned(1), status="finished", receipt=Receipt("t-1", "t", 9, 8, 7))
+        better = replace(other, created="later", text="better", messages=())
+        store.apply(ThreadChange("t", turn=better, items=[said("a")]))
 
         assert store.turns("t") == (other,)
 

@@ -43,7 +43,7 @@ from promptuary.context.receipt import Receipt
 from promptuary.context.receipt_entries import PromptPart
 from promptuary.context.replies import reply_messages
 from promptuary.layers.instructions.layer import Instructions
-from promptuary.layers.layer import Failure, Incoming, LayerState, Recall, RecallRequest, Reply
+from promptuary.layers.layer import Failure, Incoming, LayerState, Recall, RecallRequest, Reply, StateKey
 from promptuary.layers.runner import HookLog, LayerRun
 from promptuary.layers.static import StaticContent
 from promptuary.references.expansion import Expansion, TokenUse
@@ -54,6 +54,7 @@ from promptuary.threads.chain import Part, id_range, is_attached, item_id, link_
 from promptuary.threads.options import ExpandRequest, ThreadOptions
 from promptuary.threads.prepared import Given, Keep, Turn, wrote_a_note
 from promptuary.threads.records import ThreadChange, TurnRecord, TurnStatus
+from promptuary.threads.store.store import ThreadHead
 from promptuary.threads.turn import Thread, charge_of, recorded_turn, tokens_of
 
 if TYPE_CHECKING:
@@ -150,6 +151,11 @@ class _Request(Struct, frozen=True):
         return [item for position in self.past[self.same :] for item in position.items]
 
     @property
+    def may_be_known(self) -> bool:
+        """Whether something of what is new may be stored: of an earlier course of it, or of what it was copied from."""
+        return self.same < len(self.past) or (not self.past and len(self.said) > 1)
+
+    @property
     def is_aside(self) -> bool:
         """Whether it is the conversation of a sub-agent: it begins with what a call of this conversation says."""
         if self.same or not self.past:
@@ -187,27 +193,37 @@ class GivenThread(Thread):
         """The id and the status of the last turn."""
         self._learns = False
 
-    async def record(self, messages: Sequence[Message], options: RecordOptions) -> RecordedTurn | None:
-        """Record a request, and return what to add to it; ``None`` if it is no part of this conversation."""
+    def _read_head(self, keys: Sequence[StateKey], *, numbered: bool) -> ThreadHead:  # noqa: ARG002  (always needed here)
+        """Return what the store has of the thread, and note its last turn. Blocks."""
+        head = super()._read_head(keys, numbered=True)
+        self._last = self._common.store.turn_status(self.name, head.last_number) or ("", "")
+        return head
+
+    async def record(
+        self, messages: Sequence[Message], options: RecordOptions, *, anew: bool = False
+    ) -> RecordedTurn | None:
+        """Record a request, and return what to add to it; ``None`` if it is no part of this conversation.
+
+        ``anew``: it was tried before, and something of it is in the store already.
+        """
         async with self._lock:
             log = HookLog()
             await self._runner.init(self._states, log)
             self._access.check_open()
-            store, number = self._common.store, self._head.last_number
-            last = await concurrency.run(lambda: store.turn_status(self.name, number))
-            self._last = last or ("", "")
             request = _compare(messages, self._head.history, options)
-            return None if request.is_aside or not request.root else await self._record(request, log)
+            return None if request.is_aside or not request.root else await self._record(request, log, anew=anew)
 
-    async def _record(self, request: _Request, log: HookLog) -> RecordedTurn:
+    async def _record(self, request: _Request, log: HookLog, *, anew: bool) -> RecordedTurn:
         common, options = self._common, request.options
         counter, room = common.counter, common.room
         if options.window:
             room = replace(room, window=options.window, reserve=min(room.reserve, options.window // 2))
-        new = request.links[request.same :]
-        known = await concurrency.run(lambda: common.store.sent([id_range(link) for link in new])) if new else []
-        spent = options.tools + sum(message_cost(one, counter) for one in (*request.standing, *request.said))
-        spent += sum(counter.count(item.content) for item in request.kept if is_attached(item))
+        known: Sequence[Item] = ()
+        if anew or request.may_be_known:
+            ranges = [id_range(link) for link in request.links[request.same :]]
+            known = await concurrency.run(lambda: common.store.sent(ranges))
+        costs = _Costs.of(request, counter)
+        spent = options.tools + costs.total
         available = room.usable - spent
         if not options.window:
             available = max(available, _MIN_LIVE)
@@ -225,7 +241,7 @@ class GivenThread(Thread):
         live = _live_block(found, self._failed[1])
         spent += tokens + (counter.count(live) + MESSAGE_OVERHEAD if live else 0)
         prompt = _prompt(request, [*request.kept, *items], live)
-        parts = [*_parts_of(request, prompt, attached, counter), *(_part(one) for one in found), *left_out]
+        parts = [*_parts_of(request, prompt, attached, costs), *(_part(one) for one in found), *left_out]
         turn = self._turn(request, prompt, parts, room=room, spent=spent, attached=attached, log=log)
         change = self._change(request, turn, items, [*self._runner.take_changes(), *states])
         await self._apply(change)
@@ -361,7 +377,10 @@ class GivenThread(Thread):
             raise PromptuaryError(f"turn {turn.number} of thread {turn.thread!r} was not recorded for a client")
         said = reply_messages(reply)
         async with self._lock:
-            log = await self._resume(turn)
+            log = HookLog()
+            await self._runner.init(self._states, log)
+            if self._last != (turn.id, "prepared"):
+                raise ConflictError(f"turn {turn.number} of thread {self.name!r} is over, or others have followed it")
             history = self._head.history
             items = _reply_items(said, given, turn, self.name)
             if not history or link_of(history[-1]) != given.link:
@@ -604,18 +623,37 @@ def _sent(message: Message, added: str | None) -> list[Message]:
     return [message, {"role": "user", "content": added}] if added else [message]
 
 
-def _parts_of(request: _Request, prompt: Prompt, attached: _Attached, counter: TokenCounter) -> list[PromptPart]:
+class _Costs(Struct, frozen=True):
+    """What the parts of a request cost: its instructions, what was said before the typed message, that, and after."""
+
+    standing: int
+    before: int
+    message: int
+    after: int
+
+    @classmethod
+    def of(cls, request: _Request, counter: TokenCounter) -> "_Costs":
+        each = [message_cost(message, counter) for message in request.said]
+        attached = sum(counter.count(item.content) for item in request.kept if is_attached(item))
+        standing = sum(message_cost(message, counter) for message in request.standing)
+        at = request.at
+        return cls(standing, sum(each[:at]) + attached, each[at], sum(each[at + 1 :]))
+
+    @property
+    def total(self) -> int:
+        return self.standing + self.before + self.message + self.after
+
+
+def _parts_of(request: _Request, prompt: Prompt, attached: _Attached, costs: _Costs) -> list[PromptPart]:
     """Return the parts of a request that the client sent, and what its references brought."""
-    said, at = request.said, request.at
-    before, after = said[:at], said[at + 1 :]
-    costs = [sum(message_cost(one, counter) for one in part) for part in (request.standing, before, after)]
+    at = request.at
     parts = [
         _counted("tools", "tools of the client", request.options.tools),
-        _counted("system", "instructions of the client", costs[0]),
-        _counted("history", f"{len(before)} messages", costs[1], content_hash("".join(request.links[at - 1 : at]))),
+        _counted("system", "instructions of the client", costs.standing),
+        _counted("history", f"{at} messages", costs.before, content_hash("".join(request.links[at - 1 : at]))),
         receipt_entries.of_references(attached.expansion) if attached.expansion else PromptPart("references"),
-        receipt_entries.of_message(prompt.message["content"], message_cost(said[at], counter)),
-        _counted("history", f"{len(after)} messages since", costs[2]),
+        receipt_entries.of_message(prompt.message["content"], costs.message),
+        _counted("history", f"{len(request.said) - at - 1} messages since", costs.after),
     ]
     return [part for part in parts if part.blocks or part.omitted]
 

@@ -97,8 +97,8 @@ class ThreadChange(Struct, frozen=True):
     The parts are applied in this order. ``items`` are appended to the history. ``pinned`` sets and removes pins.
     ``replacements`` take items out of the history and put others in their place; the old ones stay in the ledger.
     ``removed`` are ids of items that leave the history with nothing in their place; they stay in the ledger, too.
-    ``states`` overwrite what was stored. ``turn`` is added, or, if a turn with its id exists, its status, text,
-    messages, receipt, tokens of the reply and cost are updated. ``continued`` is the id of the prepared turn that it
+    ``states`` overwrite what was stored. ``turn`` is added, or, if a turn with its id exists, its status,
+    receipt, tokens of the reply and cost are updated. ``continued`` is the id of the prepared turn that it
     continues: only the status of that one changes. ``ended`` are further turns, each with all that continued it, by the
     id of the first: a status that only prepared ones get, or ``superseded``, which finished ones get, too.
     """

@@ -84,8 +84,8 @@ class Threads:
         given = await self._given(thread, stored=options.keep != "off")
         try:
             return await given.record(messages, options)
-        except ConflictError:  # another process has recorded a request meanwhile
-            return await given.record(messages, options)
+        except ConflictError:  # another process has recorded a request meanwhile, or something of it is stored already
+            return await given.record(messages, options, anew=True)
 
     async def recorded_as(self, messages: Sequence[Message], *, keep: Keep) -> str | None:
         """Return the thread that ends with the longest beginning of a conversation."""

@@ -321,15 +321,18 @@ class Thread:
     async def _states(self, keys: Sequence[StateKey], *, numbered: bool = True) -> Sequence[LayerState | None]:
         """Return the states, and read everything else that a turn needs: in one step, since every turn waits for it."""
         own = [key(self.name) for key in (queue_key, documents_key, before_turn.key, pending.pending_key)]
-        common = self._common
 
         def read() -> tuple[Access, ThreadHead]:
-            return common.access(self.name), common.store.head(self.name, [*keys, *own], numbered=numbered)
+            return self._common.access(self.name), self._read_head([*keys, *own], numbered=numbered)
 
         self._access, head = await concurrency.run(read)
         self._head = _Head(head.history, head.last_number, *head.states[len(keys) :])
         self._runner.look_through(self._access)
         return head.states[: len(keys)]
+
+    def _read_head(self, keys: Sequence[StateKey], *, numbered: bool) -> ThreadHead:
+        """Return what the store has of the thread. Blocks."""
+        return self._common.store.head(self.name, keys, numbered=numbered)
 
     async def _earlier(self, revision: str) -> str:
         """Return the message of the last request that has this SHA-256, as the ledger has it now."""

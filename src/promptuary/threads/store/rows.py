@@ -127,17 +127,26 @@ def _attachment(value: Any) -> Attachment:
     return Attachment(_text(source), _text(label), _text(revision), Detail(detail), between, int(start), int(end))
 
 
-def of_turn(turn: TurnRecord, thread: int, user: str, contents: Contents) -> tuple[Values, list[bytes]]:
-    """Return the row of ``turn``, in which ``user`` acted, and the hashes of the texts of its messages."""
-    receipt = receipt_text(turn.receipt)
-    messages, sent = put_messages(turn.messages, contents, also=(hash_of(turn.text), hash_of(receipt)))
+def of_turn(
+    turn: TurnRecord, thread: int, user: str, contents: Contents, stored: tuple[bytes, bytes] | None = None
+) -> tuple[Values, list[bytes]]:
+    """Return the row of ``turn``, in which ``user`` acted, and the hashes of the texts of its messages.
+
+    ``stored`` are the columns with its text and messages, if it is there already: what was sent does not change.
+    """
+    receipt, sent = receipt_text(turn.receipt), list[bytes]()
+    if stored is None:
+        messages, sent = put_messages(turn.messages, contents, also=(hash_of(turn.text), hash_of(receipt)))
+        text = contents.put(turn.text)
+    else:
+        text, messages = stored
     row: Values = {
         "number": turn.number,
         "id": to_column(turn.id),
         "thread": thread,
         "created": to_column(turn.created),
         "status": to_column(turn.status),
-        "text": contents.put(turn.text),
+        "text": text,
         "messages": messages,
         "receipt": contents.put(receipt, is_receipt=True),
         "user": to_column(user),

@@ -473,7 +473,8 @@ class _Writing:
             raise turn_number_conflict(turn)
         if before is not None and before[4] & REDACTED:
             turn = self._without_told(turn, before[3])
-        row, sent = rows.of_turn(turn, self._thread, user, self._contents)
+        stored = None if before is None else before[6:8]
+        row, sent = rows.of_turn(turn, self._thread, user, self._contents, stored)
         if before is None:
             row["serial"] = self._counter.next()
             self._execute("add_turn", row)

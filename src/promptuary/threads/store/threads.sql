@@ -145,7 +145,7 @@ ORDER BY item.item;
 
 -- name: find_turn
 -- The turn with an id.
-SELECT thread, number, user, receipt, packed, serial
+SELECT thread, number, user, receipt, packed, serial, text, messages
 FROM turn
 JOIN content ON content.tenant = turn.tenant AND content.owner = turn.owner AND content.sha256 = turn.receipt
 WHERE turn.tenant = :tenant AND turn.owner = :owner AND turn.id = :id;
@@ -165,10 +165,10 @@ INSERT INTO turn (
 );
 
 -- name: change_turn
--- Update a turn.
+-- Update a turn. What was sent does not change.
 UPDATE turn SET
-    status = :status, text = :text, messages = :messages, receipt = :receipt, tokens = :tokens,
-    reply_tokens = :reply_tokens, cost = :cost, checksum = :checksum
+    status = :status, receipt = :receipt, tokens = :tokens, reply_tokens = :reply_tokens, cost = :cost,
+    checksum = :checksum
 WHERE tenant = :tenant AND owner = :owner AND id = :id;
 
 -- name: pending_turn
