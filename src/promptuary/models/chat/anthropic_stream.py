@@ -12,6 +12,7 @@ from promptuary.models.chat.openai_stream import counted, error_text
 from promptuary.models.chat_model import ChatEvent, ModelUsage, Stopped, StopReason, TextPiece
 
 _REASONS: Final[Mapping[str, StopReason]] = {"max_tokens": "length", "tool_use": "tools", "refusal": "refused"}
+_NOTHING: Final = ModelUsage()
 
 
 class _Call(Struct):
@@ -32,7 +33,7 @@ def message_events(events: Iterable[Mapping[str, Any]], service: str) -> Iterato
     for event in events:
         match event.get("type"):
             case "message_start":
-                usage = _begun(_mapping(_mapping(event.get("message")).get("usage")))
+                usage = message_usage(_mapping(_mapping(event.get("message")).get("usage")))
                 yield usage
             case "content_block_start":
                 yield from _started(event, calls)
@@ -44,8 +45,7 @@ def message_events(events: Iterable[Mapping[str, Any]], service: str) -> Iterato
             case "message_delta":
                 said = _mapping(event.get("delta")).get("stop_reason")
                 reason = said if isinstance(said, str) else reason
-                written = counted(_mapping(event.get("usage")).get("output_tokens"))
-                usage = ModelUsage(usage.input_tokens, written or usage.output_tokens, usage.cached_tokens)
+                usage = message_usage(_mapping(event.get("usage")), usage)
                 yield usage
             case "message_stop":
                 yield Stopped(_REASONS.get(reason, "end"))
@@ -74,11 +74,17 @@ def _piece(event: Mapping[str, Any], calls: dict[int, _Call]) -> Iterator[ChatEv
         call.pieces.append(part)
 
 
-def _begun(usage: Mapping[str, Any]) -> ModelUsage:
-    """Return the usage at the beginning: Anthropic does not count cache reads and writes as input."""
+def message_usage(usage: Mapping[str, Any], before: ModelUsage = _NOTHING) -> ModelUsage:
+    """Return what an event says of the usage, and of what it does not say, what was known ``before``.
+
+    Anthropic does not count cache reads and writes as input.
+    """
     cached = counted(usage.get("cache_read_input_tokens"))
     new = counted(usage.get("input_tokens")) + counted(usage.get("cache_creation_input_tokens"))
-    return ModelUsage(new + cached, counted(usage.get("output_tokens")), cached)
+    written = counted(usage.get("output_tokens")) or before.output_tokens
+    if not new + cached:
+        return ModelUsage(before.input_tokens, written, before.cached_tokens)
+    return ModelUsage(new + cached, written, cached)
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from promptuary.base.errors import PromptuaryError
 
-_LONGEST_LINE: Final = 8 * 1024 * 1024
+_MAX_EVENT: Final = 16 * 1024 * 1024
 _DONE: Final = "[DONE]"
 
 
@@ -17,24 +17,62 @@ class ServerEvent(NamedTuple):
     data: str
 
 
+class EventReader:
+    """Reads the events of a stream whose bytes arrive in pieces. ``service`` is the name of the sender, for errors."""
+
+    def __init__(self, service: str) -> None:
+        self._service = service
+        self._begun: list[bytes] = []
+        self._length = 0
+        self._after_return = False
+        self._name = ""
+        self._data: list[str] = []
+
+    def feed(self, chunk: bytes) -> Iterator[ServerEvent]:
+        """Yield the events that ``chunk`` completes. Raises ``PromptuaryError`` if one has no end."""
+        for line in self._lines(chunk):
+            if not line:
+                if self._data:
+                    yield ServerEvent(self._name, "\n".join(self._data))
+                self._name, self._data, self._length = "", [], 0
+                continue
+            field, _, value = line.partition(":")
+            value = value.removeprefix(" ")
+            if field == "data":
+                self._data.append(value)
+            elif field == "event":
+                self._name = value
+
+    def _lines(self, chunk: bytes) -> Iterator[str]:
+        """Yield lines without their line breaks; the standard allows three kinds."""
+        if self._after_return and chunk[:1] == b"\n":
+            chunk = chunk[1:]  # the second half of the previous line break
+            self._after_return = False
+        self._after_return = self._after_return if not chunk else chunk[-1:] == b"\r"
+        if b"\r" in chunk:
+            chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        *ended, rest = chunk.split(b"\n")
+        for line in ended:
+            self._count(len(line))
+            yield b"".join([*self._begun, line]).decode("utf-8", "replace")
+            self._begun = []
+        self._begun.append(rest)
+        self._count(len(rest))
+
+    def _count(self, size: int) -> None:
+        self._length += size
+        if self._length > _MAX_EVENT:
+            raise PromptuaryError(f"{self._service} sends an endless line or event; check its address.")
+
+
 def server_events(chunks: Iterable[bytes], service: str) -> Iterator[ServerEvent]:
     """Yield the events of a stream. Text after the last empty line is ignored: such an event is not complete.
 
     ``service`` is the name of the sender, for errors.
     """
-    name, data = "", list[str]()
-    for line in _lines(chunks, service):
-        if not line:
-            if data:
-                yield ServerEvent(name, "\n".join(data))
-            name, data = "", []
-            continue
-        field, _, value = line.partition(":")
-        value = value.removeprefix(" ")
-        if field == "data":
-            data.append(value)
-        elif field == "event":
-            name = value
+    reader = EventReader(service)
+    for chunk in chunks:
+        yield from reader.feed(chunk)
 
 
 def json_events(chunks: Iterable[bytes], service: str) -> Iterator[dict[str, Any]]:
@@ -53,22 +91,3 @@ def json_events(chunks: Iterable[bytes], service: str) -> Iterator[dict[str, Any
         if not isinstance(value, dict):
             raise PromptuaryError(f"{service} sends a malformed piece of an answer; what arrived before it counts.")
         yield value
-
-
-def _lines(chunks: Iterable[bytes], service: str) -> Iterator[str]:
-    """Yield lines without their line breaks; the standard allows three kinds."""
-    begun = list[bytes]()
-    length = 0
-    after_return = False
-    for chunk in chunks:
-        if after_return and chunk[:1] == b"\n":
-            chunk = chunk[1:]  # noqa: PLW2901  (the second half of the previous line break)
-        after_return = after_return if not chunk else chunk[-1:] == b"\r"
-        *ended, rest = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-        for line in ended:
-            yield b"".join([*begun, line]).decode("utf-8", "replace")
-            begun, length = [], 0
-        begun.append(rest)
-        length += len(rest)
-        if length > _LONGEST_LINE:
-            raise PromptuaryError(f"{service} sends an endless line; check its address.")

@@ -41,7 +41,7 @@ def chat_events(chunks: Iterable[Mapping[str, Any]], service: str) -> Iterator[C
         if error := chunk.get("error"):
             raise PromptuaryError(f"{service} breaks off: {error_text(error)}")
         if isinstance(usage := chunk.get("usage"), Mapping):
-            yield _usage(usage)
+            yield chat_usage(usage)
         choice = _first(chunk.get("choices"))
         delta = choice.get("delta")
         if isinstance(delta, Mapping):
@@ -94,7 +94,8 @@ def _joined(call: _Call) -> str:
     return valid_unicode("".join(call.arguments)) or "{}"
 
 
-def _usage(usage: Mapping[str, Any]) -> ModelUsage:
+def chat_usage(usage: Mapping[str, Any]) -> ModelUsage:
+    """Return the usage as a chat completion reports it."""
     details = usage.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, Mapping) else 0
     return ModelUsage(counted(usage.get("prompt_tokens")), counted(usage.get("completion_tokens")), counted(cached))
