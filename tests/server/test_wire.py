@@ -101,7 +101,7 @@ def test_whatever_json_a_client_sends_is_read_or_refused_in_a_sentence(protocol:
 @given(data=st.binary(max_size=200))
 def test_bytes_that_are_no_json_are_refused_in_a_sentence(protocol: Protocol, data: bytes) -> None:
     with pytest.raises(WireError, match=r"^The request .*\.$"):
-        DIALECTS[protocol].parse(b"{" + data)
+        DIALECTS[protocol].parse(b"{!" + data)
 
 
 @dialects
