@@ -152,12 +152,34 @@ _MCP: Final = (
     ),
 )
 _INSTALL: Final = (
-    arg("agent AGENT", "one of: %(choices)s", choices=("claude-code", "codex", "gemini", "cursor", "zed", "vscode")),
+    arg(
+        "agent AGENT",
+        "one of: %(choices)s",
+        choices=("claude-code", "codex", "gemini", "cursor", "zed", "vscode", "opencode", "continue"),
+    ),
+    flag(
+        "--proxy",
+        "send its requests through promptuary serve: claude-code, codex, opencode, continue",
+        brief="send its requests through promptuary serve",
+    ),
+    *under(
+        "--proxy",
+        flag("--server-key", "use the server's key for the model service, not the agent's own", seldom=True),
+        flag("--everywhere", "write your own settings, for every folder, not those of this project", seldom=True),
+        arg("--url URL", "the address of the server (default: http://127.0.0.1:8766)", seldom=True),
+        arg("--name NAME", "the name of this workspace on the server (default: that of its folder)", seldom=True),
+    ),
     flag("--undo", "remove what install wrote, and restore what it replaced"),
     flag("--dry-run", "only print the change"),
     flag("--yes", "do not ask"),
-    flag("--no-hooks", "add only the MCP server, and remove hooks that install wrote before"),
-    flag("--force", "also replace (with --undo: remove) an entry that install did not write or that was changed"),
+    flag(
+        "--no-hooks", "add only the MCP server, and remove hooks that install wrote before", brief="only the MCP server"
+    ),
+    flag(
+        "--force",
+        "also replace (with --undo: remove) an entry that install did not write or that was changed",
+        brief="also replace or remove what install did not write",
+    ),
 )
 
 
@@ -404,9 +426,14 @@ COMMANDS: Final = (
         "AGENT [options]",
         "add the MCP server and hooks to a coding agent's settings",
         "Print the change to the settings, ask, and write it. The rest of the files is unchanged. --force replaces an "
-        "entry of the same name that install did not write; --undo restores it. Exit code 1 if you declined or --undo "
-        "could not undo everything, 2 if nothing can be written.",
-        ("promptuary install claude-code", "promptuary install codex --dry-run", "promptuary install zed --undo"),
+        "entry of the same name that install did not write; --undo restores it. --proxy writes the address of "
+        "promptuary serve instead, for this project. Exit code 1 if you declined or --undo could not undo everything, "
+        "2 if nothing can be written.",
+        (
+            "promptuary install claude-code",
+            "promptuary install codex --proxy --dry-run",
+            "promptuary install zed --undo",
+        ),
         (*_INSTALL, *COMMON_WITHOUT_SETTINGS),
         "agents.install",
     ),

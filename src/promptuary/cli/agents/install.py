@@ -1,34 +1,88 @@
 """``promptuary install``: writes the MCP server and the hooks into the settings of an agent, or removes them."""
 
 import argparse
+import hashlib
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from msgspec import Struct
+
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.text import one_line
 from promptuary.cli.agents.mcp import check_extra
-from promptuary.cli.common import confirm, print_json
+from promptuary.cli.common import confirm, print_json, workspace_folder
 from promptuary.config.named_models import key_variables
 from promptuary.config.settings import load
 from promptuary.hooks.install.clients import SettingsFile, settings_files
 from promptuary.hooks.install.hook_commands import NAME
-from promptuary.hooks.install.installing import UndoneFile, planned, planned_undo, undo, write
+from promptuary.hooks.install.installing import SettingsChange, UndoneFile, planned, planned_undo, undo, write
 from promptuary.mcp.description import OFFERED
+from promptuary.server.client_settings import DEFAULT_URL, HEADER, settings_files_for, start_notes, workspace_name
+from promptuary.workspace.programs.agents.token import own_token, token_file
 
 DONE, NOTHING = 0, 1
 _FOLDERS = frozenset({"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"})
+_OF_PROXY = ("--server-key", "--everywhere", "--url", "--name")
+_TOKEN = re.compile(rf'({HEADER}: )[^"\n]+')
 _PREFIXES = {"claude-code": "mcp__promptuary__", "gemini": "mcp_promptuary_"}
 
 
 def main(options: argparse.Namespace) -> int:
     """Write the settings, or undo the change."""
+    plan = _proxy_plan(options) if options.proxy else _plan(options)
+    return _undo(options, plan) if options.undo else _install(options, plan)
+
+
+class _Plan(Struct, frozen=True):
+    """What is to be written: the files, the name of the record that undoes it, and what to say afterwards."""
+
+    files: Sequence[SettingsFile]
+    record: str
+    notes: Sequence[str] = ()
+
+
+def _plan(options: argparse.Namespace) -> _Plan:
+    given = [flag for flag in _OF_PROXY if getattr(options, flag[2:].replace("-", "_"))]
+    if given or options.agent in {"opencode", "continue"}:
+        raise PromptuaryError(f"{given[0] if given else options.agent} needs --proxy")
     variables, keys = needed_variables(options.workspace)
     files = settings_files(options.agent, own_command(), hooks=not options.no_hooks, variables=variables, keys=keys)
-    return _undo(options, files) if options.undo else _install(options, files)
+    return _Plan(files, options.agent)
+
+
+def _proxy_plan(options: argparse.Namespace) -> _Plan:
+    if options.no_hooks:
+        raise PromptuaryError("--no-hooks is not for --proxy, which writes none")
+    client, own_key = options.agent, not options.server_key
+    # A project with links to it has one record.
+    project = None if options.everywhere else workspace_folder(options).resolve()
+    if project == Path.home().resolve():
+        raise PromptuaryError("this is your home folder; --everywhere writes your own settings, for every project")
+    place = token_file("serve")
+    # To take settings out, no token is needed, and there may be none any more.
+    token = "" if options.undo else _read_serve_token(place)
+    url = options.url or DEFAULT_URL
+    record = f"{client}.proxy"
+    if project is not None:
+        url = f"{url.rstrip('/')}/w/{options.name or workspace_name(project)}"
+        record += f".{hashlib.sha256(os.fsencode(project)).hexdigest()[:16]}"
+    files = settings_files_for(client, url, place, token, own_key=own_key, project=project)
+    for file in files if project is not None else ():
+        # Whoever wrote the repository may have chosen where a link leads, and a token must not go there.
+        if file.path.is_relative_to(project) and file.path.resolve() != file.path:
+            raise PromptuaryError(f"{one_line(str(file.path))} is a link, or in one; remove the link first")
+    return _Plan(files, record, start_notes(client, url, place, own_key=own_key))
+
+
+def _read_serve_token(place: Path) -> str:
+    if not place.exists():
+        raise PromptuaryError(f"there is no token in {place}: start promptuary serve once, which makes it")
+    return own_token("serve")[0]
 
 
 def own_command() -> list[str]:
@@ -49,31 +103,37 @@ def needed_variables(workspace: str | None) -> tuple[list[str], list[str]]:
     return variables, [name for name in keys if os.environ.get(name) and name not in variables]
 
 
-def _install(options: argparse.Namespace, files: Sequence[SettingsFile]) -> int:
-    check_extra()  # otherwise the agent could not start the server
-    found = planned(options.agent, files, force=options.force)
+def _install(options: argparse.Namespace, plan: _Plan) -> int:
+    if not options.proxy:
+        check_extra()  # otherwise the agent could not start the server
+    found = planned(plan.record, plan.files, force=options.force)
     changes = [one for one in found if one.after != one.before]
     if not options.json:
-        _print([one.diff() for one in changes])
+        _print([_diff(one) for one in changes])
     may = bool(changes) and not options.dry_run and confirm("Write this?", options)
     if may:
-        write(options.agent, changes)
+        write(plan.record, changes)
     refused = "" if may or not changes or options.dry_run else "nothing was written; --yes writes it without asking"
     left = [f"{one_line(str(one.path))}: {one_line(why)}" for one in found for why in one.left]
     if options.json:
-        shown = [{"path": str(one.path), "diff": one.diff()} for one in changes]
+        shown = [{"path": str(one.path), "diff": _diff(one)} for one in changes]
         error = {"error": refused} if refused else {}
         print_json({"agent": options.agent, "written": may, "files": shown, "left": left, **error})
     else:
         for sentence in left:
             print(f"promptuary: {sentence}", file=sys.stderr)
-        _tell_written(options, is_needed=bool(changes), is_written=may)
+        _tell_written(options, plan, is_needed=bool(changes), is_written=may)
     return _ended(refused)
 
 
-def _tell_written(options: argparse.Namespace, *, is_needed: bool, is_written: bool) -> None:
+def _tell_written(options: argparse.Namespace, plan: _Plan, *, is_needed: bool, is_written: bool) -> None:
     if not is_needed:
         print(f"promptuary is in the settings of {options.agent} already", file=sys.stderr)
+    elif is_written and options.proxy:
+        again = " ".join(["--proxy", *(["--everywhere"] if options.everywhere else []), "--undo"])
+        _say(options, f"written; start {options.agent} again. promptuary install {options.agent} {again} undoes it")
+        for note in plan.notes:
+            _say(options, note)
     elif is_written:
         _say(options, f"written; start {options.agent} again. promptuary install {options.agent} --undo undoes it")
         if options.agent == "codex" and not options.no_hooks:
@@ -107,18 +167,18 @@ def _ended(refused: str) -> int:
     return NOTHING if refused else DONE
 
 
-def _undo(options: argparse.Namespace, files: Sequence[SettingsFile]) -> int:
+def _undo(options: argparse.Namespace, plan: _Plan) -> int:
     if options.no_hooks:
         raise PromptuaryError(
             f"--undo removes everything that was written; to remove only the hooks: "
             f"promptuary install {options.agent} --no-hooks"
         )
-    steps = planned_undo(options.agent, files, force=options.force)
+    steps = planned_undo(plan.record, plan.files, force=options.force)
     changes = [one.change for one in steps if one.change.after != one.change.before]
     if not options.json:
-        _print([one.diff(undoing=True) for one in changes])
+        _print([_diff(one, undoing=True) for one in changes])
     may = not options.dry_run and (not changes or confirm("Undo it?", options))
-    done = undo(options.agent, steps) if may else steps
+    done = undo(plan.record, steps) if may else steps
     refused = "" if may or not changes or options.dry_run else "nothing was undone; --yes undoes it without asking"
     if options.json:
         # A refused plan must not be reported as done.
@@ -128,7 +188,7 @@ def _undo(options: argparse.Namespace, files: Sequence[SettingsFile]) -> int:
                 "path": str(one.change.path),
                 "done": how,
                 "reason": one.reason,
-                "diff": one.change.diff(undoing=True),
+                "diff": _diff(one.change, undoing=True),
             }
             for one, how in zip(done, hows, strict=True)
         ]
@@ -148,6 +208,11 @@ def _tell_undone(options: argparse.Namespace, done: Sequence[UndoneFile], *, is_
             print(f"promptuary: {why if path in why else f'{path}: {why}'}", file=sys.stderr)
     if not is_needed and not any(one.reasons for one in done):
         print(f"promptuary is not in the settings of {options.agent}", file=sys.stderr)
+
+
+def _diff(change: SettingsChange, *, undoing: bool = False) -> str:
+    """Return a change as a patch, without a token of ours."""
+    return _TOKEN.sub(r"\1…", change.diff(undoing=undoing))
 
 
 def _print(patches: Sequence[str]) -> None:

@@ -39,11 +39,11 @@ def settings_files(
         case "claude-code":
             chosen = _folder("CLAUDE_CONFIG_DIR")
             top = Path(chosen) / ".claude.json" if chosen else _home() / ".claude.json"
-            folder = Path(chosen) if chosen else _home() / ".claude"
+            folder = settings_folder(client)
             own = SettingsEntry("member", ("mcpServers", NAME), {"type": "stdio", **server, "env": {}})
             return _with_hooks([SettingsFile(top, (own,))], folder / "settings.json", client, command, hooks=hooks)
         case "codex":
-            folder = Path(_folder("CODEX_HOME") or _home() / ".codex")
+            folder = settings_folder(client)
             # Codex gives a server no variable that is not named here.
             passed: dict[str, Any] = {"env_vars": [*variables, *keys]} if variables or keys else {}
             entry = SettingsEntry("table", ("mcp_servers", NAME), {**server, **passed})
@@ -72,6 +72,19 @@ def settings_files(
             return [SettingsFile(path, (SettingsEntry("member", ("servers", NAME), value),))]
         case _:
             raise PromptuaryError(f"{client[:60]!r} is not a known agent")
+
+
+def settings_folder(client: str) -> Path:
+    """Return the folder in which a client keeps the person's settings."""
+    match client:
+        case "claude-code":
+            return Path(_folder("CLAUDE_CONFIG_DIR") or _home() / ".claude")
+        case "codex":
+            return Path(_folder("CODEX_HOME") or _home() / ".codex")
+        case "opencode":
+            return _config_home() / "opencode"
+        case _:
+            return _home() / f".{client}"
 
 
 def _with_hooks(

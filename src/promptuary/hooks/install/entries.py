@@ -27,19 +27,19 @@ not start if there are approvals for a server without a command.
 
 
 class SettingsEntry(Struct, frozen=True):
-    """An entry of a settings file: the value of a member, a table, or a group of hooks.
+    """An entry of a settings file: the value of a member, a table, a group of hooks, a line, or the whole text.
 
-    A group is an item of a list, and has one command when it is written.
+    A group is an item of a list, and has one command when it is written. A line and a text have no path.
     """
 
-    kind: Literal["member", "item", "table"]
+    kind: Literal["member", "item", "table", "line", "text"]
     path: tuple[str, ...]
     value: Any
 
     @property
     def where(self) -> str:
         """Its place, for a person."""
-        return ".".join(self.path)
+        return ".".join(self.path) or "it"
 
 
 class EditedText(Struct, frozen=True):
@@ -54,14 +54,7 @@ def put_in(text: str, entry: SettingsEntry, written: Sequence[Any], *, force: bo
 
     Raises ``PromptuaryError`` if something else is there, unless ``force`` replaces it.
     """
-    match entry.kind:
-        case "member" | "table":
-            current = _own_value_at(text, entry)
-            standing = "ours" if current is MISSING else _standing(current, entry.value, written, _server_words)
-        case "item":
-            standing = _hook_standing(text, entry, written)
-        case _:
-            assert_never(entry.kind)
+    standing = _entry_standing(text, entry, written)
     if standing == "as wanted":
         return EditedText(text)
     if standing == "changed" and not force:
@@ -75,6 +68,11 @@ def put_in(text: str, entry: SettingsEntry, written: Sequence[Any], *, force: bo
             return EditedText(toml_text.with_table(text, entry.path, entry.value, _APPROVALS))
         case "item":
             return EditedText(_with_hook(text, entry))
+        case "line":
+            gap = "" if not text or text.endswith("\n") else "\n"
+            return EditedText(f"{text}{gap}{entry.value}\n")
+        case "text":
+            return EditedText(entry.value)
         case _:
             assert_never(entry.kind)
 
@@ -87,12 +85,37 @@ def take_out(text: str, entry: SettingsEntry, written: Sequence[Any], before: st
     """
     if entry.kind == "item":
         return _without_hook(text, entry, written, before, force=force)
+    if entry.kind == "line":
+        if before is None or entry.value in before.splitlines():
+            return EditedText(text)
+        return EditedText(
+            "".join(line for line in text.splitlines(keepends=True) if line.rstrip("\r\n") != entry.value)
+        )
+    if entry.kind == "text":
+        if not text or text == before or text in written or force:
+            return EditedText(before or "")
+        return EditedText(text, f"{_whose(entry, written)} and is left; --force takes it out")
     current = _own_value_at(text, entry)
     if current is MISSING or (before is not None and current == _own_value_at(before, entry)):
         return EditedText(text)
     if current not in written and not force:
         return EditedText(text, f"{_whose(entry, written)} and is left; --force takes it out")
     return EditedText(_without_value(text, entry, before))
+
+
+def _entry_standing(text: str, entry: SettingsEntry, written: Sequence[Any]) -> EntryState:
+    match entry.kind:
+        case "member" | "table":
+            current = _own_value_at(text, entry)
+            return "ours" if current is MISSING else _standing(current, entry.value, written, _server_words)
+        case "item":
+            return _hook_standing(text, entry, written)
+        case "line":
+            return "as wanted" if entry.value in text.splitlines() else "ours"
+        case "text":
+            return "as wanted" if text == entry.value else "ours" if not text or text in written else "foreign"
+        case _:
+            assert_never(entry.kind)
 
 
 def _without_value(text: str, entry: SettingsEntry, before: str | None) -> str:
@@ -149,14 +172,14 @@ def _hook_standing(text: str, entry: SettingsEntry, written: Sequence[Any]) -> E
 
 
 def _standing(
-    value: Any, wanted: Mapping[str, Any], written: Sequence[Any], words: Callable[[Mapping[str, Any]], list[str]]
+    value: Any, wanted: Any, written: Sequence[Any], words: Callable[[Mapping[str, Any]], list[str]]
 ) -> EntryState:
     """Classify the value in the place of ``wanted``. ``words`` returns its command."""
     if value == wanted:
         return "as wanted"
     if value in written:
         return "ours"
-    if not isinstance(value, Mapping):
+    if not isinstance(value, Mapping) or not isinstance(wanted, Mapping):
         return "foreign"
     moved = {**value, **{key: wanted[key] for key in ("command", "args") if key in wanted}}
     same = own_arguments(words(value)) == own_arguments(words(wanted)) is not None

@@ -157,9 +157,9 @@ def _replace(edit: SettingsEdit, folders: Sequence[str]) -> None:
         return
     target = _target(edit.path)
     try:
-        with suppress(FileNotFoundError):
-            target.unlink()
-            durable.sync_folder(target.parent)
+        with suppress(FileNotFoundError), _open_folder(target.parent) as folder:
+            os.unlink(target.name, dir_fd=folder)
+            durable.sync_folder(folder)
     except OSError as error:
         raise PromptuaryError(f"{one_line(str(edit.path))} cannot be removed: {error.strerror}") from error
     for folder in folders:
@@ -196,9 +196,20 @@ def _write(path: Path, data: bytes) -> None:
     target = _target(path)
     try:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        durable.replace(target, data)
+        with _open_folder(target.parent) as folder:
+            durable.replace(target.name, data, dir_fd=folder)
     except OSError as error:
         raise PromptuaryError(f"{one_line(str(path))} cannot be written: {error.strerror}") from error
+
+
+@contextmanager
+def _open_folder(path: Path) -> Iterator[int]:
+    """Yield an open folder: it may be in a workspace, where only this room opens anything."""
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield folder
+    finally:
+        os.close(folder)
 
 
 def _target(path: Path) -> Path:
