@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from promptuary.workspace.programs.agents.token import own_token
 from tests.interaction.conftest import Run
 
+yaml = pytest.importorskip("yaml")
 CLIENTS = ("claude-code", "codex", "opencode", "continue")
 OWN = {
     "claude-code": ".claude/settings.local.json",
@@ -35,13 +35,13 @@ def home() -> Path:
 @pytest.fixture
 def project(run: Run, tmp_path: Path) -> Path:
     """Return the folder in which ``run`` runs."""
-    assert run
+    del run
     return tmp_path
 
 
 @pytest.fixture
 def token(home: Path) -> str:
-    assert home
+    del home
     return own_token("serve")[0]
 
 
@@ -280,7 +280,7 @@ def test_a_broken_file_is_refused_and_stays(run: Run, home: Path, project: Path,
     ],
 )
 def test_what_cannot_be_done_is_said(run: Run, home: Path, words: tuple[str, ...], told: str) -> None:
-    assert home
+    del home
     code, shown, said = run("install", *words, "--yes")
 
     assert (code, shown) == (2, "")

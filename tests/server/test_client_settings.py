@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from promptuary.base.errors import PromptuaryError
 from promptuary.server.client_settings import (
@@ -20,6 +19,7 @@ from promptuary.server.client_settings import (
     workspace_name,
 )
 
+yaml = pytest.importorskip("yaml")
 BASE = "http://127.0.0.1:8766/w/app"
 PLACE = Path("/home/a b/tokens/serve")
 MODES = [(client, own) for client in CLIENTS for own in (True, False) if (client, own) != ("open-webui", True)]

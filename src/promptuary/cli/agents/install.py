@@ -72,9 +72,9 @@ def _proxy_plan(options: argparse.Namespace) -> _Plan:
         url = f"{url.rstrip('/')}/w/{options.name or workspace_name(project)}"
         record += f".{hashlib.sha256(os.fsencode(project)).hexdigest()[:16]}"
     files = settings_files_for(client, url, place, token, own_key=own_key, project=project)
-    for file in files if project is not None else ():
+    for file in files:
         # Whoever wrote the repository may have chosen where a link leads, and a token must not go there.
-        if file.path.is_relative_to(project) and file.path.resolve() != file.path:
+        if project is not None and file.path.is_relative_to(project) and file.path.resolve() != file.path:
             raise PromptuaryError(f"{one_line(str(file.path))} is a link, or in one; remove the link first")
     return _Plan(files, record, start_notes(client, url, place, own_key=own_key))
 

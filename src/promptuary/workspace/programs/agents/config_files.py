@@ -157,9 +157,9 @@ def _replace(edit: SettingsEdit, folders: Sequence[str]) -> None:
         return
     target = _target(edit.path)
     try:
-        with suppress(FileNotFoundError), _open_folder(target.parent) as folder:
-            os.unlink(target.name, dir_fd=folder)
-            durable.sync_folder(folder)
+        with suppress(FileNotFoundError), _open_folder(target.parent) as opened:
+            os.unlink(target.name, dir_fd=opened)
+            durable.sync_folder(opened)
     except OSError as error:
         raise PromptuaryError(f"{one_line(str(edit.path))} cannot be removed: {error.strerror}") from error
     for folder in folders:
