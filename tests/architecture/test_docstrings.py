@@ -23,7 +23,6 @@ NO_MODULES = {
     "context.state",  # the layer's context
     "core.fileMode",  # settings of git
     "server.db",  # files
-    "server.key.txt",
     "state.db",
     "core.quotePath",
     "core.worktree",

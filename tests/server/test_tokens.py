@@ -17,7 +17,6 @@ from promptuary.base.errors import ConfigError
 from promptuary.base.principals import Principal
 from promptuary.server import tokens
 from promptuary.server.tokens import Limits, Token, TokenStore, Use
-from promptuary.workspace.access import WHOLE
 
 ALICE, BOB = Principal("alice"), Principal("bob")
 
@@ -79,7 +78,14 @@ def test_a_token_is_found_by_its_secret_with_everything_it_says(store: TokenStor
     assert secret.startswith(f"pt_{token.id}_")
     assert token.created == "2026-03-01T12:00:00.000Z"
     assert token.access.folders == ("docs",)
-    assert new().access is WHOLE
+
+
+def test_a_token_for_a_whole_workspace_does_not_reach_the_person_at_the_machine() -> None:
+    access = new().access
+
+    assert access.is_whole
+    assert access.allows("use", "diff")
+    assert not access.allows("use", "clipboard")
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

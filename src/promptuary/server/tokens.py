@@ -27,7 +27,7 @@ from promptuary.database.errors import sound
 from promptuary.database.port import Connection, Cursor, Result, Work
 from promptuary.database.queries import queries
 from promptuary.database.sqlite import SqliteDatabase
-from promptuary.workspace.access import WHOLE, Access
+from promptuary.workspace.access import REMOTE_KINDS, WORKSPACE, Access
 from promptuary.workspace.user_folders import make_folder, state_folder
 
 _QUERIES: Final = queries(__package__, "tokens.sql")
@@ -112,7 +112,10 @@ class Token(Struct, frozen=True):
     @property
     def access(self) -> Access:
         """What its messages may refer to. Raises ``ConfigError`` if its rules are no such."""
-        return WHOLE if self.kinds is None else Access.limited(self.kinds, self.folders, self.hosts)
+        if self.kinds is None:
+            # Whoever sends it is not at this machine: no clipboard, no files of the person outside the workspace.
+            return Access.limited(REMOTE_KINDS, (WORKSPACE,), self.hosts)
+        return Access.limited(self.kinds, self.folders, self.hosts)
 
     def state(self, at: str) -> Literal["active", "expired", "revoked"]:
         """Return what has become of it at a time."""

@@ -11,8 +11,10 @@ from promptuary.cli.agents import actions
 from promptuary.cli.main import main
 from promptuary.server import tokens
 from promptuary.server.tokens import Limits, Token, TokenStore
-from promptuary.workspace.access import OPEN_KINDS, REMOTE_KINDS, WHOLE, Access
+from promptuary.workspace.access import OPEN_KINDS, REMOTE_KINDS, Access
 from promptuary.workspace.user_folders import state_folder
+
+WHOLE = Access.limited(REMOTE_KINDS, ("",))
 
 
 def create(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[Token, str]:
