@@ -59,6 +59,7 @@ KINDS = """
     Replicate: r8_ A37
     Perplexity: pplx- A48
     Hugging Face: hf_ A34; api_org_ A34
+    Promptuary: pt_ H12 _ H48
     NVIDIA: nvapi- W64
     Together: tgp_v1_ W43
     Pinecone: pcsk_ A5 _ A63

@@ -29,6 +29,7 @@ TOKENS = {
     "OpenAI key": "sk-proj-" + MIXED[:100],
     "an older OpenAI key": "sk-" + MIXED[:20] + "T3Blbk" + "FJ" + MIXED[:20],
     "Hugging Face token": "hf_" + MIXED[:34],
+    "Promptuary token": "pt_" + "0a1b2c3d4e5f_" + "0a1b2c3d4e5f" * 4,
     "npm token": "npm_" + MIXED[:36],
     "PyPI token": "pypi-" + "AgEIcHlwaS5vcmc" + MIXED[:60],
     "SendGrid key": "SG." + MIXED[:22] + "." + MIXED[:43],

@@ -141,6 +141,7 @@ _BODIES: Final = """
     Voyage key | pa- | W{43} | apart
     Firecrawl key | fc- | H{32} | apart
     Replicate token | r8_ | A{37,40} | apart
+    Promptuary token | pt_ | H{12}_H{48}
     Hugging Face token | hf_ | A{34,40} | apart
     npm token | npm_ | A{36} | apart
     Notion token | secret_ | A{43} | apart
