@@ -256,7 +256,7 @@ def test_use_is_counted_by_token_and_day(store: TokenStore, clock: Clock) -> Non
     store.add_use(token, 1, 20, 0.25)
     assert store.use_today(token) == Use(2, 120, 0.75)
     assert store.use_today(other) == Use()
-    assert [token.last_used for token in store.list()] == ["2026-03-01", ""]
+    assert {token.name: token.last_used for token in store.list()} == {"one": "2026-03-01", "two": ""}
 
     clock.now = "2026-03-02T00:00:00.000Z"
 

@@ -107,7 +107,7 @@ def test_a_list_shows_use_and_state_and_no_secret(capsys: pytest.CaptureFixture[
     assert main(["token", "list"]) == 0
     active = capsys.readouterr().out
 
-    first, second = json.loads(text)["tokens"]
+    first, second = sorted(json.loads(text)["tokens"], key=lambda token: token["name"])
     assert [first["state"], second["state"]] == ["active", "revoked"]
     assert first["today"] == {"requests": 3, "tokens": 1200, "money": 0.5}
     assert first["last_used"] == now()[:10]
