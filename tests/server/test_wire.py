@@ -129,7 +129,8 @@ def _parts(protocol: Protocol, body: bytes) -> list[bytes]:
     for raw in wire:
         content = msgspec.json.decode(raw, type=dict[str, msgspec.Raw]).get("content", msgspec.Raw(b""))
         is_list = bytes(content).startswith(b"[")
-        parts += map(bytes, msgspec.json.decode(content, type=list[msgspec.Raw])) if is_list else [bytes(raw)]
+        whole = bytes(content if protocol == "messages" else raw)
+        parts += map(bytes, msgspec.json.decode(content, type=list[msgspec.Raw])) if is_list else [whole]
     return parts
 
 
@@ -184,6 +185,33 @@ def _flat(wire: list[Any]) -> list[Any]:
         rest = {key: value for key, value in message.items() if key != "content"}
         flat += [(rest, {key: value for key, value in block.items() if key != "cache_control"}) for block in blocks]
     return flat
+
+
+def test_a_message_that_becomes_a_text_keeps_what_was_added_at_its_place() -> None:
+    """As Claude Code does it: a block with a mark while it is the last message, a text ever after."""
+    block = {"type": "text", "text": "two", "cache_control": {"type": "ephemeral"}}
+    sent = []
+    for content in ([block], "two"):
+        messages = [{"role": "user", "content": content}, {"role": "assistant", "content": "yes"}]
+        request = MESSAGES.parse(
+            json.dumps({"model": "claude", "messages": messages[: 1 if content == [block] else 2]}).encode()
+        )
+        sent.append(json.loads(MESSAGES.insert(request, {0: "<file>a</file>"}, ""))["messages"][0])
+
+    assert sent[0] == {"role": "user", "content": [block, {"type": "text", "text": "<file>a</file>"}]}
+    assert sent[1] == {
+        "role": "user",
+        "content": [{"type": "text", "text": "two"}, {"type": "text", "text": "<file>a</file>"}],
+    }
+
+
+def test_tools_in_the_list_of_codex_are_tools() -> None:
+    tools = {"type": "additional_tools", "role": "developer", "tools": [{"type": "function", "name": "exec_command"}]}
+    typed = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello"}]}
+    request = RESPONSES.parse(json.dumps({"model": "gpt", "input": [tools, typed]}).encode())
+
+    assert "exec_command" in request.tools
+    assert (request.typed, request.messages[request.typed_at]) == ("hello", {"role": "user", "content": "hello"})
 
 
 @dialects

@@ -151,7 +151,11 @@ def insert(request: Request, added: Mapping[int, str], live: str, *, mark: bool 
         new.append(message)
         more = [*texts.get(place, ()), *([live] if live and place == end - 1 else ())]
         # As the client sent it, not as it is with a mark: the place must be the same in every later request.
-        is_open = bool(more) and roles[place] == "user" and raw_field(bytes(request.wire[place]), "content")[:1] == b"["
+        content = raw_field(bytes(request.wire[place]), "content") if more and roles[place] == "user" else b""
+        if place in texts and content[:1] == b'"' and content != b'""':
+            # Claude Code sends the same message as a block while it is the last one, and as a text ever after.
+            new[-1], content = replaced(new[-1], "content", _as_blocks), b"["
+        is_open = content[:1] == b"["
         for text in more:
             if is_open:
                 new[-1] = replaced(new[-1], "content", partial(appended, element=_block(text)))
@@ -164,6 +168,10 @@ def insert(request: Request, added: Mapping[int, str], live: str, *, mark: bool 
 
 def _block(text: str) -> bytes:
     return b'{"type":"text","text":' + encoded(text) + b"}"
+
+
+def _as_blocks(content: bytes) -> bytes:
+    return b'[{"type":"text","text":' + content + b"}]" if content[:1] == b'"' else content
 
 
 def _set_marks(fields: dict[str, Raw], wire: list[bytes], roles: list[str]) -> None:

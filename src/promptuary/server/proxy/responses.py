@@ -66,7 +66,10 @@ def parse(body: bytes) -> Request:
         typed,
         model=string(value_of(fields.get("model"))),
         stream=value_of(fields.get("stream")) is True,
-        tools=tools_text(fields.get("tools")),
+        # Codex sends the tools for models that it knows as an item of the list.
+        tools=tools_text(
+            fields.get("tools"), *(raw for raw, item in zip(wire, items, strict=True) if _has_tools(item))
+        ),
         is_probe=is_small(fields, "max_output_tokens"),
         from_hook=from_hook,
         previous=upstream_id(value_of(fields.get("previous_response_id"))),
@@ -77,6 +80,10 @@ def parse(body: bytes) -> Request:
 def _instructions(value: object) -> Iterator[Said]:
     if words := string(value):
         yield Said({"role": "system", "content": words}, -1)
+
+
+def _has_tools(item: Mapping[str, Any]) -> bool:
+    return item.get("type") == "additional_tools"
 
 
 def _file_ids(items: Iterable[Mapping[str, Any]]) -> Iterator[object]:
@@ -91,7 +98,7 @@ def _file_ids(items: Iterable[Mapping[str, Any]]) -> Iterator[object]:
 def _speaker(item: Mapping[str, Any]) -> str:
     """Return who an item is from: the model, a tool, or the role that it names."""
     kind = item.get("type", "message")
-    if kind == "message":
+    if kind == "message" or _has_tools(item):
         return string(item.get("role"))
     return "tool" if isinstance(kind, str) and kind.endswith("_output") else "model"
 
