@@ -16,7 +16,8 @@ from tests.architecture.source import ROOT, modules, walk
 REASONS = {
     "each command loads its own surface": (
         "chat.chat chat.options chat.prompt.line_prompt chat.prompt.menu_prompt chat.session chat.terminal "
-        "cli.main cli.terminal gateways.running hooks.hook mcp.transports"
+        "cli.main cli.terminal gateways.running hooks.hook mcp.transports "
+        "server server.guard server.routes server.tokens"
     ),
     "a bot loads the client of its own platform": ("gateways.discord gateways.slack gateways.telegram"),
     "the current folder is first taken off the path": ("hooks.flags workspace.programs.utf8_mode"),

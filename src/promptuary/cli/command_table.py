@@ -151,6 +151,21 @@ _MCP: Final = (
         "also offer notes, sessions and files as resources, for which some clients add tools to every request",
     ),
 )
+_SERVE: Final = (
+    arg("words NAME=DIR", "workspaces and their names in addresses (default: the workspace here)", nargs="*"),
+    arg("--host ADDRESS", "listen on this address (default: 127.0.0.1)", default="127.0.0.1"),
+    arg("--port PORT", "listen on this port (default: 8766; 0: any)", type=port, default=8766),
+    arg("--tls-cert FILE", "certificate, in PEM form"),
+    arg("--tls-key FILE", "key of the certificate"),
+    many("--behind-proxy ADDRESS", "answer only this proxy, which has TLS: an address or network; repeatable"),
+    many("--allowed-host NAME", "a name that clients use for this server; repeatable"),
+    arg(
+        "--log-format FORM",
+        "log of requests: %(choices)s (default: text)",
+        choices=("text", "json", "off"),
+        default="text",
+    ),
+)
 _INSTALL: Final = (
     arg(
         "agent AGENT",
@@ -451,6 +466,22 @@ COMMANDS: Final = (
         ),
         (*_MCP, *COMMON_OF_TALKERS, SettingFlags(TURN)),
         "agents.mcp",
+    ),
+    Command(
+        "serve",
+        "[options] [NAME=DIR ...]",
+        "run a proxy that gives chat clients references and memory",
+        "Listen for clients of the OpenAI and Anthropic APIs, such as Claude Code, Codex or Open WebUI, and pass their "
+        "requests on to the model with what they refer to and what is remembered. Every request needs a token; on "
+        "127.0.0.1 the first start creates one. Stops at Ctrl-C, after the answers that are being streamed. See "
+        "docs/server.md for the settings of clients.",
+        (
+            "promptuary serve",
+            "promptuary serve app=~/src/app notes=~/notes --port 9000",
+            "promptuary serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --allowed-host ai.example.org",
+        ),
+        (*_SERVE, *COMMON_OF_TALKERS),
+        "agents.serve",
     ),
     Command(
         "gateway",

@@ -1,6 +1,7 @@
 """Functions that the commands share: read the text, open the workspace with flags as settings, print JSON."""
 
 import argparse
+import gc
 import logging
 import os
 import re
@@ -18,6 +19,8 @@ from promptuary.cli.flags import SETTING_FLAGS
 from promptuary.config.settings import SETTINGS, Settings, check_setting, find_workspace
 from promptuary.config.values import cut
 
+_COLLECT = (700, 10, 10)
+"""The interpreter's default: short commands collect garbage rarely, which a long-running process cannot."""
 _OPTION = re.compile(r"^option (\w+)")
 
 
@@ -132,6 +135,12 @@ def _set_up_logging(*, debug: bool) -> None:
     elif not logging.root.handlers:
         # Without a handler, logging prints warnings.
         logging.root.addHandler(logging.NullHandler())
+
+
+def collect_again() -> None:
+    """Collect garbage as the interpreter does, but not among imported objects: those stay."""
+    gc.freeze()
+    gc.set_threshold(*_COLLECT)
 
 
 def current_folder() -> Path | None:

@@ -1,7 +1,6 @@
 """``promptuary mcp``: serves clients of the Model Context Protocol, over standard streams or HTTP on loopback."""
 
 import argparse
-import gc
 import importlib.util
 import logging
 import os
@@ -13,7 +12,7 @@ from typing import Any
 
 from promptuary.base.errors import ConfigError, PromptuaryError, how_to_install
 from promptuary.base.text import one_line
-from promptuary.cli.common import given_settings, name_flags, workspace_folder
+from promptuary.cli.common import collect_again, given_settings, name_flags, workspace_folder
 from promptuary.config.settings import SettingsOptions, load
 from promptuary.mcp.transports.early import EarlyAnswers
 from promptuary.mcp.transports.standard_streams import StandardStreams
@@ -21,8 +20,6 @@ from promptuary.workspace.programs.agents.sockets import discard_output, listeni
 from promptuary.workspace.programs.agents.token import own_token, token_file
 
 DONE = 0
-_COLLECT = (700, 10, 10)
-"""The interpreter's default: short commands collect garbage rarely, which a long-running process cannot."""
 _TOKEN = "mcp"  # noqa: S105  (the name of a file, not a secret)
 
 
@@ -53,7 +50,7 @@ def main(options: argparse.Namespace) -> int:
         )
         from promptuary.mcp.transports import stdio  # noqa: PLC0415  (the package of the protocol is an extra, and heavy)
 
-        _collect_again()
+        collect_again()
         try:
             stdio.run(streams, folders, settings, chosen=_is_chosen(options), **_offered(options))
         finally:
@@ -85,7 +82,7 @@ def _over_http(options: argparse.Namespace, folders: list[Path], settings: Setti
         print(f"promptuary: {made} as 'Authorization: Bearer …': {token_file(_TOKEN)}", file=sys.stderr)
     from promptuary.mcp.transports import http  # noqa: PLC0415  (the package of the protocol is an extra, and heavy)
 
-    _collect_again()
+    collect_again()
     http.run(listening, token, folders, settings, chosen=_is_chosen(options), **_offered(options))
     return DONE
 
@@ -97,12 +94,6 @@ def _folders(options: argparse.Namespace) -> list[Path]:
     if wrong:
         raise ConfigError(f"--root {one_line(wrong[0])} is not a folder")
     return [Path(os.path.realpath(one)) for one in (start, *(options.root or ()))]
-
-
-def _collect_again() -> None:
-    """Collect garbage as the interpreter does, but not among imported objects: those stay."""
-    gc.freeze()
-    gc.set_threshold(*_COLLECT)
 
 
 def _offered(options: argparse.Namespace) -> dict[str, bool]:

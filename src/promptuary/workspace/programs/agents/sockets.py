@@ -30,14 +30,15 @@ _MAX_PATH: Final = 100
 _LENGTH: Final = struct.Struct(">I")
 
 
-def listening_port(port: int) -> socket.socket:
-    """Return a socket that listens on loopback; port 0 means any that is free. Raises ``OSError`` if it is taken."""
+def listening_port(port: int, host: str = "127.0.0.1", *, backlog: int = 128) -> socket.socket:
+    """Return a socket that listens on an address; port 0 means any that is free. Raises ``OSError`` if it is taken."""
     # The protocol is explicit: only then does an event loop send small answers at once, not after 40 ms.
-    one = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    one = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        one.bind(("127.0.0.1", port))
-        one.listen(128)
+        one.bind((host, port))
+        one.listen(backlog)
     except OSError:
         one.close()
         raise

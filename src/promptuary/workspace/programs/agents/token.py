@@ -31,6 +31,19 @@ def own_token(name: str) -> tuple[str, bool]:
     return (new, True) if is_new else (_read_token(path), False)
 
 
+def stored_token(name: str) -> str | None:
+    """Return the token called ``name``; ``None`` if there is none. Raises ``PromptuaryError`` as ``own_token`` does."""
+    path = token_file(name)
+    return _read_token(path) if os.path.lexists(path) else None
+
+
+def store_token(name: str, token: str) -> bool:
+    """Store a token that was created elsewhere, and return whether there was none called ``name``."""
+    path = token_file(name)
+    make_folder(path.parent)
+    return durable.create(path, f"{token}\n".encode())
+
+
 def _read_token(path: Path) -> str:
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb") as file:  # noqa: PTH123  (it is open already)

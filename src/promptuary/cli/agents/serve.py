@@ -1,0 +1,145 @@
+"""``promptuary serve``: a proxy for chat clients in front of model services, with the references and memory of workspaces."""
+
+import argparse
+import importlib.util
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from promptuary.base.errors import ConfigError, PromptuaryError, how_to_install
+from promptuary.base.text import one_line
+from promptuary.cli.common import collect_again, given_settings, name_flags, workspace_folder
+from promptuary.config.settings import SettingsOptions, load
+from promptuary.workspace.programs.agents.sockets import listening_port
+from promptuary.workspace.programs.agents.token import store_token, stored_token, token_file
+
+DONE = 0
+_TOKEN = "serve"  # noqa: S105  (the name of a file, not a secret)
+
+
+def main(options: argparse.Namespace) -> int:
+    """Serve until Ctrl-C."""
+    check_extra()
+    from promptuary.server import serve  # noqa: PLC0415  (its packages are an extra, and heavy)
+    from promptuary.server.guard import is_loopback, read_networks  # noqa: PLC0415
+    from promptuary.server.tokens import TokenStore  # noqa: PLC0415
+
+    host = "127.0.0.1" if options.host == "localhost" else options.host
+    read_networks(options.behind_proxy or ())
+    if bool(options.tls_cert) != bool(options.tls_key):
+        raise ConfigError("--tls-cert and --tls-key belong together: give both")
+    if not is_loopback(host) and not options.tls_cert and not options.behind_proxy:
+        raise ConfigError(
+            f"--host {one_line(host)[:80]} can be reached from other machines, and tokens would travel unencrypted: "
+            "add --tls-cert FILE --tls-key FILE, or --behind-proxy ADDRESS for a proxy that has TLS"
+        )
+    folders = _folders(options)
+    given: Any = given_settings(options)
+    settings: SettingsOptions = given
+    try:
+        for folder in folders.values():
+            load(folder, settings)  # reports wrong settings now, not to a client
+    except ConfigError as error:
+        raise name_flags(error, options) from error
+    logging.basicConfig(
+        level=logging.DEBUG if options.debug else logging.ERROR if options.quiet else logging.WARNING,
+        stream=sys.stderr,
+        format="promptuary: %(message)s",
+    )
+    try:
+        listening = listening_port(options.port, host, backlog=serve.MAX_CONNECTIONS)
+    except OSError as error:
+        raise PromptuaryError(
+            f"port {options.port} of {one_line(host)[:80]} cannot be used ({error.strerror}); choose another with --port"
+        ) from error
+    store = TokenStore.open()
+    sentence = _own_token(store) if is_loopback(host) else "promptuary token create makes tokens"
+    if not options.quiet:
+        _introduce(listening.getsockname()[1], host, folders, sentence, tls=bool(options.tls_cert))
+    collect_again()
+    signal.signal(signal.SIGTERM, _end)
+    chosen = serve.Options(
+        folders=folders,
+        host=host,
+        names=tuple(options.allowed_host or ()),
+        proxies=tuple(options.behind_proxy or ()),
+        certificate=options.tls_cert or "",
+        key=options.tls_key or "",
+        log="off" if options.quiet else options.log_format,
+        settings=settings,
+    )
+    try:
+        serve.run(listening, store, chosen)
+    except KeyboardInterrupt:  # asked to end, and everything is closed
+        return DONE
+    return DONE
+
+
+def check_extra() -> None:
+    """Raise ``PromptuaryError`` if the packages of the server are not installed."""
+    if any(importlib.util.find_spec(name) is None for name in ("httptools", "uvicorn", "uvloop")):
+        raise PromptuaryError(f"promptuary serve needs the 'serve' extra: {how_to_install('serve')}")
+
+
+def _folders(options: argparse.Namespace) -> dict[str, Path]:
+    """Return the folders of the workspaces by name. Raises ``ConfigError`` for a wrong name or a missing folder."""
+    from promptuary.server.routes import is_workspace_name  # noqa: PLC0415  (as above)
+
+    if not options.words:
+        folder = Path(os.path.realpath(workspace_folder(options)))
+        return {_default_name(folder): folder}
+    if options.workspace is not None:
+        raise ConfigError("name the workspaces as NAME=DIR, or one with --workspace DIR, not both")
+    folders: dict[str, Path] = {}
+    for word in options.words:
+        name, equals, given = word.partition("=")
+        folder = Path(os.path.realpath(given if equals else name))
+        name = name if equals else _default_name(folder)
+        if not is_workspace_name(name):
+            raise ConfigError(f"{one_line(name)[:80]!r} cannot be in an address: use letters, digits, . _ and -")
+        if not folder.is_dir() or (equals and not given):
+            raise ConfigError(f"{one_line(word)[:200]} is not a folder; workspaces are given as NAME=DIR")
+        if name in folders:
+            raise ConfigError(f"two workspaces are called {name}: give one of them another name, as NAME=DIR")
+        folders[name] = folder
+    return folders
+
+
+def _default_name(folder: Path) -> str:
+    kept = "".join(
+        letter if letter.isascii() and (letter.isalnum() or letter in "._-") else "-" for letter in folder.name
+    )
+    return kept.strip("-.")[:64] or "workspace"
+
+
+def _own_token(store: Any) -> str:
+    """Create the token of the person at this machine, unless there is one, and return a sentence about it."""
+    from promptuary.server.tokens import SCOPES, Token  # noqa: PLC0415  (as above)
+
+    path = token_file(_TOKEN)
+    stored = stored_token(_TOKEN)
+    if stored is None:
+        made, secret = store.create(Token("", "the person at this machine", scopes=frozenset(SCOPES)))
+        if store_token(_TOKEN, secret):
+            return f"a token was created; clients send it as 'Authorization: Bearer …': {path}"
+        store.revoke(made.id)  # another server was faster
+    elif store.find(stored) is None:
+        return f"the token in {path} is not valid any more; remove that file, and the next start creates another"
+    return f"clients send the token as 'Authorization: Bearer …': {path}"
+
+
+def _introduce(port: int, host: str, folders: dict[str, Path], sentence: str, *, tls: bool) -> None:
+    base = f"{'https' if tls else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
+    print(f"promptuary: {base}", file=sys.stderr)
+    for name, folder in folders.items():
+        print(f"promptuary: {base}/w/{name}  {one_line(str(folder))}", file=sys.stderr)
+    print(f"promptuary: {sentence}", file=sys.stderr, flush=True)
+
+
+def _end(_: int, __: FrameType | None) -> None:
+    """End as with Ctrl-C."""
+    raise KeyboardInterrupt

@@ -1,0 +1,209 @@
+"""The ASGI application: every request is admitted, answered, counted and written down in one place.
+
+The proxy is an ASGI application behind it. It finds in the scope ``promptuary.token`` (a ``Token``) and
+``promptuary.request`` (a ``Request``), whose ``thread`` and ``turn`` it sets for the audit trail.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, MutableMapping
+from contextlib import suppress
+from typing import Any, Final, Protocol
+
+from msgspec import Struct
+
+from promptuary.base import concurrency
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.text import one_line
+from promptuary.server.asgi import ClientGone, Receive, Scope, Send, send_answer
+from promptuary.server.audit import Audit, Entry
+from promptuary.server.errors import Refusal, error_body
+from promptuary.server.guard import Doors, KnownTokens, admit
+from promptuary.server.metrics import CONTENT_TYPE, Metrics
+from promptuary.server.routes import NOT_FOUND, Match, find_protocol
+from promptuary.server.running import Running
+from promptuary.server.tokens import Token, TokenStore
+from promptuary.server.workspaces import Workspaces
+
+logger = logging.getLogger(__name__)
+
+_WATCH_SECONDS: Final = 1.0
+"""How often tokens that were revoked are looked for."""
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+class Request(Struct):
+    """What the guard found out about a request, and what is written down of it at its end."""
+
+    match: Match
+    workspace: str
+    own_key: bool
+    """The client sends its own key for the upstream."""
+    thread: str = ""
+    turn: str = ""
+
+
+class ProxyApp(Protocol):
+    """The proxy: answers requests, and finishes at the end what it still records."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+    async def shutdown(self) -> None: ...
+
+
+class Application:
+    """Answers every request of a server. ``keep`` is told the address of a connection that has shown a token."""
+
+    def __init__(
+        self,
+        doors: Doors,
+        store: TokenStore,
+        workspaces: Workspaces,
+        *,
+        metrics: Metrics,
+        audit: Audit,
+        proxy: ProxyApp | None = None,
+        keep: Callable[[Any], None] = lambda _: None,
+    ) -> None:
+        self.doors, self.workspaces, self.metrics, self.proxy = doors, workspaces, metrics, proxy
+        self.running = Running()
+        self._store, self._audit, self._keep = store, audit, keep
+        self._tokens = KnownTokens(store)
+        self._failure = ""
+        self._tasks: list[asyncio.Task[None]] = []
+        metrics.gauges |= {
+            "running_requests": lambda: len(self.running),
+            "open_principals": lambda: len(workspaces),
+            "workspaces": lambda: len(workspaces.names),
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or start and end with the server."""
+        if scope["type"] == "http":
+            await self._answer(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._live(receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        self._audit.start()
+        # Opened beside the first requests: the server listens before that.
+        self._tasks = [asyncio.create_task(self._watch()), asyncio.create_task(self._open())]
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self.proxy is not None:
+            await self.proxy.shutdown()
+        await self.workspaces.close()
+        await concurrency.run(self._audit.close)
+        await concurrency.run(self._store.close)
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _open(self) -> None:
+        try:
+            await self.workspaces.open_all()
+        except PromptuaryError as error:
+            self._failure = one_line(str(error))
+            logger.error("a workspace cannot be opened: %s", self._failure)
+
+    async def _watch(self) -> None:
+        """End what runs with a token that was revoked or has expired."""
+        while True:
+            await asyncio.sleep(_WATCH_SECONDS)
+            try:
+                ended = await self._tokens.drop_ended()
+            except PromptuaryError as error:  # the database is locked or damaged: nobody new gets in either
+                logger.error("the tokens cannot be read: %s", one_line(str(error)))
+                continue
+            self.metrics.add("revoked_requests", self.running.end(ended))
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        began = time.monotonic()
+        scope["headers"] = tuple(scope["headers"])  # trailers of the body must not become headers after the check
+        if scope["raw_path"] == b"/healthz" and scope["method"] in ("GET", "HEAD"):
+            await send_answer(send, 200, b"" if scope["method"] == "HEAD" else b"ok\n", b"text/plain")
+            return
+        answer = _Answer(send, self.metrics)
+        try:
+            await self._route(scope, receive, answer)
+        except Refusal as refusal:
+            await answer.refuse(scope, refusal)
+        except ClientGone:
+            self.metrics.add("client_gone")
+        except asyncio.CancelledError:
+            # Its token was revoked, or the server stops. uvicorn closes the connection, since the answer has no end.
+            await answer.refuse(scope, Refusal(503, "the request was ended by the server"))
+        except Exception as error:
+            # The message of an error may hold anything of the request.
+            logger.error("a request failed: %s", type(error).__name__, exc_info=logger.isEnabledFor(logging.DEBUG))
+            await answer.refuse(scope, Refusal(500, "the server failed; its log says how"))
+        finally:
+            self._write_down(scope, answer.status, time.monotonic() - began)
+
+    async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
+        match, workspace, own_key = await admit(
+            scope, self.doors, self._tokens, self.workspaces.names, lambda _: self._keep(scope.get("client"))
+        )
+        token: Token = scope["promptuary.token"]
+        scope["promptuary.request"] = Request(match, workspace, own_key)
+        with self.running.of(token.id):
+            if match.route.area == "proxy":
+                if self.proxy is None:
+                    raise Refusal(404, NOT_FOUND)
+                await self.proxy(scope, receive, send)
+            elif match.route.path == "/metrics":
+                await send_answer(send, 200, self.metrics.text(), CONTENT_TYPE)
+            elif match.route.path == "/readyz":
+                await self._send_readiness(send)
+            else:
+                await send_answer(send, 200, b"", b"text/plain")
+
+    async def _send_readiness(self, send: Send) -> None:
+        if self._failure:
+            raise Refusal(503, "a workspace cannot be opened; the log says why")
+        if not self.workspaces.are_open:
+            raise Refusal(503, "workspaces are being opened")
+        await send_answer(send, 200, b'{"ready":true}')
+
+    def _write_down(self, scope: Scope, status: int, seconds: float) -> None:
+        token: Token | None = scope.get("promptuary.token")
+        request: Request | None = scope.get("promptuary.request")
+        # An unknown path or method is somebody's text: what is not in our tables is not written.
+        route = request.match.route.path if request else "-"
+        method = scope["method"] if scope["method"] in _METHODS else "-"
+        if request:
+            self.metrics.observe(route, status, seconds)
+        else:
+            self.metrics.add("refused", status=str(status))
+        thread, turn = (request.thread, request.turn) if request else ("", "")
+        self._audit.add(Entry(method, route, status, seconds * 1000, token, thread, turn))
+
+
+class _Answer:
+    """A ``send`` that knows what was sent. The status is 499 if the client went away before anything was."""
+
+    def __init__(self, send: Send, metrics: Metrics) -> None:
+        self._send, self._metrics = send, metrics
+        self.status = 499
+        self._started = False
+
+    async def __call__(self, message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            self.status, self._started = message["status"], True
+        elif body := message.get("body"):
+            self._metrics.add("sent_bytes", len(body))
+        await self._send(message)
+
+    async def refuse(self, scope: Scope, refusal: Refusal) -> None:
+        """Answer with an error in the shape of the protocol, unless an answer has begun."""
+        if self._started:
+            return
+        body = error_body(find_protocol(scope["raw_path"]), refusal.status, refusal.message, code=refusal.code)
+        # What was not read of a body would be read as the next request.
+        more = [(b"connection", b"close")]
+        more += [(b"www-authenticate", b"Bearer")] if refusal.status == 401 else []
+        with suppress(OSError):
+            await send_answer(self, refusal.status, b"" if scope["method"] == "HEAD" else body, more=more)

@@ -1,0 +1,68 @@
+"""The shapes of ASGI, and how a whole body is read or an answer sent. Knows nothing of tokens or routes."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
+from typing import Any, Final
+
+from promptuary.server.errors import Refusal
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Headers = Sequence[tuple[bytes, bytes]]
+
+MAX_BODY: Final = 64 << 20
+"""The most bytes of a body: a million tokens and images."""
+_IDLE_SECONDS: Final = 30.0
+"""How long the next part of a body may take."""
+
+
+class ClientGone(Exception):  # noqa: N818  (not an error of anybody)
+    """The client has closed the connection."""
+
+
+def values(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
+    """Return every value of a header; ``name`` is in lower case, as ASGI has all of them."""
+    return [value for header, value in headers if header == name]
+
+
+async def read_body(scope: Scope, receive: Receive, *, most: int = MAX_BODY, idle: float = _IDLE_SECONDS) -> bytes:
+    """Return the whole body of a request.
+
+    Raises ``Refusal`` if it is too long (also while it comes), compressed or too slow, ``ClientGone`` if it ends early.
+    """
+    if any(value.strip().lower() not in (b"", b"identity") for value in values(scope["headers"], b"content-encoding")):
+        raise Refusal(415, "send the body uncompressed, without Content-Encoding")
+    announced = values(scope["headers"], b"content-length")
+    if announced and announced[0].isdigit() and int(announced[0][:20]) > most:
+        raise _too_long(most)
+    parts: list[bytes] = []
+    length = 0
+    while True:
+        try:
+            message = await asyncio.wait_for(receive(), idle)
+        except TimeoutError as error:
+            raise Refusal(408, f"nothing of the body came for {idle:.0f} seconds") from error
+        if message["type"] != "http.request":
+            raise ClientGone
+        part = message.get("body", b"")
+        length += len(part)
+        if length > most:
+            raise _too_long(most)
+        parts.append(part)
+        if not message.get("more_body"):
+            return b"".join(parts)
+
+
+def _too_long(most: int) -> Refusal:
+    return Refusal(413, f"the body has more than {most >> 20} MiB")
+
+
+async def send_answer(
+    send: Send, status: int, body: bytes, content_type: bytes = b"application/json", more: Headers = ()
+) -> None:
+    """Send a whole answer."""
+    headers = [(b"content-type", content_type), (b"content-length", str(len(body)).encode()), *more]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
