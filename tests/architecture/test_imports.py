@@ -36,8 +36,11 @@ BY_STRING = {
 }
 """Modules that import others by strings, which the linter does not see, and which ones of ours those are."""
 
-NO_MODULES = {GROUP, EMBEDDERS, "promptuary.toml", "promptuary.json"}
-"""Groups of entry points and files, which only look like modules."""
+NO_MODULES = {
+    *(GROUP, EMBEDDERS, "promptuary.toml", "promptuary.json"),
+    *("promptuary.absolute", "promptuary.request", "promptuary.token"),
+}
+"""Groups of entry points, files and keys of a request's scope, which only look like modules."""
 
 
 IMPORTED_BY = {
@@ -48,6 +51,7 @@ IMPORTED_BY = {
     "mcp/": "mcp mcp_types pydantic uvicorn",
     "models/": "numpy pydantic_ai tokenizers",
     "present/why.py": "rich",
+    "server/serve.py": "uvicorn uvloop",
     "search/index/": "numpy tantivy turbovec",
     "search/outline/": "tree_sitter",
     "search/vectors/": "numpy",

@@ -1,7 +1,7 @@
 """The ASGI application: every request is admitted, answered, counted and written down in one place.
 
-The proxy is an ASGI application behind it. It finds in the scope ``promptuary.token`` (a ``Token``) and
-``promptuary.request`` (a ``Request``), whose ``thread`` and ``turn`` it sets for the audit trail.
+The proxy is an ASGI application behind it. In the scope, it finds a ``Token`` as "promptuary.token" and a
+``Request`` as "promptuary.request", whose ``thread`` and ``turn`` it sets for the audit trail.
 """
 
 import asyncio
@@ -107,7 +107,7 @@ class Application:
             await self.workspaces.open_all()
         except PromptuaryError as error:
             self._failure = one_line(str(error))
-            logger.error("a workspace cannot be opened: %s", self._failure)
+            logger.warning("a workspace cannot be opened: %s", self._failure)
 
     async def _watch(self) -> None:
         """End what runs with a token that was revoked or has expired."""
@@ -116,7 +116,7 @@ class Application:
             try:
                 ended = await self._tokens.drop_ended()
             except PromptuaryError as error:  # the database is locked or damaged: nobody new gets in either
-                logger.error("the tokens cannot be read: %s", one_line(str(error)))
+                logger.warning("the tokens cannot be read: %s", one_line(str(error)))
                 continue
             self.metrics.add("revoked_requests", self.running.end(ended))
 
@@ -138,7 +138,7 @@ class Application:
             await answer.refuse(scope, Refusal(503, "the request was ended by the server"))
         except Exception as error:
             # The message of an error may hold anything of the request.
-            logger.error("a request failed: %s", type(error).__name__, exc_info=logger.isEnabledFor(logging.DEBUG))
+            logger.warning("a request failed: %s", type(error).__name__, exc_info=logger.isEnabledFor(logging.DEBUG))
             await answer.refuse(scope, Refusal(500, "the server failed; its log says how"))
         finally:
             self._write_down(scope, answer.status, time.monotonic() - began)

@@ -4,10 +4,10 @@ Both are written by one thread, beside the requests. What waits is bounded: if t
 rows are dropped and counted.
 """
 
-import logging
 import queue
 import sys
 import threading
+from contextlib import suppress
 from typing import Final, Literal, TextIO
 
 import msgspec
@@ -18,8 +18,6 @@ from promptuary.base.clock import now
 from promptuary.base.errors import PromptuaryError
 from promptuary.server.metrics import Metrics
 from promptuary.server.tokens import Token, TokenStore
-
-logger = logging.getLogger(__name__)
 
 LogFormat = Literal["text", "json", "off"]
 _MAX_WAITING: Final = 10_000
@@ -45,11 +43,13 @@ class Audit:
     ) -> None:
         self._store, self._metrics, self._form, self._stream = store, metrics, form, stream or sys.stderr
         self._waiting: queue.Queue[Entry | None] = queue.Queue(_MAX_WAITING)
-        self._thread: threading.Thread | None = None
+        self._ended = threading.Event()
+        self._ended.set()
 
     def start(self) -> None:
         """Start to write."""
-        self._thread = concurrency.start_daemon(self._work, name="promptuary-audit")
+        self._ended.clear()
+        concurrency.start_daemon(self._work, name="promptuary-audit")
 
     def add(self, entry: Entry) -> None:
         """Add an entry; returns at once."""
@@ -60,12 +60,10 @@ class Audit:
 
     def close(self, seconds: float = 5.0) -> None:
         """Write what waits, for at most some seconds."""
-        if self._thread is not None:
-            try:
+        if not self._ended.is_set():
+            with suppress(queue.Full):
                 self._waiting.put(None, timeout=seconds)
-            except queue.Full:
-                return
-            self._thread.join(seconds)
+                self._ended.wait(seconds)
 
     def _work(self) -> None:
         while (entry := self._waiting.get()) is not None:
@@ -73,6 +71,7 @@ class Audit:
                 self._write(entry)
             except (OSError, ValueError, PromptuaryError):  # the terminal is closed, or the disk is full
                 self._metrics.add("audit_dropped")
+        self._ended.set()
 
     def _write(self, entry: Entry) -> None:
         if entry.token is not None:

@@ -33,7 +33,7 @@ out of where it was checked."""
 class Route(Struct, frozen=True):
     """Something that can be asked. ``scope`` is what the token needs; ``None``: nothing, and no token either.
 
-    An empty ``method`` means any. The shape of errors is that of ``protocol``. Bodies must be JSON, unless ``any_body``.
+    The shape of errors is that of ``protocol``. Bodies must be JSON, unless ``any_body``.
     """
 
     method: str

@@ -1,4 +1,4 @@
-"""The requests that run now, by token: so that revoking a token ends them, and no token has too many. One event loop."""
+"""The requests that run now, by token: revoking a token ends them, and no token has too many. For one event loop."""
 
 import asyncio
 from collections.abc import Collection, Iterator

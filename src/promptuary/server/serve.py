@@ -44,7 +44,7 @@ class Options(Struct, frozen=True, kw_only=True):
     certificate: str = ""
     key: str = ""
     log: LogFormat = "text"
-    settings: SettingsOptions = {}  # noqa: RUF012  (msgspec copies it)
+    settings: SettingsOptions = {}
 
 
 class Newcomers:

@@ -1,4 +1,4 @@
-"""``promptuary serve``: a proxy for chat clients in front of model services, with the references and memory of workspaces."""
+"""``promptuary serve``: a proxy for chat clients that adds the references and the memory of workspaces."""
 
 import argparse
 import importlib.util
@@ -54,7 +54,7 @@ def main(options: argparse.Namespace) -> int:
         listening = listening_port(options.port, host, backlog=serve.MAX_CONNECTIONS)
     except OSError as error:
         raise PromptuaryError(
-            f"port {options.port} of {one_line(host)[:80]} cannot be used ({error.strerror}); choose another with --port"
+            f"port {options.port} of {one_line(host)[:80]} cannot be used ({error.strerror}): choose another, --port N"
         ) from error
     store = TokenStore.open()
     sentence = _own_token(store) if is_loopback(host) else "promptuary token create makes tokens"
