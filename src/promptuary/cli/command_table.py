@@ -155,6 +155,13 @@ _SERVE: Final = (
     arg("words NAME=DIR", "workspaces and their names in addresses (default: the workspace here)", nargs="*"),
     arg("--host ADDRESS", "listen on this address (default: 127.0.0.1)", default="127.0.0.1"),
     arg("--port PORT", "listen on this port (default: 8766; 0: any)", type=port, default=8766),
+    arg(
+        "--print-config CLIENT",
+        "only print the settings that point a client at the server: %(choices)s",
+        brief="print the settings of a client: claude-code, codex, …",
+        choices=("claude-code", "codex", "opencode", "continue", "open-webui", "aider", "openai", "anthropic"),
+    ),
+    flag("--server-key", "with --print-config: the server's key for the model service, not the client's", seldom=True),
     arg("--tls-cert FILE", "certificate, in PEM form"),
     arg("--tls-key FILE", "key of the certificate"),
     many("--behind-proxy ADDRESS", "answer only this proxy, which has TLS: an address or network; repeatable"),
@@ -477,6 +484,7 @@ COMMANDS: Final = (
         "docs/server.md for the settings of clients.",
         (
             "promptuary serve",
+            "promptuary serve --print-config claude-code",
             "promptuary serve app=~/src/app notes=~/notes --port 9000",
             "promptuary serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --allowed-host ai.example.org",
         ),

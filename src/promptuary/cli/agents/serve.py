@@ -14,6 +14,7 @@ from promptuary.base.errors import ConfigError, PromptuaryError, how_to_install
 from promptuary.base.text import one_line
 from promptuary.cli.common import collect_again, given_settings, name_flags, workspace_folder
 from promptuary.config.settings import SettingsOptions, load
+from promptuary.server.client_settings import settings_for, workspace_name
 from promptuary.workspace.programs.agents.sockets import listening_port
 from promptuary.workspace.programs.agents.token import store_token, stored_token, token_file
 
@@ -22,7 +23,9 @@ _TOKEN = "serve"  # noqa: S105  (the name of a file, not a secret)
 
 
 def main(options: argparse.Namespace) -> int:
-    """Serve until Ctrl-C."""
+    """Serve until Ctrl-C, or print the settings of a client."""
+    if options.print_config:
+        return _print_config(options)
     check_extra()
     from promptuary.server import serve  # noqa: PLC0415  (its packages are an extra, and heavy)
     from promptuary.server.guard import is_loopback, read_networks  # noqa: PLC0415
@@ -91,14 +94,14 @@ def _folders(options: argparse.Namespace) -> dict[str, Path]:
 
     if not options.words:
         folder = Path(os.path.realpath(workspace_folder(options)))
-        return {_default_name(folder): folder}
+        return {workspace_name(folder): folder}
     if options.workspace is not None:
         raise ConfigError("name the workspaces as NAME=DIR, or one with --workspace DIR, not both")
     folders: dict[str, Path] = {}
     for word in options.words:
         name, equals, given = word.partition("=")
         folder = Path(os.path.realpath(given if equals else name))
-        name = name if equals else _default_name(folder)
+        name = name if equals else workspace_name(folder)
         if not is_workspace_name(name):
             raise ConfigError(f"{one_line(name)[:80]!r} cannot be in an address: use letters, digits, . _ and -")
         if not folder.is_dir() or (equals and not given):
@@ -107,13 +110,6 @@ def _folders(options: argparse.Namespace) -> dict[str, Path]:
             raise ConfigError(f"two workspaces are called {name}: give one of them another name, as NAME=DIR")
         folders[name] = folder
     return folders
-
-
-def _default_name(folder: Path) -> str:
-    kept = "".join(
-        letter if letter.isascii() and (letter.isalnum() or letter in "._-") else "-" for letter in folder.name
-    )
-    return kept.strip("-.")[:64] or "workspace"
 
 
 def _own_token(store: Any) -> str:
@@ -132,12 +128,29 @@ def _own_token(store: Any) -> str:
     return f"clients send the token as 'Authorization: Bearer …': {path}"
 
 
+def _print_config(options: argparse.Namespace) -> int:
+    base = _base_url(options.host, options.port, tls=bool(options.tls_cert))
+    place = token_file(_TOKEN) if stored_token(_TOKEN) is not None else None
+    given = settings_for(options.print_config, base, place, own_key=not options.server_key)
+    if not options.quiet:
+        print(f"promptuary: for {given.file}:", file=sys.stderr, flush=True)
+    print(given.text, flush=True)
+    if not options.quiet:
+        print(*(f"promptuary: {note}" for note in given.notes), sep="\n", end="\n" * bool(given.notes), file=sys.stderr)
+    return DONE
+
+
+def _base_url(host: str, port: int, *, tls: bool) -> str:
+    return f"{'https' if tls else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
 def _introduce(port: int, host: str, folders: dict[str, Path], sentence: str, *, tls: bool) -> None:
-    base = f"{'https' if tls else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
+    base = _base_url(host, port, tls=tls)
     print(f"promptuary: {base}", file=sys.stderr)
     for name, folder in folders.items():
         print(f"promptuary: {base}/w/{name}  {one_line(str(folder))}", file=sys.stderr)
-    print(f"promptuary: {sentence}", file=sys.stderr, flush=True)
+    print(f"promptuary: {sentence}", file=sys.stderr)
+    print("promptuary: settings of a client: promptuary serve --print-config claude-code", file=sys.stderr, flush=True)
 
 
 def _end(_: int, __: FrameType | None) -> None:
