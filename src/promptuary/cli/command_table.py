@@ -152,23 +152,32 @@ _MCP: Final = (
     ),
 )
 _SERVE: Final = (
-    arg("words NAME=DIR", "workspaces and their names in addresses (default: the workspace here)", nargs="*"),
+    arg(
+        "words NAME=DIR",
+        "workspaces and their names in addresses (default: the workspace here)",
+        brief="workspaces and their names (default: the one here)",
+        nargs="*",
+    ),
     arg("--host ADDRESS", "listen on this address (default: 127.0.0.1)", default="127.0.0.1"),
     arg("--port PORT", "listen on this port (default: 8766; 0: any)", type=port, default=8766),
     arg(
         "--print-config CLIENT",
         "only print the settings that point a client at the server: %(choices)s",
-        brief="print the settings of a client: claude-code, codex, …",
+        brief="print the settings of a client",
         choices=("claude-code", "codex", "opencode", "continue", "open-webui", "aider", "openai", "anthropic"),
     ),
     flag("--server-key", "with --print-config: the server's key for the model service, not the client's", seldom=True),
-    arg("--tls-cert FILE", "certificate, in PEM form"),
-    arg("--tls-key FILE", "key of the certificate"),
-    many("--behind-proxy ADDRESS", "answer only this proxy, which has TLS: an address or network; repeatable"),
-    many("--allowed-host NAME", "a name that clients use for this server; repeatable"),
+    *under(
+        "beyond this machine",
+        arg("--tls-cert FILE", "certificate, in PEM form", seldom=True),
+        arg("--tls-key FILE", "key of the certificate", seldom=True),
+        many("--behind-proxy ADDRESS", "answer only this proxy, which has TLS; a network; repeatable", seldom=True),
+        many("--allowed-host NAME", "a name that clients use for this server; repeatable", seldom=True),
+    ),
     arg(
         "--log-format FORM",
         "log of requests: %(choices)s (default: text)",
+        seldom=True,
         choices=("text", "json", "off"),
         default="text",
     ),
@@ -480,13 +489,12 @@ COMMANDS: Final = (
         "run a proxy that gives chat clients references and memory",
         "Listen for clients of the OpenAI and Anthropic APIs, such as Claude Code, Codex or Open WebUI, and pass their "
         "requests on to the model with what they refer to and what is remembered. Every request needs a token; on "
-        "127.0.0.1 the first start creates one. Stops at Ctrl-C, after the answers that are being streamed. See "
-        "docs/server.md for the settings of clients.",
+        "127.0.0.1 the first start creates one. See docs/server.md.",
         (
             "promptuary serve",
             "promptuary serve --print-config claude-code",
             "promptuary serve app=~/src/app notes=~/notes --port 9000",
-            "promptuary serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --allowed-host ai.example.org",
+            "promptuary serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem",
         ),
         (*_SERVE, *COMMON_OF_TALKERS),
         "agents.serve",
