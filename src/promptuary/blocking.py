@@ -301,6 +301,13 @@ class Promptuary:
             lambda: self._app.maintenance.purge(everywhere=everywhere, models=models, dry_run=dry_run)
         )
 
+    def purge_recorded(self, older_than_days: float | None = None, *, dry_run: bool = False) -> Pruned:
+        """Permanently remove old conversations that clients of the server keep, whosever they are.
+
+        By default, those that are older than the setting ``recorded_days``.
+        """
+        return self._calls.run(lambda: self._app.maintenance.purge_recorded(older_than_days, dry_run=dry_run))
+
     def examine(self, *, fix: bool = False) -> Examination:
         """Check the database and the notes, and return the problems; ``fix`` repairs what can be repaired."""
         return self._calls.run(lambda: self._app.maintenance.examine(fix=fix))

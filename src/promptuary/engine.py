@@ -300,6 +300,13 @@ class Promptuary:
             lambda: self._app.maintenance.purge(everywhere=everywhere, models=models, dry_run=dry_run)
         )
 
+    async def purge_recorded(self, older_than_days: float | None = None, *, dry_run: bool = False) -> Pruned:
+        """Permanently remove old conversations that clients of the server keep, whosever they are.
+
+        By default, those that are older than the setting ``recorded_days``.
+        """
+        return await self._calls.run(lambda: self._app.maintenance.purge_recorded(older_than_days, dry_run=dry_run))
+
     async def examine(self, *, fix: bool = False) -> Examination:
         """Check the database and the notes, and return the problems; ``fix`` repairs what can be repaired."""
         return await self._calls.run(lambda: self._app.maintenance.examine(fix=fix))

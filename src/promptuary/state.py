@@ -11,12 +11,14 @@ from promptuary.base.principals import Principal
 from promptuary.database.binding import BoundDatabase
 from promptuary.database.contents import unpack_bytes
 from promptuary.database.errors import sound
+from promptuary.database.owners import all_owners
 from promptuary.database.port import Connection
 from promptuary.database.queries import queries
 from promptuary.experiences.store import ExperienceStore, OnChange
 from promptuary.memory.store.journal import NoteJournal
 from promptuary.memory.writeback.store import NoteQueue, ProposalStore
 from promptuary.sessions.store import SessionStore
+from promptuary.threads.ledger_values import Pruned
 from promptuary.threads.store.values import answering_key, busy
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
 from promptuary.workspace.state_file import StateFile, adopt, check_binding, has_state, state_file
@@ -84,6 +86,16 @@ class StateDatabase:
     def sessions(self, principal: Principal) -> SessionStore:
         """Return the sessions of ``principal``."""
         return SessionStore(self._database, principal.owner)
+
+    def prune_recorded(self, before: str, *, dry_run: bool = False) -> Pruned:
+        """Remove what is older than ``before`` of all conversations that clients keep, whosever they are."""
+        done = Pruned()
+        for owner in self._database.read(all_owners):
+            one = self.threads(owner.principal).prune(before, recorded=True, dry_run=dry_run)
+            done = Pruned(
+                done.threads + one.threads, done.turns + one.turns, done.messages + one.messages, done.bytes + one.bytes
+            )
+        return done
 
     @contextmanager
     def answering(self, principal: Principal, thread: str) -> Iterator[None]:

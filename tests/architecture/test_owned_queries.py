@@ -20,6 +20,7 @@ OF_EVERYBODY = {
     "notes.sql every_owner": "the owner is what is asked for; the space is the key",
     "notes.sql note_owner": "the owner is what is asked for; the space is the key",
     "notes.sql note_owners": "the owners are what is asked for",
+    "owners.sql owners": "old conversations of clients are removed for each owner",
     "owners.sql find_owner": "the owner is what is asked for",
     "vectors.sql owners": "vectors that nobody uses any more are removed for each owner",
     "sqlite.sql add_change": "the feed is one list",

@@ -104,6 +104,8 @@ STORE_READS: Final[dict[str, Callable[[ThreadStore], object]]] = {
     "addresses": lambda store: store.addresses(),
     "sizes": lambda store: store.sizes(),
     "said": lambda store: [store.said(name) for name in THREADS],
+    "sent": lambda store: store.sent([("", "\U0010ffff")]),
+    "ending_with": lambda store: store.ending_with([("", "\U0010ffff")]),
     "totals": lambda store: [store.totals(name) for name in THREADS],
     "states": lambda store: store.states(EVERY_STATE),
 }
@@ -119,6 +121,7 @@ DATABASE: Final = {
     "proposals",
     "transaction",
     "answering",
+    "prune_recorded",
     "persistent",
     "is_current",
     "close",
@@ -148,6 +151,8 @@ THREAD_READS: Final[dict[str, Callable[[Promptuary], object]]] = {
     "run": lambda p: p.threads.run("what do you know?", ScriptedModel(["Nothing."]), thread="main").turn.messages,
     "preview": lambda p: p.threads.preview("what do you know?", thread="main").messages,
     "tools": lambda p: asked_tools(p, "main"),
+    "record": lambda p: recorded_messages(p, "of-a-client"),
+    "recorded_as": lambda p: p.threads.recorded_as([{"role": "assistant", "content": "secret"}]),
 }
 THREAD_WRITES: Final = {
     "prune",
@@ -186,6 +191,7 @@ ENGINE: Final = {
     "backup",
     "restore",
     "purge",
+    "purge_recorded",
     "examine",
     "notes",
     "close",
@@ -346,6 +352,9 @@ COMMANDS_WITHOUT_THREADS: Final = {
     "hook",
     "install",
     "mcp",
+    # Only the person who serves uses these; tests/server asks a server for what belongs to others.
+    "serve",
+    "token",
 }
 
 EVERY_STATE: list[StateKey] = [
@@ -398,6 +407,12 @@ def based_on(p: Promptuary, thread: str, number: int | None) -> object:
     with suppress(SourceError):
         return p.threads.sources(thread=thread, number=number)
     return None
+
+
+def recorded_messages(p: Promptuary, thread: str) -> object:
+    """Return what is sent for a client that keeps its conversation."""
+    found = p.threads.record([{"role": "user", "content": "what do you know?"}], thread=thread)
+    return found and (found.turn.messages, found.added, found.live)
 
 
 def asked_tools(p: Promptuary, thread: str) -> object:

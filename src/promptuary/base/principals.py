@@ -44,11 +44,18 @@ class Principal(Struct, frozen=True):
 
 
 class Owner(Struct, frozen=True):
-    """The owner of something: a user or a group, each with an agent. Only ``Principal.owner`` makes one."""
+    """The owner of something: a user or a group, each with an agent. ``Principal.owner`` and the database make one."""
 
     kind: str
     name: str
     agent: str
+
+    @property
+    def principal(self) -> Principal:
+        """A principal that it is the owner of."""
+        return (
+            Principal(agent=self.agent, group=self.name) if self.kind == "group" else Principal(self.name, self.agent)
+        )
 
 
 LOCAL: Final = Principal()

@@ -610,10 +610,16 @@ COMMANDS: Final = (
         "remove all stored data",
         "List the threads, notes, indexes and caches of this workspace with their sizes, ask, and remove them. With "
         "--everywhere, remove those of every workspace and of your user. Your configuration stays, and so do models "
-        "unless you add --models. Exit code 1 if nothing was removed.",
-        ("promptuary purge --dry-run", "promptuary purge --everywhere --yes"),
+        "unless you add --models. With --recorded, only old conversations are removed that clients of the server keep: "
+        "those older than the setting recorded_days, or than --older-than. Exit code 1 if nothing was removed.",
+        ("promptuary purge --dry-run", "promptuary purge --everywhere --yes", "promptuary purge --recorded"),
         (
-            one_of(flag("--here", "only this workspace (default)"), _EVERYWHERE),
+            one_of(
+                flag("--here", "only this workspace (default)"),
+                _EVERYWHERE,
+                flag("--recorded", "only old conversations of clients of the server"),
+            ),
+            arg("--older-than AGE", "with --recorded: those older than this: 90d, 12w, 6m, 1y"),
             flag("--models", "with --everywhere: also remove fetched models"),
             flag("--dry-run", "only print what would be removed"),
             flag("--yes", "do not ask"),

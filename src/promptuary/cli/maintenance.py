@@ -11,8 +11,10 @@ from promptuary.base.table import Column
 from promptuary.base.text import counted, one_line
 from promptuary.cli.common import confirm, open_workspace, print_json
 from promptuary.cli.terminal import headed_table
+from promptuary.cli.threads.delete import age
 from promptuary.present.maintenance import examination_json, kept_json
-from promptuary.threads.ledger_values import ThreadSize
+from promptuary.present.threads import pruned_json
+from promptuary.threads.ledger_values import Pruned, ThreadSize
 from promptuary.workspace.data_folder.kept_files import KeptReport
 
 DONE, NOT_ALL = 0, 1
@@ -60,6 +62,10 @@ def restore(options: argparse.Namespace) -> int:
 
 def purge(options: argparse.Namespace) -> int:
     """List what would be removed, ask, and remove it."""
+    if options.recorded:
+        return _purge_recorded(options)
+    if options.older_than is not None:
+        raise PromptuaryError("--older-than needs --recorded; thread prune removes old turns of your own threads")
     if options.models and not options.everywhere:
         raise PromptuaryError("--models needs --everywhere, because all workspaces share the models")
     with open_workspace(options) as promptuary:
@@ -153,6 +159,29 @@ def _file_table(report: KeptReport) -> str:
     ]
     columns = (*([Column("action")] if with_action else []), Column("what"), Column("size", right=True), Column("path"))
     return headed_table(columns, rows, sys.stdout)
+
+
+def _purge_recorded(options: argparse.Namespace) -> int:
+    """Remove old conversations that clients of the server keep."""
+    days = None if options.older_than is None else age(options.older_than)
+    with open_workspace(options) as promptuary:
+        if days is None and not promptuary.settings.recorded_days:
+            raise PromptuaryError(
+                "conversations of clients are kept for ever here: say --older-than 90d, or set recorded_days"
+            )
+        done = promptuary.purge_recorded(days, dry_run=True)
+        asked = f"Remove {counted(done.turns, 'recorded turn')} permanently?"
+        wanted = done != Pruned() and not options.dry_run and confirm(asked, options)
+        if wanted:
+            done = promptuary.purge_recorded(days)
+    if options.json:
+        print_json(pruned_json(done, dry_run=not wanted))
+    elif done == Pruned():
+        print("no recorded conversation is that old")
+    else:
+        what = f"{counted(done.turns, 'turn')}, {counted(done.threads, 'complete thread')} ({_size(done.bytes)})"
+        print(f"{'removed' if wanted else 'would remove'} {what}")
+    return DONE if wanted or options.dry_run or done == Pruned() else NOT_ALL
 
 
 def _print_notes(report: KeptReport) -> None:

@@ -117,6 +117,7 @@ class Settings(Struct, frozen=True):
     experiences: Annotated[bool, "record experiences of finished turns"] = True
     experience_tokens: Annotated[int, "maximum tokens of experiences in a turn; 0 disables them"] = 400
     experience_model: Annotated[str, "chat model that extracts experiences from turns"] = ""
+    recorded_days: Annotated[int, "days that conversations of clients of the server are kept; 0 keeps them"] = 0
     file_reference_base_dir: Annotated[str, "base folder of paths after # (default: the workspace)"] = ""
     file_reference_slot: Annotated[int, "slot of the tracked files"] = 350
     file_reference_max_file_size: Annotated[int, "maximum size of a tracked file (default: that of max_file_size)"] = 0
@@ -283,6 +284,7 @@ class SettingsOptions(TypedDict, total=False):
     experiences: bool | str | None
     experience_tokens: int | str | None
     experience_model: str | None
+    recorded_days: int | str | None
     file_reference_base_dir: str | None
     file_reference_slot: int | str | None
     file_reference_max_file_size: int | str | None

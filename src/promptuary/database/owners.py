@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final
 
 from promptuary.base.principals import Owner
-from promptuary.database.columns import to_column
+from promptuary.database.columns import from_column, to_column
 from promptuary.database.port import Connection, Database, Result, Row
 from promptuary.database.queries import Query, queries
 
@@ -31,6 +31,12 @@ def find_owner(connection: Connection, owner: Owner) -> int | None:
     if connection.is_committed:  # otherwise its row may be rolled back
         connection.owners[owner] = int(row[0])
     return int(row[0])
+
+
+def all_owners(connection: Connection) -> list[Owner]:
+    """Return everybody for whom something was written."""
+    every = connection.execute(_QUERIES["owners"], {"tenant": connection.tenant}).fetchall()
+    return [Owner(*map(from_column, row)) for row in every]
 
 
 def add_owner(connection: Connection, owner: Owner) -> int:

@@ -2,6 +2,10 @@
 -- The number of an owner.
 SELECT owner FROM owner WHERE tenant = :tenant AND kind = :kind AND name = :name AND agent = :agent;
 
+-- name: owners
+-- Every owner.
+SELECT kind, name, agent FROM owner WHERE tenant = :tenant ORDER BY owner;
+
 -- name: count_owner
 -- Count up the owners, and return the number for a new one.
 UPDATE tenant SET owners = owners + 1 WHERE tenant = :tenant RETURNING owners;

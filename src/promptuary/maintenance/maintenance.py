@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from promptuary.maintenance import backup
 from promptuary.maintenance.doctor import examined
 from promptuary.state import adopt_state
+from promptuary.threads.ledger_values import Pruned
 
 if TYPE_CHECKING:
     from promptuary.app import App
@@ -40,6 +42,14 @@ class Maintenance:
         """Remove all stored files."""
         with self._app.without_state():
             return backup.purge(self._app.path, everywhere=everywhere, models=models, dry_run=dry_run)
+
+    def purge_recorded(self, days: float | None, *, dry_run: bool) -> Pruned:
+        """Remove recorded conversations that are older than ``days``, by default than the setting says."""
+        after = self._app.settings.recorded_days if days is None else days
+        if days is None and not after:
+            return Pruned()
+        before = datetime.now(UTC) - timedelta(days=after)
+        return self._app.state(create=False).prune_recorded(before.strftime("%Y-%m-%dT%H:%M:%S"), dry_run=dry_run)
 
     def examine(self, *, fix: bool = False) -> Examination:
         """Check the database and the notes, and return the problems; ``fix`` repairs what can be repaired."""

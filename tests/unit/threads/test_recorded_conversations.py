@@ -1,6 +1,7 @@
 """A conversation that a client keeps is followed: what was attached stays, edits branch, and text is stored once."""
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from promptuary.base.ids import new_id
 from promptuary.base.messages import Message
 from promptuary.blocking import Promptuary
 from promptuary.threads.chain import links
+from promptuary.threads.ledger_values import Pruned
 from promptuary.threads.prepared import Turn
 from tests.conftest import Files
 
@@ -358,3 +360,27 @@ def _request(promptuary: Promptuary, messages: list[Message], thread: str, seen:
         assert seen.setdefault(link, added) == added
     assert [one.role for one in promptuary.threads.history(thread=thread)][-1] == messages[-1]["role"]
     return request.turn
+
+
+def test_a_purge_of_what_was_recorded_removes_old_conversations_of_everybody_and_none_that_is_kept_here(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Tomorrow(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+            return datetime.now(tz) + timedelta(days=1)
+
+    monkeypatch.setattr("promptuary.maintenance.maintenance.datetime", Tomorrow)
+    with opened(project, "bob") as promptuary:
+        promptuary.threads.finish(recorded(promptuary, [said("One.")]).turn, "1")
+    with opened(project) as promptuary:
+        promptuary.threads.finish(recorded(promptuary, [said("One.")]).turn, "1")
+        promptuary.threads.finish(promptuary.threads.prepare("Mine.", thread="mine"), "Yes.")
+
+        assert promptuary.purge_recorded() == Pruned()  # nothing says how long they are kept
+        assert promptuary.purge_recorded(0, dry_run=True).turns == 2
+        assert promptuary.purge_recorded(2).turns == 0
+        assert promptuary.purge_recorded(0).threads == 2
+        assert [thread.id for thread in promptuary.threads.list()] == ["mine"]
+    with opened(project, "bob") as promptuary:
+        assert list(promptuary.threads.list()) == []

@@ -28,9 +28,10 @@ class Pruning:
         self._own = {"tenant": connection.tenant, "owner": owner}
         self._threads = self._turns = self._items = 0
 
-    def run(self, thread: str | None) -> Pruned:
-        """Remove the old turns of one thread or of all, and return what was removed."""
-        for number, name, updated in self._rows("threads", name=None if thread is None else to_column(thread)):
+    def run(self, thread: str | None, *, recorded: bool) -> Pruned:
+        """Remove the old turns of one thread, of all, or of all that were ``recorded``; return what was removed."""
+        query = "recorded_threads" if recorded else "threads"
+        for number, name, updated in self._rows(query, name=None if thread is None else to_column(thread)):
             self._prune(number, name, whole=from_column(updated)[: len(self._before)] < self._before)
         freed = 0
         if self._turns or self._items:

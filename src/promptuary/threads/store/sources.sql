@@ -152,6 +152,16 @@ SELECT thread, name, updated FROM thread
 WHERE tenant = :tenant AND owner = :owner AND (:name IS NULL OR name = :name)
 ORDER BY thread;
 
+-- name: recorded_threads
+-- The threads of an owner whose conversations clients keep: the ids of their items say so (see chain.py).
+SELECT thread, name, updated FROM thread
+WHERE tenant = :tenant AND owner = :owner AND EXISTS (
+    SELECT 1 FROM item
+    WHERE item.tenant = :tenant AND item.owner = :owner AND item.thread = thread.thread
+        AND item.id >= 'sent-' AND item.id < 'sent.'
+)
+ORDER BY thread;
+
 -- name: turns_before
 -- The turns of a thread that are older than a time, or all of them.
 SELECT serial, id, number FROM turn

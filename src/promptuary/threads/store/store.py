@@ -234,8 +234,10 @@ class ThreadStore:
         """Return the size of each thread, the largest first."""
         return self._read(lambda connection: retention.sizes(connection, self._owner(connection)))
 
-    def prune(self, before: str, *, thread: str | None = None, dry_run: bool = False) -> Pruned:
+    def prune(self, before: str, *, thread: str | None = None, recorded: bool = False, dry_run: bool = False) -> Pruned:
         """Remove the turns older than ``before``, of one thread or of all; return what was removed, or would be.
+
+        ``recorded``: only of threads whose conversations clients keep.
 
         ``before`` is a time in UTC without a zone (``2026-01-31T15:00:00``). A thread that was used since keeps its
         history and the numbers of its turns; messages that had left the history are removed with the turns. Any other
@@ -243,7 +245,7 @@ class ThreadStore:
         """
 
         def pruned(connection: Connection) -> Pruned:
-            done = retention.Pruning(connection, self._owner(connection), before).run(thread)
+            done = retention.Pruning(connection, self._owner(connection), before).run(thread, recorded=recorded)
             if dry_run:
                 raise _OnlyTriedError(done)
             if done != Pruned():
