@@ -164,6 +164,10 @@ def build_server(listening: Any, store: TokenStore, options: Options, *, newcome
 
 def run(listening: Any, store: TokenStore, options: Options) -> None:
     """Serve until the process is asked to end."""
-    server = build_server(listening, store, options, newcomers=Newcomers())
+    try:
+        server = build_server(listening, store, options, newcomers=Newcomers())
+    except PromptuaryError:
+        store.close()
+        raise
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(server.serve(sockets=[listening]))

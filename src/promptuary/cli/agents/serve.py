@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -75,10 +76,8 @@ def main(options: argparse.Namespace) -> int:
         log="off" if options.quiet else options.log_format,
         settings=settings,
     )
-    try:
+    with listening, suppress(KeyboardInterrupt):  # asked to end, and everything is closed
         serve.run(listening, store, chosen)
-    except KeyboardInterrupt:  # asked to end, and everything is closed
-        return DONE
     return DONE
 
 
