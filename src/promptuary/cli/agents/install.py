@@ -23,7 +23,7 @@ from promptuary.hooks.install.hook_commands import NAME
 from promptuary.hooks.install.installing import SettingsChange, UndoneFile, planned, planned_undo, undo, write
 from promptuary.mcp.description import OFFERED
 from promptuary.server.client_settings import DEFAULT_URL, HEADER, settings_files_for, start_notes, workspace_name
-from promptuary.workspace.programs.agents.token import own_token, token_file
+from promptuary.workspace.programs.agents.token import stored_token, token_file
 
 DONE, NOTHING = 0, 1
 _FOLDERS = frozenset({"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"})
@@ -65,7 +65,7 @@ def _proxy_plan(options: argparse.Namespace) -> _Plan:
         raise PromptuaryError("this is your home folder; --everywhere writes your own settings, for every project")
     place = token_file("serve")
     # To take settings out, no token is needed, and there may be none any more.
-    token = "" if options.undo else _read_serve_token(place)
+    token = "" if options.undo else _serve_token()
     url = options.url or DEFAULT_URL
     record = f"{client}.proxy"
     if project is not None:
@@ -79,10 +79,11 @@ def _proxy_plan(options: argparse.Namespace) -> _Plan:
     return _Plan(files, record, start_notes(client, url, place, own_key=own_key))
 
 
-def _read_serve_token(place: Path) -> str:
-    if not place.exists():
-        raise PromptuaryError(f"there is no token in {place}: start promptuary serve once, which makes it")
-    return own_token("serve")[0]
+def _serve_token() -> str:
+    token = stored_token("serve")
+    if token is None:
+        raise PromptuaryError(f"{token_file('serve')} has no token: start promptuary serve once, which makes it")
+    return token
 
 
 def own_command() -> list[str]:
