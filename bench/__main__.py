@@ -24,11 +24,14 @@ BENCHMARKS = (
     "experiences",
     "mcp",
     "hooks",
+    "clients",
 )
 
 
 def main() -> None:
-    for name in sys.argv[1:] or BENCHMARKS:
+    words = sys.argv[1:]
+    options = next((at for at, word in enumerate(words) if word.startswith("-")), len(words))
+    for name in words[:options] or BENCHMARKS:  # what follows is for the benchmark
         importlib.import_module(f"bench.{name}").main()
 
 

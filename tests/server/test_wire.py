@@ -18,11 +18,16 @@ from promptuary.server.proxy.wire import (
     Reply,
     WireError,
     find_conversation,
+    is_for_an_agent,
     take_apart,
     words_typed,
 )
 from tests.server.conversations import PROTOCOLS, Protocol, answer_body, answer_stream, make_conversation
 
+SUMMARIES = (
+    "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.\n\nYour task is to create a detailed summary",
+    "You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary for another LLM",
+)
 DIALECTS: dict[Protocol, Dialect] = {"messages": MESSAGES, "responses": RESPONSES, "completions": COMPLETIONS}
 LISTS = {"messages": "messages", "responses": "input", "completions": "messages"}
 dialects = pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -203,6 +208,43 @@ def test_a_message_that_becomes_a_text_keeps_what_was_added_at_its_place() -> No
         "role": "user",
         "content": [{"type": "text", "text": "two"}, {"type": "text", "text": "<file>a</file>"}],
     }
+
+
+@pytest.mark.parametrize("text", SUMMARIES)
+def test_a_client_that_asks_for_a_summary_typed_nothing(text: str) -> None:
+    """As Claude Code and Codex do, in a person's place; Claude Code behind the result of a tool."""
+    result = {"type": "tool_result", "tool_use_id": "t", "content": "done"}
+    for content in ([result, {"type": "text", "text": text}], [{"type": "text", "text": text}]):
+        wire = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "yes"}]
+        request = MESSAGES.parse(json.dumps({"messages": [*wire, {"role": "user", "content": content}]}).encode())
+        assert (request.typed, request.wants_summary) == ("", True)
+    item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+    assert RESPONSES.parse(json.dumps({"input": [item]}).encode()).wants_summary
+    assert not RESPONSES.parse(json.dumps({"input": [{**item, "content": f"What is: {text}"}]}).encode()).wants_summary
+
+
+def test_a_summary_that_a_conversation_goes_on_with_was_not_typed() -> None:
+    text = "This session is being continued from a previous conversation that ran out of context. The summary: @diff"
+    first = [{"type": "text", "text": text}, {"type": "text", "text": "and now?"}]
+
+    assert MESSAGES.parse(json.dumps({"messages": [{"role": "user", "content": first}]}).encode()).typed == "and now?"
+    text = "Another language model started to solve this problem and produced a summary of its thinking process."
+    assert RESPONSES.parse(json.dumps({"input": [{"role": "user", "content": text}]}).encode()).typed == ""
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({b"x-claude-code-session-id": b"1"}, False),
+        ({b"x-claude-code-session-id": b"1", b"x-claude-code-agent-id": b"a9"}, True),
+        ({b"x-codex-turn-metadata": b'{"thread_source":"user"}'}, False),
+        ({b"x-codex-turn-metadata": b'{"thread_source":"subagent"}'}, True),
+        ({b"x-codex-turn-metadata": b"{" * 9_000}, False),
+        ({b"x-openai-subagent": b"review"}, True),
+    ],
+)
+def test_an_agent_that_an_agent_started_is_known_by_its_headers(headers: dict[bytes, bytes], expected: bool) -> None:
+    assert is_for_an_agent(headers) is expected
 
 
 def test_tools_in_the_list_of_codex_are_tools() -> None:

@@ -35,6 +35,7 @@ from promptuary.server.proxy.wire import (
     tools_text,
     upstream_id,
     value_of,
+    wants_summary,
     words_typed,
 )
 
@@ -66,6 +67,7 @@ def parse(body: bytes) -> Request:
         stream=value_of(fields.get("stream")) is True,
         tools=tools_text(fields.get("tools"), fields.get("functions")),
         is_probe=is_small(fields, "max_completion_tokens", "max_tokens"),
+        wants_summary=wants_summary(said),
         from_hook=from_hook,
         choices=count_of(fields.get("n")),
     )

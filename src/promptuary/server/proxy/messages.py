@@ -35,6 +35,7 @@ from promptuary.server.proxy.wire import (
     tools_text,
     upstream_id,
     value_of,
+    wants_summary,
     words_typed,
 )
 
@@ -64,6 +65,7 @@ def parse(body: bytes) -> Request:
         stream=value_of(fields.get("stream")) is True,
         tools=tools_text(fields.get("tools")),
         is_probe=is_small(fields, "max_tokens"),
+        wants_summary=wants_summary(said),
         from_hook=from_hook,
     )
 

@@ -37,6 +37,7 @@ from promptuary.server.proxy.wire import (
     tools_text,
     upstream_id,
     value_of,
+    wants_summary,
     words_typed,
 )
 
@@ -71,6 +72,7 @@ def parse(body: bytes) -> Request:
             fields.get("tools"), *(raw for raw, item in zip(wire, items, strict=True) if _has_tools(item))
         ),
         is_probe=is_small(fields, "max_output_tokens"),
+        wants_summary=wants_summary(said),
         from_hook=from_hook,
         previous=upstream_id(value_of(fields.get("previous_response_id"))),
         names=tuple(dict.fromkeys(filter(None, ids))),

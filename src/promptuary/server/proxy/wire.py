@@ -27,6 +27,7 @@ _MAX_PARTS: Final = 8_000_000
 _ALWAYS_FEW: Final = 4 * 1024 * 1024
 """A body of so many bytes has few enough parts, whatever is in it."""
 _MAX_ID: Final = 256
+_MAX_METADATA: Final = 16 * 1024
 _MAX_ANSWER: Final = 64 * 1024 * 1024
 """The most bytes of an answer that are read to record it; the client gets all of it."""
 _MAX_PROBE: Final = 100
@@ -72,6 +73,8 @@ class Request(Struct, frozen=True):
     """The descriptions of the tools, as they are sent."""
     is_probe: bool = False
     """Whether it says itself that it is no part of a conversation: a title, tags, a test."""
+    wants_summary: bool = False
+    """Whether the client asks for a summary of the conversation, to go on with less of it: nobody typed that."""
     from_hook: bool = False
     """Whether a hook of ours has already put memory and references into the current turn."""
     choices: int = 1
@@ -316,6 +319,16 @@ _FOREIGN: Final = (
 )
 _OPENED: Final = re.compile(f"<({'|'.join(_FOREIGN)})(?:\\s[^<>]{{0,500}})?>")
 _MAX_FOREIGN: Final = 200
+_SUMMARY: Final = re.compile(
+    r"\s*(?:CRITICAL: Respond with TEXT ONLY\. Do NOT call any tools"
+    r"|You are performing a CONTEXT CHECKPOINT COMPACTION)"
+)
+"""How Claude Code and Codex begin to ask for a summary of the conversation, in a person's place."""
+_CONTINUED: Final = re.compile(
+    r"\s*(?:This session is being continued from a previous conversation"
+    r"|Another language model started to solve this problem and produced a summary)"
+)
+"""How they begin the summary when the conversation goes on, in a person's place, too."""
 _HOOK_MARK: Final = "<promptuary>"
 
 
@@ -325,6 +338,8 @@ def words_typed(text: str) -> str:
     From the first opening tag to the last closing one of the same name: a file in between may hold such tags, and what
     follows them there was not typed either. Fenced code stays; whoever looks for references skips it.
     """
+    if _SUMMARY.match(text) or _CONTINUED.match(text):
+        return ""
     if "<" not in text:
         return text.strip()
     at = 0
@@ -367,6 +382,11 @@ def find_typed(said: Sequence[Said]) -> tuple[int, str, bool]:
     if typed_at >= 0 and is_new:
         return typed_at, said[typed_at].typed, from_hook
     return -1, "", from_hook
+
+
+def wants_summary(said: Sequence[Said]) -> bool:
+    """Return whether the last message asks for a summary of the conversation."""
+    return bool(said) and said[-1].message["role"] == "user" and bool(_SUMMARY.match(said[-1].message["content"]))
 
 
 def described(kind: str, media_type: object, data: object) -> str:
@@ -448,6 +468,19 @@ def _id(value: object) -> str:
 def upstream_id(value: object) -> str:
     """Return an id that was made upstream, if ``value`` can be one."""
     return _id(value)
+
+
+def is_for_an_agent(headers: Mapping[bytes, bytes]) -> bool:
+    """Return whether a request is one of an agent that the client's own agent has started: nobody typed anything."""
+    if b"x-claude-code-agent-id" in headers or b"x-openai-subagent" in headers:
+        return True
+    about = headers.get(b"x-codex-turn-metadata", b"")
+    if not about or len(about) > _MAX_METADATA:
+        return False
+    try:
+        return bool(mapping(json.loads(about)).get("thread_source", "user") != "user")
+    except (ValueError, RecursionError):
+        return False
 
 
 # Answers
