@@ -114,7 +114,7 @@ class Application:
         while True:
             await asyncio.sleep(_WATCH_SECONDS)
             try:
-                ended = await self._tokens.drop_ended()
+                ended = await self._tokens.drop_ended(self.running.token_ids)
             except PromptuaryError as error:  # the database is locked or damaged: nobody new gets in either
                 logger.warning("the tokens cannot be read: %s", one_line(str(error)))
                 continue
@@ -153,13 +153,22 @@ class Application:
             if match.route.area == "proxy":
                 if self.proxy is None:
                     raise Refusal(404, NOT_FOUND)
-                await self.proxy(scope, receive, send)
+                await self.proxy(scope, self._counted(receive), send)
             elif match.route.path == "/metrics":
                 await send_answer(send, 200, self.metrics.text(), CONTENT_TYPE)
             elif match.route.path == "/readyz":
                 await self._send_readiness(send)
             else:
                 await send_answer(send, 200, b"", b"text/plain")
+
+    def _counted(self, receive: Receive) -> Receive:
+        async def receive_next() -> MutableMapping[str, Any]:
+            message = await receive()
+            if body := message.get("body"):
+                self.metrics.add("received_bytes", len(body))
+            return message
+
+        return receive_next
 
     async def _send_readiness(self, send: Send) -> None:
         if self._failure:

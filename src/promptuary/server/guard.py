@@ -168,9 +168,9 @@ class KnownTokens:
                     self._known.popitem(last=False)
         return token
 
-    async def drop_ended(self) -> set[str]:
-        """Forget the tokens that were revoked or have expired, and return their ids."""
-        known = {token.id for token in self._known.values()}
+    async def drop_ended(self, running: Collection[str] = ()) -> set[str]:
+        """Forget the tokens that were revoked or have expired, and return their ids and those of ``running`` ones."""
+        known = {token.id for token in self._known.values()}.union(running)
         if not known:
             return set()
         ended = await concurrency.run(lambda: {name for name in known if not self.store.is_active(name)})

@@ -20,6 +20,11 @@ class Running:
     def __len__(self) -> int:
         return sum(map(len, self._tasks.values()))
 
+    @property
+    def token_ids(self) -> tuple[str, ...]:
+        """The tokens whose requests run."""
+        return tuple(self._tasks)
+
     @contextmanager
     def of(self, token_id: str) -> Iterator[None]:
         """Count the current task as one of a token. Raises ``Refusal`` if that has too many."""
