@@ -4,6 +4,7 @@
     ├── ConfigError                  a setting or an argument is wrong; nothing was done
     ├── SourceError                  one source could not be fetched; it has a Code and a reason
     ├── ServiceRefusedError          a service did not accept a request; it has the HTTP status
+    ├── RelayError                   a service did not answer, or not to the end; it has the HTTP status to answer with
     ├── ModelAnswerError             a model's answer does not have the requested format
     ├── RunFailedError               a model did not complete its answer; it has what was recorded of the turn
     ├── PlatformError                a chat platform refused a request; a retry does not help
@@ -164,6 +165,14 @@ class ServiceRefusedError(PromptuaryError):
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
+        self.status = status
+
+
+class RelayError(PromptuaryError):
+    """A service did not answer, or its answer broke off. ``status`` is what to tell the client that waits for it."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
         self.status = status
 
 

@@ -1,9 +1,7 @@
 """Posts JSON to a service that the person configured, and returns its answer: JSON, or a stream of bytes.
 
-Unlike the URL of a page, this address is the person's own, so it may be on this machine or in a private network. Never
-pass an address that comes from a workspace or a model. Plain http is used only for this machine and for hosts that the
-person allowed, because a key and the person's texts are sent. Redirects are not followed, because they would send these
-elsewhere. The key never appears in an error or a log.
+``workspace.web.services`` says which addresses may be called. Redirects are not followed, because they would send the
+person's key and texts elsewhere. The key never appears in an error or a log.
 """
 
 import json
@@ -16,13 +14,13 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from promptuary.base.errors import Code, PromptuaryError, ServiceRefusedError, SourceError
-from promptuary.base.text import one_line
 from promptuary.base.values import pairs_without, shown_without
 from promptuary.models.chat_model import Retrying
 from promptuary.workspace.web.addresses import Target, parse_url
 from promptuary.workspace.web.deadline import Deadline, StallLimit
-from promptuary.workspace.web.fetch import Resolver, resolve_host, system_resolver
+from promptuary.workspace.web.fetch import Resolver, system_resolver
 from promptuary.workspace.web.refusals import refusal, seconds_to_wait, words_of
+from promptuary.workspace.web.services import service_addresses, service_target
 
 if TYPE_CHECKING:
     from promptuary.workspace.web.http import CancelToken
@@ -115,10 +113,10 @@ def post_json(
     url: str, content: object, policy: PostPolicy, credential: Credential = _NO_KEY, resolve: Resolver = system_resolver
 ) -> object:
     """Return the service's answer to ``content``. Raises ``PromptuaryError`` if there is none."""
-    headers, target = credential.headers(), _target(url)
+    headers, target = credential.headers(), service_target(url)
     try:
         deadline = Deadline(target.host, policy.timeout, time.monotonic() + policy.timeout)
-        addresses = _addresses(target, policy, resolve, deadline)
+        addresses = service_addresses(target, policy.allow_hosts, deadline, resolve)
         call = _Call(target, addresses, json.dumps(content).encode(), credential, deadline, tuple(headers))
         return _with_retries(call, policy)
     except SourceError as error:
@@ -135,22 +133,15 @@ def post_for_stream(
     it. Raises ``PromptuaryError`` if there is no answer, and in ``connection`` if it breaks off.
     """
     headers = line.credential.headers()
-    target = _target(url)
+    target = service_target(url)
     with ExitStack() as begun:
         begun.enter_context(_told(target, line))
         deadline = StallLimit(target.host, policy.timeout, time.monotonic() + _LONGEST_ANSWER)
-        addresses = _addresses(target, policy, system_resolver, deadline)
+        addresses = service_addresses(target, policy.allow_hosts, deadline)
         call = _Call(target, addresses, json.dumps(content).encode(), line.credential, deadline, tuple(headers))
         chunks = yield from _begun(call, policy, line.cancel_token, begun)
         line.connection.enter_context(begun.pop_all())
         return chunks
-
-
-def _target(url: str) -> Target:
-    try:
-        return parse_url(url)
-    except SourceError as error:
-        raise PromptuaryError(f"The address {one_line(url)[:100]} cannot be used: {error.reason}") from None
 
 
 @contextmanager
@@ -218,18 +209,6 @@ def _at_most(chunks: Iterator[bytes], limit: int) -> Iterator[bytes]:
         limit -= len(chunk)
         if limit <= 0:
             return
-
-
-def _addresses(target: Target, policy: PostPolicy, resolve: Resolver, deadline: Deadline) -> tuple[str, ...]:
-    literal = target.address
-    found = (literal,) if literal else resolve_host(target, resolve, deadline)
-    plain = target.scheme == "http" and not target.named_in(policy.allow_hosts)
-    if plain and not all(address.is_loopback for address in found):
-        raise PromptuaryError(
-            f"{target.authority} is not on this machine, and plain http shows your texts to anyone on the network: "
-            f"use https. If you trust the network, allow the host {target.authority}."
-        )
-    return tuple(map(str, found))
 
 
 class _Pauses:

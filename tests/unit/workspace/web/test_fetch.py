@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import re
-import shutil
 import socket
 import ssl
 import subprocess
@@ -27,6 +26,7 @@ from promptuary.workspace.access import Access
 from promptuary.workspace.web.deadline import Deadline
 from promptuary.workspace.web.fetch import Page, fetch
 from promptuary.workspace.web.http import _GuardedStream
+from tests.certificates import make_certificate
 
 HOST = "site.test"
 MODIFIED = "Wed, 05 Jun 2024 01:02:03 GMT"
@@ -299,16 +299,7 @@ def test_a_host_that_refuses_connections_is_told() -> None:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("needs openssl to make a certificate")
-    path = tmp_path_factory.mktemp("tls") / "both.pem"
-    kind = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
-    names = ["-subj", f"/CN={HOST}", "-addext", f"subjectAltName=DNS:{HOST}"]
-    files = ["-keyout", str(path), "-out", str(path.with_name("cert.pem"))]
-    subprocess.run([openssl, "req", *kind, *names, *files], check=True, capture_output=True)
-    path.write_bytes(path.read_bytes() + path.with_name("cert.pem").read_bytes())
-    return path
+    return make_certificate(tmp_path_factory.mktemp("tls"), HOST)
 
 
 @pytest.fixture
