@@ -14,7 +14,7 @@ import uvloop
 
 from promptuary.base.errors import RelayError
 from promptuary.testing.chat_server import Refuses, Says
-from promptuary.testing.loopback import Loopback, answer
+from promptuary.testing.loopback import Loopback, Step, answer
 from promptuary.workspace.web.relay import HOP_HEADER, Answer, Relay, RelayLimits
 from tests.certificates import make_certificate
 from tests.conftest import watched
@@ -203,7 +203,7 @@ def test_what_comes_after_an_answer_is_nobodys(upstream: Upstream) -> None:
 
 
 def test_bytes_that_nobody_asked_for_end_an_idle_connection(upstream: Upstream) -> None:
-    late = [answer("{}", "application/json"), 0.1, answer('{"forged": true}', "application/json"), 60.0]
+    late: list[Step] = [answer("{}", "application/json"), 0.1, answer('{"forged": true}', "application/json"), 60.0]
     upstream.replies = [Raw(late), Body({"own": 1})]
 
     async def work(relay: Relay) -> bytes:
