@@ -303,7 +303,7 @@ class Promptuary:
     async def purge_recorded(self, older_than_days: float | None = None, *, dry_run: bool = False) -> Pruned:
         """Permanently remove old conversations that clients of the server keep, whosever they are.
 
-        By default, those that are older than the setting ``recorded_days``.
+        By default, those that are older than the setting recorded_days.
         """
         return await self._calls.run(lambda: self._app.maintenance.purge_recorded(older_than_days, dry_run=dry_run))
 

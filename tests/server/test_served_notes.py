@@ -1,5 +1,6 @@
 """On a server, the notes that follow a user are that user's: never those of the person who runs it."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,8 @@ import pytest
 from promptuary import Principal
 from promptuary.base.principals import LOCAL
 from promptuary.blocking import Promptuary
+from promptuary.server.tokens import Token
+from promptuary.server.workspaces import Workspaces
 from promptuary.workspace.user_folders import notes_folder, state_folder
 
 OWN, SERVED = "The vault code is Qx7Own.", "The badge code is Zk4Served."
@@ -72,3 +75,17 @@ def test_the_name_of_a_user_does_not_choose_a_path(workspace: Path, user: str) -
     (folder,) = (state_folder() / "people").iterdir()
     assert len(folder.name) == 32
     assert b"Zk4Served" in files(folder)
+
+
+def test_a_server_opens_its_workspaces_as_served(workspace: Path) -> None:
+    with opened(workspace, served=False) as p:
+        p.memory.write(OWN, title="vault", scope="user")
+
+    async def found() -> int:
+        workspaces = Workspaces({"app": workspace}, {"embedder": "none"})
+        async with workspaces.of(Token("", "test"), "app") as p:
+            count = len((await p.memory.find("vault code")).hits)
+        await workspaces.close()
+        return count
+
+    assert asyncio.run(found()) == 0

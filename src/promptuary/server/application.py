@@ -30,6 +30,8 @@ logger = logging.getLogger(__name__)
 
 _WATCH_SECONDS: Final = 1.0
 """How often tokens that were revoked are looked for."""
+_PURGE_SECONDS: Final = 24 * 3600.0
+"""How often conversations are removed that are old enough."""
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -108,6 +110,12 @@ class Application:
         except PromptuaryError as error:
             self._failure = one_line(str(error))
             logger.warning("a workspace cannot be opened: %s", self._failure)
+        while True:
+            try:
+                await self.workspaces.purge_recorded()
+            except PromptuaryError as error:
+                logger.warning("old conversations were not removed: %s", one_line(str(error)))
+            await asyncio.sleep(_PURGE_SECONDS)
 
     async def _watch(self) -> None:
         """End what runs with a token that was revoked or has expired."""

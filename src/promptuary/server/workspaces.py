@@ -72,6 +72,11 @@ class Workspaces:
             async with self._lock:
                 await self._open(name)
 
+    async def purge_recorded(self) -> None:
+        """Remove recorded conversations that are older than the settings of their workspaces allow."""
+        for whole in list(self._whole.values()):
+            await whole.purge_recorded()
+
     @property
     def are_open(self) -> bool:
         """Whether every workspace is open."""
@@ -92,7 +97,9 @@ class Workspaces:
         if name not in self._whole:
             folder = self.folders[name]
             # Exactly this folder: a search upwards might find the home folder.
-            self._whole[name] = await concurrency.run(lambda: Promptuary.open(folder, exact=True, **self._options))
+            self._whole[name] = await concurrency.run(
+                lambda: Promptuary.open(folder, exact=True, served=True, **self._options)
+            )
         return self._whole[name]
 
     async def _close_idle(self, most: int) -> None:
