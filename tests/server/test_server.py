@@ -243,3 +243,15 @@ def test_the_program_makes_a_token_serves_and_ends_when_it_is_asked_to(workspace
 def test_a_port_in_use_is_told(server: RunningServer, workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", f"app={workspace}", "--port", str(server.port)]) == 2
     assert "choose another, --port" in capsys.readouterr().err
+
+
+def test_a_request_that_arrives_in_one_piece_may_be_larger_than_its_head(server: RunningServer) -> None:
+    """As that of a coding agent, which a loopback connection hands over at once."""
+    server.application.proxy = EchoProxy()
+    body = b'{"input": "' + b"x" * 200_000 + b'"}'
+    fields = f"Authorization: Bearer {server.create()}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 << 20)
+        head = f"POST /v1/embeddings HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n{fields}\r\n\r\n"
+        connection.sendall(head.encode() + body)
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 200")

@@ -77,6 +77,7 @@ class Newcomers:
         class Connection(HttpToolsProtocol):
             _head = 0
             _in_head = True
+            _got_on = False
             _length_of_headers = 0
 
             def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -88,9 +89,11 @@ class Newcomers:
                 super().connection_lost(exc)
 
             def data_received(self, data: bytes) -> None:
+                self._got_on = False
                 super().data_received(data)
-                # The parser itself collects the parts of a header without a limit.
-                self._head += len(data) if self._in_head else 0
+                # The parser itself collects the parts of a header without a limit. What ends a head or a request may
+                # be mostly a body.
+                self._head += len(data) if self._in_head and not self._got_on else 0
                 if self._head > MAX_HEAD and self._in_head:
                     self.transport.abort()
 
@@ -109,13 +112,13 @@ class Newcomers:
                 super().on_url(url)
 
             def on_headers_complete(self) -> None:
-                self._in_head = False
+                self._in_head, self._got_on = False, True
                 # A whole URL as the target names a host of its own; of it, only the path would be left.
                 self.scope["promptuary.absolute"] = not self.url.startswith(b"/")  # type: ignore[typeddict-unknown-key]
                 super().on_headers_complete()
 
             def on_message_complete(self) -> None:
-                self._in_head, self._head = True, 0
+                self._in_head, self._head, self._got_on = True, 0, True
                 super().on_message_complete()
 
         return Connection
