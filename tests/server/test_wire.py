@@ -341,13 +341,9 @@ def test_an_event_of_ten_megabytes_is_read_and_one_without_end_is_given_up(proto
 
 
 @dialects
-def test_our_errors_are_in_the_words_of_the_protocol(protocol: Protocol) -> None:
+def test_what_we_put_into_a_stream_is_in_the_words_of_the_protocol(protocol: Protocol) -> None:
     dialect = DIALECTS[protocol]
 
-    error = json.loads(dialect.error_body(404, "There is no model x.", "model_not_found"))["error"]
-    assert error["message"] == "There is no model x."
-    assert error["type"] == ("not_found_error" if protocol == "messages" else "invalid_request_error")
-    assert error.get("code") == (None if protocol == "messages" else "model_not_found")
     assert _read(protocol, dialect.keep_alive) == Reply()
     assert _read(protocol, dialect.error_event(502, "It is away.", "")).error == "It is away."
 
@@ -406,7 +402,7 @@ def test_tags_without_an_end_take_no_longer_than_the_text_is() -> None:
         ({}, {"metadata": {"session_id": "m-1"}}, "session", "m-1"),
         ({}, {"metadata": {"user_id": '{"device_id":"d","session_id":"u-1"}'}}, "session", "u-1"),
         ({}, {"conversation": {"id": "conv_1"}}, "conversation", "conv_1"),
-        ({}, {"prompt_cache_key": "k-1"}, "prompt-cache-key", "k-1"),
+        ({}, {"prompt_cache_key": f"{0:08}-0000-0000-0000-{1:012}"}, "session", f"{0:08}-0000-0000-0000-{1:012}"),
     ],
 )
 def test_a_conversation_is_known_by_the_id_that_its_client_sends(
@@ -421,7 +417,14 @@ def test_a_conversation_is_known_by_the_id_that_its_client_sends(
 
 
 @pytest.mark.parametrize(
-    "body", [{}, {"metadata": 1}, {"metadata": {"user_id": "{["}}, {"metadata": {"session_id": "x" * 300}}]
+    "body",
+    [
+        {},
+        {"prompt_cache_key": "my-app"},
+        {"metadata": 1},
+        {"metadata": {"user_id": "{["}},
+        {"metadata": {"session_id": "x" * 300}},
+    ],
 )
 def test_an_id_that_is_none_is_no_conversation(body: dict[str, Any]) -> None:
     fields, _ = take_apart(json.dumps(body).encode(), "messages")

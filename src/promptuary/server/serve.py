@@ -20,6 +20,7 @@ from promptuary.server.application import Application
 from promptuary.server.audit import Audit, LogFormat
 from promptuary.server.guard import Doors, accepted_hosts, read_networks
 from promptuary.server.metrics import Metrics
+from promptuary.server.proxy.proxy import Proxy
 from promptuary.server.tokens import TokenStore
 from promptuary.server.workspaces import Workspaces
 
@@ -128,13 +129,14 @@ def build_server(listening: Any, store: TokenStore, options: Options, *, newcome
     """Return a server for a listening socket. Raises ``PromptuaryError`` if its certificate cannot be used."""
     scheme = "https" if options.certificate else "http"
     port = listening.getsockname()[1]
-    metrics = Metrics()
+    metrics, workspaces = Metrics(), Workspaces(options.folders, options.settings)
     application = Application(
         Doors(accepted_hosts(options.host, port, options.names, scheme=scheme), scheme, read_networks(options.proxies)),
         store,
-        Workspaces(options.folders, options.settings),
+        workspaces,
         metrics=metrics,
         audit=Audit(store, metrics, options.log),
+        proxy=Proxy(workspaces, store, metrics, listening=[listening.getsockname()[:2]]),
         keep=newcomers.keep,
     )
     config = uvicorn.Config(

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from promptuary.base.messages import Message, Role, WireToolCall
 from promptuary.models.chat.openai_stream import chat_usage, error_text
 from promptuary.models.chat_model import ModelUsage
-from promptuary.server.proxy.openai_errors import error_body
+from promptuary.server.errors import error_body
 from promptuary.server.proxy.wire import (
     Dialect,
     Reply,
@@ -240,7 +240,7 @@ def _first(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def error_event(status: int, message: str, code: str = "") -> bytes:
     """Return an error of ours as an event of a stream that has begun."""
-    return b"data: " + error_body(status, message, code) + b"\n\n"
+    return b"data: " + error_body("chat", status, message, code=code) + b"\n\n"
 
 
-COMPLETIONS: Final = Dialect("completions", parse, insert, CompletionReading, error_body, error_event)
+COMPLETIONS: Final = Dialect("chat", parse, insert, CompletionReading, error_event)

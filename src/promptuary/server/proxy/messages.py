@@ -11,6 +11,7 @@ from promptuary.base.messages import Message, WireToolCall
 from promptuary.models.chat.anthropic_stream import message_usage
 from promptuary.models.chat.openai_stream import counted, error_text
 from promptuary.models.chat_model import ModelUsage
+from promptuary.server.errors import error_body
 from promptuary.server.proxy.wire import (
     Dialect,
     Reply,
@@ -265,29 +266,9 @@ class MessageReading:
         return block
 
 
-_KINDS: Final = {
-    400: "invalid_request_error",
-    401: "authentication_error",
-    402: "billing_error",
-    403: "permission_error",
-    404: "not_found_error",
-    413: "request_too_large",
-    429: "rate_limit_error",
-    504: "timeout_error",
-    529: "overloaded_error",
-}
-
-
-def error_body(status: int, message: str, code: str = "") -> bytes:
-    """Return an error of ours as the service would write it; this protocol has no codes."""
-    del code
-    kind = _KINDS.get(status, "invalid_request_error" if status < 500 else "api_error")
-    return encoded({"type": "error", "error": {"type": kind, "message": message}, "request_id": None})
-
-
 def error_event(status: int, message: str, code: str = "") -> bytes:
     """Return an error of ours as an event of a stream that has begun."""
-    return b"event: error\ndata: " + error_body(status, message, code) + b"\n\n"
+    return b"event: error\ndata: " + error_body("messages", status, message, code=code) + b"\n\n"
 
 
 MESSAGES: Final = Dialect(
@@ -295,7 +276,6 @@ MESSAGES: Final = Dialect(
     parse,
     insert,
     MessageReading,
-    error_body,
     error_event,
     keep_alive=b'event: ping\ndata: {"type": "ping"}\n\n',
 )

@@ -6,12 +6,13 @@ What a model said in one answer is several items here: words, calls, thoughts. T
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+import msgspec
 from msgspec import Raw
 
 from promptuary.base.messages import Message, Role
 from promptuary.models.chat.openai_stream import counted, error_text
 from promptuary.models.chat_model import ModelUsage
-from promptuary.server.proxy.openai_errors import error_body, error_fields
+from promptuary.server.errors import error_body
 from promptuary.server.proxy.wire import (
     Dialect,
     Reply,
@@ -277,9 +278,9 @@ class ResponseReading:
 
 def error_event(status: int, message: str, code: str = "") -> bytes:
     """Return an error of ours as an event of a stream that has begun."""
-    error = error_fields(status, message, code)
-    event = {"type": "error", "code": code or None, "message": message, "param": None, "error": error}
+    error = mapping(msgspec.json.decode(error_body("responses", status, message, code=code)))
+    event = {"type": "error", "code": code or None, "message": message, "param": None, **error}
     return b"event: error\ndata: " + encoded(event) + b"\n\n"
 
 
-RESPONSES: Final = Dialect("responses", parse, insert, ResponseReading, error_body, error_event)
+RESPONSES: Final = Dialect("responses", parse, insert, ResponseReading, error_event)

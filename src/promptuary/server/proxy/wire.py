@@ -19,6 +19,7 @@ from promptuary.base.messages import Message
 from promptuary.base.text import valid_unicode
 from promptuary.models.chat.event_stream import EventReader
 from promptuary.models.chat_model import ModelUsage
+from promptuary.server import errors
 
 MAX_BODY: Final = 64 * 1024 * 1024
 """The most bytes of a request: a window of a million tokens, with images."""
@@ -123,11 +124,10 @@ class Reading(Protocol):
 class Dialect(Struct, frozen=True):
     """One protocol: how its requests are read and added to, how its answers are read, and its own forms of ours."""
 
-    name: str
+    name: errors.Protocol
     parse: Callable[[bytes], Request]
     insert: "Insert"
     reading: Callable[[], Reading]
-    error_body: Callable[[int, str, str], bytes]
     error_event: Callable[[int, str, str], bytes]
     keep_alive: bytes = b": keep-alive\n\n"
 
@@ -423,6 +423,9 @@ _ID_HEADERS: Final = (
 )
 
 
+_RANDOM: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
 class ConversationId(NamedTuple):
     """The client's own id of a conversation, and which client it is, as a word."""
 
@@ -443,11 +446,12 @@ def find_conversation(headers: Mapping[bytes, bytes], fields: Mapping[str, Raw])
     metadata = mapping(value_of(fields.get("metadata")))
     if name := _id(metadata.get("session_id")) or _id(_in_user_id(metadata.get("user_id"))):
         return ConversationId("session", name)
-    for key in ("conversation", "prompt_cache_key"):
-        value = value_of(fields.get(key))
-        if name := _id(mapping(value).get("id") if isinstance(value, dict) else value):
-            return ConversationId(key.replace("_", "-"), name)
-    return None
+    conversation = value_of(fields.get("conversation"))
+    if name := _id(mapping(conversation).get("id") or conversation):
+        return ConversationId("conversation", name)
+    # Many programs send one key for all that they ask; one that is made for a conversation is random.
+    key = _id(value_of(fields.get("prompt_cache_key")))
+    return ConversationId("session", key) if _RANDOM.fullmatch(key) else None
 
 
 def _in_user_id(user_id: object) -> object:

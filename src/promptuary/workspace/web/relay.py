@@ -345,8 +345,6 @@ class _Connection(asyncio.Protocol):
         self._expiry: asyncio.TimerHandle | None = None
         self._forget: Callable[[_Connection], None] | None = None
         self._waiter: asyncio.Future[None] | None = None
-        self._clock: asyncio.TimerHandle | None = None
-        self._due = 0.0
         self._reset("")
         self._is_complete = True
 
@@ -423,25 +421,14 @@ class _Connection(asyncio.Protocol):
         """Wait until something happens to the answer. Raises ``RelayError`` if that is its end."""
         if self._failure is not None:
             raise self._failure
-        loop = asyncio.get_running_loop()
-        self._waiter, self._due = loop.create_future(), loop.time() + seconds
-        if self._clock is None:
-            self._clock = loop.call_at(self._due, self._look_at_clock)
+        self._waiter = asyncio.get_running_loop().create_future()
         try:
-            await self._waiter
+            async with asyncio.timeout(seconds):
+                await self._waiter
         except TimeoutError:
             raise RelayError(504, too_late) from None
         finally:
             self._waiter = None
-
-    def _look_at_clock(self) -> None:
-        """Wake whoever waits for too long. One timer serves all the waits of an answer: most of them are short."""
-        self._clock = None
-        loop = asyncio.get_running_loop()
-        if self._waiter is not None and loop.time() < self._due:
-            self._clock = loop.call_at(self._due, self._look_at_clock)
-        elif self._waiter is not None and not self._waiter.done():
-            self._waiter.set_exception(TimeoutError())
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
@@ -469,9 +456,6 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_resting()
-        if self._clock is not None:
-            self._clock.cancel()
-            self._clock = None
         until_end = self._has_head and not self._has_length and exc is None
         if until_end and self._failure is None:
             self._is_complete = True

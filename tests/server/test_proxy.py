@@ -1,0 +1,442 @@
+"""The proxy as its clients see it: the official ones, a real server, and a model service on loopback."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import anthropic
+import openai
+import pytest
+
+from promptuary.base.messages import ToolCall
+from promptuary.base.principals import Principal
+from promptuary.blocking import Promptuary
+from promptuary.server.tokens import Limits
+from promptuary.testing.chat_server import Refuses, Says
+from tests.conftest import Files
+from tests.server.conftest import RunningServer, StartServer
+from tests.server.upstream import Raw, Upstream, chunk, cut_in_stream, promise_more_than_comes, stall_before_headers
+
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
+
+
+@pytest.fixture
+def upstream() -> Iterator[Upstream]:
+    with Upstream() as service:
+        yield service
+
+
+@pytest.fixture
+def proxied(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch, files: Files, start_server: StartServer
+) -> RunningServer:
+    """Return a server whose services are ``upstream``, with the server's keys for them."""
+    monkeypatch.setenv("OPENAI_BASE_URL", upstream.openai_url)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", upstream.url)
+    monkeypatch.setenv("OPENAI_API_KEY", "key-of-the-server")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "key-of-the-server")
+    files({"a.txt": "the text of a\n", "style.md": "# Style\nshort words\n"})
+    return start_server()
+
+
+class Clients:
+    """The official clients, as one function for each protocol: ``ask(protocol, messages, stream)`` returns the text."""
+
+    def __init__(self, server: RunningServer, secret: str, **more: Any) -> None:
+        self.openai = openai.OpenAI(base_url=f"{server.base}/v1", api_key=secret, max_retries=0, **more)
+        self.anthropic = anthropic.Anthropic(base_url=server.base, api_key=secret, max_retries=0, **more)
+
+    def close(self) -> None:
+        self.openai.close()
+        self.anthropic.close()
+
+    def ask(self, protocol: str, text: Any, *, stream: bool = False, tools: bool = False, **more: Any) -> Any:
+        """Ask, and return what the client makes of the answer: its last event or the whole."""
+        messages: Any = text if isinstance(text, list) else [{"role": "user", "content": text}]
+        match protocol:
+            case "messages":
+                extra: Any = {"tools": [{"name": "read", "input_schema": SCHEMA}]} if tools else {}
+                made: Any = self.anthropic.messages.create(
+                    model="claude-test", max_tokens=1000, messages=messages, stream=stream, **extra, **more
+                )
+            case "responses":
+                extra = {"tools": [{"type": "function", "name": "read", "parameters": SCHEMA}]} if tools else {}
+                made = self.openai.responses.create(model="gpt-test", input=messages, stream=stream, **extra, **more)
+            case _:
+                tool = {"type": "function", "function": {"name": "read", "parameters": SCHEMA}}
+                extra = {"tools": [tool]} if tools else {}
+                made = self.openai.chat.completions.create(
+                    model="gpt-test", messages=messages, stream=stream, **extra, **more
+                )
+        return list(made) if stream else made
+
+
+@pytest.fixture
+def clients(proxied: RunningServer) -> Iterator[Clients]:
+    made = Clients(proxied, proxied.create())
+    yield made
+    made.close()
+
+
+PROTOCOLS = pytest.mark.parametrize("protocol", ["messages", "responses", "chat"])
+STREAMED = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+PATHS = {"messages": "/v1/messages", "responses": "/v1/responses", "chat": "/v1/chat/completions"}
+
+
+def text_of(protocol: str, answer: Any) -> str:
+    """Return the words of an answer of a client, whole or streamed."""
+    if not isinstance(answer, list):
+        match protocol:
+            case "messages":
+                return "".join(block.text for block in answer.content if block.type == "text")
+            case "responses":
+                return str(answer.output_text)
+            case _:
+                return answer.choices[0].message.content or ""
+    match protocol:
+        case "messages":
+            deltas = [event.delta for event in answer if event.type == "content_block_delta"]
+            return "".join(delta.text for delta in deltas if delta.type == "text_delta")
+        case "responses":
+            return "".join(event.delta for event in answer if event.type == "response.output_text.delta")
+        case _:
+            return "".join(chunk.choices[0].delta.content or "" for chunk in answer if chunk.choices)
+
+
+def sent(upstream: Upstream, at: int = -1) -> str:
+    """Return the conversation that the service got, as text."""
+    body = upstream.asked[at].json
+    return json.dumps(body.get("messages") or body.get("input"), ensure_ascii=False)
+
+
+@PROTOCOLS
+@STREAMED
+def test_a_reference_is_attached_and_the_answer_comes_as_it_is(
+    clients: Clients, upstream: Upstream, protocol: str, stream: bool
+) -> None:
+    answer = clients.ask(protocol, "What is in @file:a.txt?", stream=stream)
+
+    assert text_of(protocol, answer) == "Hello"
+    assert "What is in @file:a.txt?" in sent(upstream)
+    assert "the text of a" in sent(upstream)
+    headers = upstream.asked[-1].headers
+    assert "key-of-the-server" in (headers.get("x-api-key", "") + headers.get("authorization", ""))
+    assert "pt_" not in str(headers)
+
+
+@PROTOCOLS
+@STREAMED
+def test_a_tool_loop_repeats_what_was_attached_and_is_one_turn(
+    proxied: RunningServer, clients: Clients, upstream: Upstream, protocol: str, stream: bool
+) -> None:
+    upstream.replies = [Says("Let me look.", calls=[ToolCall("c1", "read", '{"path":"b"}')]), Says("Done.")]
+    first: list[Any] = [{"role": "user", "content": "Compare @file:a.txt with b"}]
+    clients.ask(protocol, first, stream=stream, tools=True)
+    match protocol:
+        case "messages":
+            use: Any = {"type": "tool_use", "id": "c1", "name": "read", "input": {"path": "b"}}
+            said = [{"type": "text", "text": "Let me look."}, use]
+            result = {"type": "tool_result", "tool_use_id": "c1", "content": "B"}
+            more: list[Any] = [{"role": "assistant", "content": said}, {"role": "user", "content": [result]}]
+        case "responses":
+            call: Any = {"type": "function_call", "call_id": "c1", "name": "read", "arguments": '{"path":"b"}'}
+            out = {"type": "function_call_output", "call_id": "c1", "output": "B"}
+            more = [{"role": "assistant", "content": "Let me look."}, call, out]
+        case _:
+            call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": '{"path":"b"}'}}
+            more = [{"role": "assistant", "content": "Let me look.", "tool_calls": [call]}]
+            more += [{"role": "tool", "tool_call_id": "c1", "content": "B"}]
+    wait_until(lambda: "promptuary_turns_total 1" in metrics(proxied))
+
+    answer = clients.ask(protocol, first + more, stream=stream, tools=True)
+
+    assert text_of(protocol, answer) == "Done."
+    assert sent(upstream).count("the text of a") == 1
+    assert sent(upstream)[: len(sent(upstream, 0)) - 3].startswith(sent(upstream, 0)[:-3].rpartition("<promptuary>")[0])
+    assert "promptuary_turns_total 1" in metrics(proxied)
+    assert "promptuary_turn_extensions_total 1" in metrics(proxied)
+
+
+def metrics(server: RunningServer) -> str:
+    secret = server.create(name="admin")
+    return server.ask("GET", "/metrics", {"Authorization": f"Bearer {secret}"}).body.decode()
+
+
+def wait_until(is_so: Callable[[], bool], seconds: float = 10.0) -> None:
+    ends = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < ends, "it did not become so"
+        time.sleep(0.01)
+
+
+@PROTOCOLS
+def test_an_image_passes_as_the_client_sent_it(clients: Clients, upstream: Upstream, protocol: str) -> None:
+    match protocol:
+        case "messages":
+            source: Any = {"type": "base64", "media_type": "image/png", "data": PNG}
+            parts: list[Any] = [{"type": "image", "source": source}, {"type": "text", "text": "What is it?"}]
+        case "responses":
+            image: Any = {"type": "input_image", "image_url": f"data:image/png;base64,{PNG}", "detail": "auto"}
+            parts = [image, {"type": "input_text", "text": "What is it?"}]
+        case _:
+            image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}
+            parts = [image, {"type": "text", "text": "What is it?"}]
+
+    answer = clients.ask(protocol, [{"role": "user", "content": parts}])
+
+    assert text_of(protocol, answer) == "Hello"
+    assert PNG in sent(upstream)
+
+
+@PROTOCOLS
+@STREAMED
+def test_an_error_of_the_service_reaches_the_client_in_its_own_words(
+    clients: Clients, upstream: Upstream, protocol: str, stream: bool
+) -> None:
+    upstream.replies = [Refuses(429, "Slow down.", retry_after=7)]
+    client: Any = anthropic if protocol == "messages" else openai
+
+    with pytest.raises(client.RateLimitError, match=r"Slow down\.") as caught:
+        clients.ask(protocol, "Hi", stream=stream)
+    assert caught.value.response.headers["retry-after"] == "7"
+
+
+@PROTOCOLS
+def test_a_stream_that_breaks_off_is_an_error_for_the_client(
+    clients: Clients, upstream: Upstream, protocol: str
+) -> None:
+    upstream.replies = [cut_in_stream()]
+    client: Any = anthropic if protocol == "messages" else openai
+
+    with pytest.raises(client.APIError, match="closed the connection early"):
+        clients.ask(protocol, "Hi", stream=True)
+
+
+@PROTOCOLS
+def test_a_service_that_promises_more_than_comes_is_a_clear_error(
+    clients: Clients, upstream: Upstream, protocol: str
+) -> None:
+    upstream.replies = [promise_more_than_comes()]
+    client: Any = anthropic if protocol == "messages" else openai
+
+    with pytest.raises(client.InternalServerError, match="closed the connection early"):
+        clients.ask(protocol, "Hi")
+
+
+@PROTOCOLS
+@STREAMED
+def test_a_client_that_goes_away_closes_the_connection_to_the_service(
+    proxied: RunningServer, upstream: Upstream, protocol: str, stream: bool
+) -> None:
+    upstream.replies = [stall_before_headers()]
+    impatient = Clients(proxied, proxied.create(), timeout=0.5)
+
+    with suppress(openai.APITimeoutError, anthropic.APITimeoutError):
+        impatient.ask(protocol, "Hi", stream=stream)
+
+    wait_until(lambda: len(upstream.hung_up) == 1)
+    impatient.close()
+
+
+@PROTOCOLS
+def test_a_model_that_is_not_there_or_not_allowed_is_the_same_error(
+    proxied: RunningServer, upstream: Upstream, protocol: str
+) -> None:
+    client: Any = anthropic if protocol == "messages" else openai
+    said = []
+    for models in ((), ("other",)):
+        limited = Clients(proxied, proxied.create(models=models))
+        model = "nobody-knows-it" if not models else "claude-test" if protocol == "messages" else "gpt-test"
+        with pytest.raises(client.NotFoundError) as caught:
+            post(limited, protocol, {"model": model, **minimal(protocol)})
+        said.append(str(caught.value).replace(model, "X"))
+        limited.close()
+    assert said[0] == said[1]
+    assert not upstream.asked
+
+
+def minimal(protocol: str) -> dict[str, Any]:
+    if protocol == "responses":
+        return {"input": "Hi"}
+    return {"max_tokens": 1000, "messages": [{"role": "user", "content": "Hi"}]}
+
+
+def post(clients: Clients, protocol: str, body: dict[str, Any]) -> Any:
+    client: Any = clients.anthropic if protocol == "messages" else clients.openai
+    path = PATHS[protocol] if protocol == "messages" else PATHS[protocol].removeprefix("/v1")
+    return client.post(path, body=body, cast_to=object)
+
+
+def test_with_the_clients_own_key_that_key_is_passed_on_and_unknown_models_too(
+    proxied: RunningServer, upstream: Upstream
+) -> None:
+    client = openai.OpenAI(
+        base_url=f"{proxied.base}/v1",
+        api_key="key-of-the-client",
+        default_headers={"X-Promptuary-Token": proxied.create()},
+    )
+
+    client.chat.completions.create(model="newest", messages=[{"role": "user", "content": "Hi"}])
+    made = client.files.create(file=("a.txt", b"abc"), purpose="user_data")
+    assert client.files.retrieve(made.id).id == made.id
+    with pytest.raises(openai.NotFoundError):
+        client.files.retrieve("file-of-somebody-else")
+
+    assert [asked.headers["authorization"] for asked in upstream.asked] == ["Bearer key-of-the-client"] * 3
+    assert upstream.asked[0].json["model"] == "newest"
+    assert "x-promptuary-token" not in upstream.asked[0].headers
+    client.close()
+
+
+def test_with_the_servers_key_few_other_paths_pass(
+    proxied: RunningServer, clients: Clients, upstream: Upstream
+) -> None:
+    clients.openai.embeddings.create(model="gpt-embed", input="Hi", encoding_format="float")
+    clients.openai.completions.create(model="gpt-old", prompt="Hi")
+    assert (
+        clients.anthropic.messages.count_tokens(
+            model="claude-test", messages=[{"role": "user", "content": "Hi"}]
+        ).input_tokens
+        == 42
+    )
+    with pytest.raises(openai.NotFoundError):
+        clients.openai.files.list()
+    assert [asked.path for asked in upstream.asked] == [
+        "/v1/embeddings",
+        "/v1/completions",
+        "/v1/messages/count_tokens",
+    ]
+
+
+def test_the_models_are_listed_for_both_clients(proxied: RunningServer) -> None:
+    clients = Clients(proxied, proxied.create(models=("fast", "claude-test")))
+    assert [model.id for model in clients.openai.models.list()] == ["fast", "claude-test"]
+    assert [model.id for model in clients.anthropic.models.list()] == ["fast", "claude-test"]
+    assert clients.openai.models.retrieve("fast").id == "fast"
+    with pytest.raises(openai.NotFoundError):
+        clients.openai.models.retrieve("gpt-test")
+    clients.close()
+
+
+def test_what_somebody_made_upstream_is_absent_for_everybody_else(proxied: RunningServer, upstream: Upstream) -> None:
+    mine = Clients(proxied, proxied.create(principal=Principal(user="ann")))
+    theirs = Clients(proxied, proxied.create(principal=Principal(user="bob")))
+    made = mine.ask("responses", "Hi")
+    streamed = mine.ask("responses", "Hi", stream=True)[0].response.id
+    count = len(upstream.asked)
+
+    for name in (made.id, streamed, "resp_never"):
+        with pytest.raises(openai.NotFoundError) as absent:
+            theirs.openai.responses.retrieve(name)
+        with pytest.raises(openai.NotFoundError):
+            theirs.openai.responses.delete(name)
+        with pytest.raises(openai.NotFoundError):
+            theirs.ask("responses", "And then?", previous_response_id=name)
+        assert "there is nothing at this address" in str(absent.value)
+    assert len(upstream.asked) == count
+
+    assert mine.openai.responses.retrieve(made.id).id == made.id
+    assert text_of("responses", mine.ask("responses", "And then?", previous_response_id=streamed)) == "Hello"
+    mine.close()
+    theirs.close()
+
+
+def test_limits_of_a_day_are_errors_that_clients_know(proxied: RunningServer, upstream: Upstream) -> None:
+    few = Clients(proxied, proxied.create(limits=Limits(requests=1)))
+    few.ask("chat", "Hi")
+    with pytest.raises(openai.RateLimitError, match="has used its requests of today"):
+        few.ask("chat", "Hi")
+    poor = Clients(proxied, proxied.create(limits=Limits(money=0.0)))
+    with pytest.raises(anthropic.APIStatusError, match="has used its money of today") as caught:
+        poor.ask("messages", "Hi")
+    assert caught.value.status_code == 402
+    assert len(upstream.asked) == 1
+    few.close()
+    poor.close()
+
+
+def test_titles_probes_and_requests_of_hooks_pass_untouched(
+    proxied: RunningServer, clients: Clients, upstream: Upstream
+) -> None:
+    clients.ask("messages", "Title for @file:a.txt", extra_headers={"User-Agent": "claude-cli/2.1"})
+    clients.ask("chat", "Is it there? @file:a.txt", max_tokens=5)
+    clients.ask("chat", "Tags of @file:a.txt", metadata={"task": "tags_generation"})
+    clients.ask("chat", "<promptuary>remembered</promptuary> and @file:a.txt")
+
+    assert not [asked for asked in upstream.asked if b"the text of a" in asked.body]
+    assert "promptuary_auxiliary_total 3" in metrics(proxied)
+
+
+def test_a_reference_that_cannot_be_read_is_told_to_the_model_and_in_a_header(
+    clients: Clients, upstream: Upstream
+) -> None:
+    raw = clients.openai.chat.completions.with_raw_response.create(
+        model="gpt-test", messages=[{"role": "user", "content": "See @file:missing.txt"}]
+    )
+
+    assert "missing.txt" in raw.headers["x-promptuary-warning"]
+    assert "could not be attached" in sent(upstream)
+
+
+def test_a_failure_of_ours_fails_no_request(proxied: RunningServer, clients: Clients, upstream: Upstream) -> None:
+    raw = clients.openai.chat.completions.with_raw_response.create(
+        model="gpt-test",
+        messages=[{"role": "user", "content": "See @file:a.txt"}],
+        extra_headers={"X-Promptuary-Thread": "no `name`"},
+    )
+
+    assert raw.parse().choices[0].message.content == "Hello"
+    assert "sent unchanged" in raw.headers["x-promptuary-warning"]
+    assert upstream.asked[0].json["messages"] == [{"role": "user", "content": "See @file:a.txt"}]
+
+
+@PROTOCOLS
+@STREAMED
+def test_in_own_mode_the_thread_is_the_conversation(
+    clients: Clients, proxied: RunningServer, upstream: Upstream, protocol: str, stream: bool
+) -> None:
+    headers = {"X-Promptuary-Mode": "own", "X-Promptuary-Thread": "plans"}
+    clients.ask(protocol, "My name is Ann.", stream=stream, extra_headers=headers)
+    wait_until(lambda: "promptuary_unfinished_records 0" in metrics(proxied))
+
+    clients.ask(protocol, "What is my name?", stream=stream, extra_headers=headers)
+
+    assert "My name is Ann." in sent(upstream)
+    assert "What is my name?" in sent(upstream)
+
+
+@pytest.mark.parametrize("protocol", ["messages", "chat"])
+def test_a_client_that_waits_long_for_a_stream_is_kept_alive(
+    proxied: RunningServer, upstream: Upstream, protocol: str
+) -> None:
+    proxied.application.proxy._keep_alive = 0.05
+    stream = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    upstream.replies = [Raw([0.4, stream, 0.3, chunk(b"data: [DONE]\n\n"), b"0\r\n\r\n"])]
+
+    body = {"model": "claude-test" if protocol == "messages" else "gpt-test", "stream": True, **minimal(protocol)}
+    headers = {"Authorization": f"Bearer {proxied.create()}", "Content-Type": "application/json"}
+    answer = proxied.ask("POST", PATHS[protocol], headers, json.dumps(body).encode())
+
+    mark = b"event: ping" if protocol == "messages" else b": keep-alive"
+    assert answer.body.count(mark) >= 5
+    assert answer.body.endswith(b"data: [DONE]\n\n")
+
+
+def test_what_a_client_sends_is_recorded_by_default_and_not_at_all_if_the_token_says_so(
+    proxied: RunningServer, upstream: Upstream, workspace: Path
+) -> None:
+    quiet, open_ = Clients(proxied, proxied.create(record="off")), Clients(proxied, proxied.create())
+    quiet.ask("chat", "Whisper @file:a.txt")
+    assert "the text of a" in sent(upstream)
+    open_.ask("chat", "Speak @file:a.txt", extra_headers={"X-Promptuary-Thread": "spoken"})
+    wait_until(lambda: "promptuary_unfinished_records 0" in metrics(proxied))
+
+    with Promptuary.open(workspace) as promptuary:
+        assert [thread.id for thread in promptuary.threads.list()] == ["spoken"]
+        assert [turn.status for turn in promptuary.threads.turns(thread="spoken")] == ["finished"]
+    quiet.close()
+    open_.close()
