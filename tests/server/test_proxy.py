@@ -1,6 +1,8 @@
 """The proxy as its clients see it: the official ones, a real server, and a model service on loopback."""
 
 import json
+import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -18,7 +20,15 @@ from promptuary.server.tokens import Limits
 from promptuary.testing.chat_server import Refuses, Says
 from tests.conftest import Files
 from tests.server.conftest import RunningServer, StartServer
-from tests.server.upstream import Raw, Upstream, chunk, cut_in_stream, promise_more_than_comes, stall_before_headers
+from tests.server.upstream import (
+    Raw,
+    Upstream,
+    chunk,
+    cut_in_stream,
+    promise_more_than_comes,
+    stall_before_headers,
+    stall_in_stream,
+)
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
@@ -440,3 +450,113 @@ def test_what_a_client_sends_is_recorded_by_default_and_not_at_all_if_the_token_
         assert [turn.status for turn in promptuary.threads.turns(thread="spoken")] == ["finished"]
     quiet.close()
     open_.close()
+
+
+class Stalling:
+    """A service that takes every request and never answers; ``closed`` counts connections that its clients closed."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self.asked = self.closed = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = self._listener.accept()
+                threading.Thread(target=self._take, args=(connection,), daemon=True).start()
+
+    def _take(self, connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            connection.recv(1_000_000)
+            self.asked += 1
+            while connection.recv(1_000_000):
+                pass
+        self.closed += 1
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+ENDPOINTS: list[tuple[str, str, dict[str, Any]]] = [
+    *(("POST", PATHS[name], {"stream": stream, **minimal(name)}) for name in PATHS for stream in (False, True)),
+    ("POST", "/v1/messages/count_tokens", minimal("messages")),
+    ("POST", "/v1/embeddings", {"input": "Hi"}),
+    ("POST", "/v1/completions", {"prompt": "Hi", "stream": True}),
+    ("GET", "/v1/files", {}),
+    ("POST", "/v1/batches", {"endpoint": "/v1/responses"}),
+]
+
+
+def test_on_every_endpoint_a_client_that_goes_away_closes_the_service_at_once(
+    monkeypatch: pytest.MonkeyPatch, start_server: StartServer
+) -> None:
+    service = Stalling()
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{service.url}/v1")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", service.url)
+    server = start_server()
+    secret = server.create()
+    for count, (method, path, body) in enumerate(ENDPOINTS, 1):
+        content = json.dumps({"model": "any", **body}).encode() if body else b""
+        head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nX-Promptuary-Token: {secret}\r\n"
+        head += f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", server.port)) as client:
+            client.sendall(head.encode() + content)
+            wait_until(lambda: service.asked == count)  # noqa: B023  (called at once)
+        wait_until(lambda: service.closed == count)  # noqa: B023
+    service.close()
+
+
+def test_a_client_that_goes_away_in_the_middle_of_a_stream_closes_the_service(
+    proxied: RunningServer, upstream: Upstream
+) -> None:
+    upstream.replies = [stall_in_stream(b'data: {"choices":[{"index":0,"delta":{"content":"He"}}]}\n\n')]
+    clients = Clients(proxied, proxied.create())
+    stream = clients.openai.chat.completions.create(
+        model="gpt-test", messages=[{"role": "user", "content": "Hi"}], stream=True
+    )
+    assert next(iter(stream)).choices[0].delta.content == "He"
+
+    stream.close()
+
+    wait_until(lambda: len(upstream.hung_up) == 1)
+    clients.close()
+
+
+@PROTOCOLS
+@pytest.mark.parametrize(
+    ("body", "headers", "status"),
+    [
+        (b"{", {}, 400),
+        (b"[]", {}, 400),
+        (b'{"model": 7}', {}, 404),
+        (b"{}", {"Content-Encoding": "gzip"}, 415),
+        (b"{}", {"Content-Type": "text/plain"}, 415),
+    ],
+)
+def test_a_request_that_cannot_be_read_is_an_error_of_its_protocol(
+    proxied: RunningServer, protocol: str, body: bytes, headers: dict[str, str], status: int
+) -> None:
+    given = {"Content-Type": "application/json", "x-api-key": proxied.create(), **headers}
+
+    answer = proxied.ask("POST", PATHS[protocol], given, body)
+
+    assert answer.status == status
+    error = json.loads(answer.body)
+    assert error["error"]["message"]
+    assert (error.get("type") == "error") == (protocol == "messages")
+
+
+def test_a_conversation_that_is_continued_upstream_is_one_thread(
+    proxied: RunningServer, clients: Clients, upstream: Upstream, workspace: Path
+) -> None:
+    first = clients.ask("responses", "Look at @file:a.txt", extra_headers={"X-Promptuary-Thread": "one"})
+    second = clients.ask("responses", "And then?", previous_response_id=first.id)
+    clients.ask("responses", "And now?", previous_response_id=second.id)
+    wait_until(lambda: "promptuary_unfinished_records 0" in metrics(proxied))
+
+    assert "the text of a" not in sent(upstream)
+    with Promptuary.open(workspace) as promptuary:
+        said = [item.words for item in promptuary.threads.history(thread="one") if item.role == "user"]
+    assert [*filter(None, said)] == ["Look at @file:a.txt", "And then?", "And now?"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from promptuary.server.proxy.completions import COMPLETIONS
@@ -84,7 +84,6 @@ _bodies = st.dictionaries(_keys, _values, max_size=6)
 
 
 @dialects
-@settings(max_examples=300, deadline=None)
 @given(body=_bodies | _values)
 def test_whatever_json_a_client_sends_is_read_or_refused_in_a_sentence(protocol: Protocol, body: Any) -> None:
     dialect = DIALECTS[protocol]
@@ -102,7 +101,6 @@ def test_whatever_json_a_client_sends_is_read_or_refused_in_a_sentence(protocol:
 
 
 @dialects
-@settings(max_examples=200, deadline=None)
 @given(data=st.binary(max_size=200))
 def test_bytes_that_are_no_json_are_refused_in_a_sentence(protocol: Protocol, data: bytes) -> None:
     with pytest.raises(WireError, match=r"^The request .*\.$"):
@@ -277,7 +275,6 @@ def test_an_answer_is_read_the_same_whole_streamed_and_sent_back_by_the_client(p
 
 
 @dialects
-@settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 50), cuts=st.lists(st.integers(0, 4000), max_size=12), newline=st.sampled_from(["\n", "\r\n"])
 )
@@ -297,7 +294,6 @@ def test_a_stream_is_read_the_same_however_it_is_cut(
 
 
 @dialects
-@settings(max_examples=200, deadline=None)
 @given(events=st.lists(_bodies, max_size=5), body=_bodies)
 def test_whatever_a_service_answers_is_read_without_an_error_of_ours(
     protocol: Protocol, events: list[Any], body: Any

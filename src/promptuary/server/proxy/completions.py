@@ -24,6 +24,7 @@ from promptuary.server.proxy.wire import (
     is_small,
     lengthened,
     mapping,
+    named_ids,
     put_list,
     put_together,
     raw_field,
@@ -69,6 +70,7 @@ def parse(body: bytes) -> Request:
         is_probe=is_small(fields, "max_completion_tokens", "max_tokens"),
         wants_summary=wants_summary(said),
         from_hook=from_hook,
+        names=named_ids(contents),
         choices=count_of(fields.get("n")),
     )
 

@@ -25,6 +25,7 @@ from promptuary.server.proxy.wire import (
     find_typed,
     is_small,
     mapping,
+    named_ids,
     put_list,
     put_together,
     raw_field,
@@ -68,6 +69,7 @@ def parse(body: bytes) -> Request:
         is_probe=is_small(fields, "max_tokens"),
         wants_summary=wants_summary(said),
         from_hook=from_hook,
+        names=named_ids(contents, value_of(fields.get("container"))),
     )
 
 

@@ -27,6 +27,7 @@ from promptuary.server.proxy.wire import (
     is_small,
     lengthened,
     mapping,
+    named_ids,
     put_list,
     put_together,
     raw_field,
@@ -57,7 +58,6 @@ def parse(body: bytes) -> Request:
     said = [*_instructions(value_of(fields.get("instructions"))), *_said(items)]
     typed_at, typed, from_hook = find_typed(said)
     conversation = value_of(fields.get("conversation"))
-    ids = map(upstream_id, (mapping(conversation).get("id") or conversation, *_file_ids(items)))
     return Request(
         fields,
         wire,
@@ -76,7 +76,7 @@ def parse(body: bytes) -> Request:
         wants_summary=wants_summary(said),
         from_hook=from_hook,
         previous=upstream_id(value_of(fields.get("previous_response_id"))),
-        names=tuple(dict.fromkeys(filter(None, ids))),
+        names=named_ids(items, mapping(conversation).get("id") or conversation),
     )
 
 
@@ -87,15 +87,6 @@ def _instructions(value: object) -> Iterator[Said]:
 
 def _has_tools(item: Mapping[str, Any]) -> bool:
     return item.get("type") == "additional_tools"
-
-
-def _file_ids(items: Iterable[Mapping[str, Any]]) -> Iterator[object]:
-    """Yield what the items only name, because it is upstream: files, and items of earlier responses."""
-    for item in items:
-        if item.get("type") == "item_reference":
-            yield item.get("id")
-        for part in map(mapping, sequence(item.get("content"))):
-            yield part.get("file_id")
 
 
 def _speaker(item: Mapping[str, Any]) -> str:
@@ -235,6 +226,7 @@ class ResponseReading:
                 self._pieces.setdefault(index, []).append(string(event.get("delta")))
             case "response.output_item.done" if len(self._items) < _MAX_ITEMS:
                 self._items[index] = mapping(event.get("item"))
+                self._note_id(self._items[index].get("id"))
                 self._pieces.pop(index, None)
             case "response.created" | "response.completed" | "response.incomplete" | "response.failed":
                 self._take_response(mapping(event.get("response")))
@@ -248,9 +240,12 @@ class ResponseReading:
 
     def _take_response(self, response: Mapping[str, Any]) -> None:
         conversation = mapping(response.get("conversation")).get("id")
-        self._ids |= dict.fromkeys(filter(None, map(upstream_id, (response.get("id"), conversation))))
+        self._note_id(response.get("id"))
+        self._note_id(conversation)
         if output := sequence(response.get("output")):
             self._items, self._pieces = dict(enumerate(map(mapping, output[:_MAX_ITEMS]))), {}
+            for item in self._items.values():
+                self._note_id(item.get("id"))
         if usage := mapping(response.get("usage")):
             details = mapping(usage.get("input_tokens_details"))
             counts = (usage.get("input_tokens"), usage.get("output_tokens"), details.get("cached_tokens"))
@@ -260,6 +255,10 @@ class ResponseReading:
         status = string(response.get("status"))
         if status not in ("", "in_progress", "queued"):
             self._finish, self._is_complete = status, True
+
+    def _note_id(self, value: object) -> None:
+        if name := upstream_id(value):
+            self._ids[name] = None
 
     def end(self) -> None:
         """Nothing: the last event of this protocol is one of its own."""

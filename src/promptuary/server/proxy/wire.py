@@ -8,7 +8,7 @@ providers compare bytes. A body is always put together from the parts that were 
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
@@ -467,6 +467,20 @@ def _in_user_id(user_id: object) -> object:
 def _id(value: object) -> str:
     is_name = isinstance(value, str) and 0 < len(value) <= _MAX_ID and value.isprintable()
     return str(value) if is_name else ""
+
+
+def named_ids(contents: Iterable[Mapping[str, Any]], *others: object) -> tuple[str, ...]:
+    """Return the ids of what messages only name, because it is upstream: files, items of earlier answers."""
+    found = dict.fromkeys(filter(None, map(_id, others)))
+    for content in contents:
+        if content.get("type") == "item_reference":
+            found[_id(content.get("id"))] = None
+        parts = [*map(mapping, sequence(content.get("content")))]
+        for part in [*parts, *(mapping(inner) for outer in parts for inner in sequence(outer.get("content")))]:
+            for place in (part, mapping(part.get("source")), mapping(part.get("file"))):
+                if "file_id" in place:
+                    found[_id(place["file_id"])] = None
+    return tuple(filter(None, found))
 
 
 def upstream_id(value: object) -> str:
