@@ -117,7 +117,7 @@ class Model(Upstream):
         if not has_tools(body) or called:
             return Says("Basalt, and on Thursdays.")
         arguments = json.dumps(self.client.argument(self.site))
-        return Says("", calls=[ToolCall("call_1", self.client.tool, arguments)])
+        return Says("Let me look.", calls=[ToolCall("call_1", self.client.tool, arguments)])
 
 
 def main() -> None:
@@ -316,7 +316,7 @@ def check_places(seen: Seen, lists: Sequence[Sequence[Block]]) -> None:
 def check_ledger(seen: Seen, site: Path, environment: Mapping[str, str]) -> None:
     """Look up the turns in the ledger, as the person does."""
     threads = [
-        one["name"] for one in json.loads(run([PROMPTUARY, "thread", "list", "--json"], site, environment))["threads"]
+        one["id"] for one in json.loads(run([PROMPTUARY, "thread", "list", "--json"], site, environment))["threads"]
     ]
     if len(threads) != 1:
         seen.wrong.append(f"{len(threads)} threads instead of one: {threads}")

@@ -235,9 +235,12 @@ class CompletionsWire:
 
 
 class MessagesWire:
-    """The wire format of Anthropic's messages."""
+    """The wire format of Anthropic's messages; ``name`` is the id of the answer."""
 
     _REASONS: Final[Mapping[str, str]] = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}
+
+    def __init__(self, name: str = "msg_1") -> None:
+        self._name = name
 
     def whole(self, reply: Says) -> dict[str, Any]:
         blocks: list[dict[str, Any]] = [{"type": "text", "text": reply.text}] if reply.text else []
@@ -273,7 +276,7 @@ class MessagesWire:
     def _message(self, usage: tuple[int, int, int]) -> dict[str, Any]:
         read, written, cached = usage
         return {
-            "id": "msg_1",
+            "id": self._name,
             "type": "message",
             "role": "assistant",
             "model": "scripted",
