@@ -369,7 +369,7 @@ def _wire(asked: Asked, upstream: Upstream) -> Wire | None:
         return None
     match asked.path:
         case "/v1/messages":
-            return MessagesWire()
+            return MessagesWire(f"msg_{upstream.port}_{upstream.next_id()}")
         case "/v1/chat/completions":
             return CompletionsWire()
         case "/v1/responses":
