@@ -6,17 +6,16 @@ answers are timed. Everything is on loopback, with the real client library.
 """
 
 import os
-import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.process import Process
 from promptuary.testing.chat_server import ChatServer, Reply, Says
 from tests.gateways import configure
 from tests.platforms.telegram import TOKEN, FakeTelegram
@@ -26,28 +25,6 @@ SLOW = 60.0
 
 def replies(asked: Mapping[str, Any]) -> Reply:
     return Says("ok", pause=SLOW if "slow" in str(asked["messages"][-1]["content"]) else 0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Process:
-    """What a process uses, as the kernel counts it."""
-
-    pid: int
-
-    def memory(self) -> float:
-        """Return its megabytes now."""
-        return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * resource.getpagesize() / 1e6
-
-    def seconds(self) -> float:
-        """Return its seconds of processor until now."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def descriptors(self) -> int:
-        return len(os.listdir(f"/proc/{self.pid}/fd"))  # noqa: PTH208
-
-    def threads(self) -> int:
-        return len(os.listdir(f"/proc/{self.pid}/task"))  # noqa: PTH208
 
 
 def one_round(fake: FakeTelegram, gateway: Process, chats: int, number: int) -> None:
