@@ -25,6 +25,7 @@ BENCHMARKS = (
     "mcp",
     "hooks",
     "clients",
+    "serve",
 )
 
 

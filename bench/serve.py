@@ -13,6 +13,7 @@ import re
 import secrets
 import signal
 import socket
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -256,7 +257,7 @@ class Times:
 
     first: list[float] = field(default_factory=list)
     whole: list[float] = field(default_factory=list)
-    turns: list[str] = field(default_factory=list)
+    turns: list[tuple[str, int]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
 
@@ -265,9 +266,9 @@ async def ask(relay: Relay, server: Server, body: bytes, times: Times) -> None:
     headers = [(b"content-type", b"application/json"), *server.headers]
     try:
         answer = await relay.open("POST", f"{server.url}/v1/chat/completions", headers, body)
-        turn = next((value.decode() for name, value in answer.headers if name == b"x-promptuary-turn"), "")
-        if turn:
-            times.turns.append(turn)
+        named = dict(answer.headers)
+        if b"x-promptuary-turn" in named:
+            times.turns.append((named[b"x-promptuary-thread"].decode(), int(named[b"x-promptuary-turn"])))
         first, data = 0.0, b""
         async for piece in answer.chunks:
             first = first or time.perf_counter() - began
@@ -374,7 +375,7 @@ def requests(folder: Path, service: str, venv: str) -> list[Row]:
 
 def large(folder: Path, service: str) -> list[Row]:
     body = Conversation(LARGE, 1).next_body("m")
-    parsed = {"json": json.loads, "msgspec": msgspec.json.decode}
+    parsed: dict[str, Callable[[bytes], object]] = {"json": json.loads, "msgspec": msgspec.json.decode}
     rows = []
     for name, parse in parsed.items():
         began = time.process_time()
@@ -448,12 +449,11 @@ def many_clients_until_killed(server: Server, seconds: float, stop: Callable[[],
         raise RuntimeError("the server ended by itself") from None
 
 
-def read_turns(workspace: Path) -> set[str]:
-    """Return the ids of every turn in the ledger."""
-    import sqlite3
-
+def read_turns(workspace: Path) -> set[tuple[str, int]]:
+    """Return the thread and number of every turn in the ledger."""
     with sqlite3.connect(workspace / ".promptuary" / "state.db") as database:
-        return {row[0] for row in database.execute("SELECT id FROM turns")}
+        rows = database.execute("SELECT name, number FROM turn JOIN thread USING (tenant, owner, thread)")
+        return {(name, number) for name, number in rows}
 
 
 def _median(values: Sequence[float]) -> float:
