@@ -107,6 +107,7 @@ class Application:
     async def _open(self) -> None:
         try:
             await self.workspaces.open_all()
+            await self.workspaces.warm_up()
         except PromptuaryError as error:
             self._failure = one_line(str(error))
             logger.warning("a workspace cannot be opened: %s", self._failure)

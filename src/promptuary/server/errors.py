@@ -38,7 +38,7 @@ def error_body(protocol: Protocol, status: int, message: str, *, code: str = "")
     """Return the body of an error in the shape that clients of ``protocol`` read."""
     body: dict[str, Any]
     if protocol == "messages":
-        kind = code or _ANTHROPIC.get(status, "invalid_request_error" if status < 500 else "api_error")
+        kind = _ANTHROPIC.get(status, "invalid_request_error" if status < 500 else "api_error")
         body = {"type": "error", "error": {"type": kind, "message": message}}
     else:
         usual = ("invalid_request_error", None) if status < 500 else ("server_error", None)

@@ -72,6 +72,11 @@ class Workspaces:
             async with self._lock:
                 await self._open(name)
 
+    async def warm_up(self) -> None:
+        """Load what the first request would have to wait for: layers, indexes, a model for search by meaning."""
+        for whole in list(self._whole.values()):
+            await whole.threads.preview("warm up", thread=None)
+
     async def purge_recorded(self) -> None:
         """Remove recorded conversations that are older than the settings of their workspaces allow."""
         for whole in list(self._whole.values()):
