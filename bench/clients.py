@@ -39,7 +39,10 @@ STONE = "The keystone of the bridge is basalt."
 FIRST = "Read @file:stone.md and look at deploy.md with a tool: what is the bridge made of, and when do we deploy?"
 SECOND = "Thank you. And when do we deploy?"
 FACT = "We deploy the bridge on Thursdays, never before noon."
+AGENT = "Let an agent count the stones."
+LAST = "Once more: when do we deploy?"
 LIVE = "<promptuary>"
+KEY = "the-own-key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,7 @@ class Seen:
 
     client: str
     version: str
+    own_key: bool
     path: str = ""
     requests: int = 0
     others: int = 0
@@ -113,9 +117,14 @@ class Model(Upstream):
 
     def next_reply(self) -> Deed:
         body = self.asked[-1].json
-        called = any(one.kind in ("tool_result", "function_call_output", "tool") for one in blocks(body))
-        if not has_tools(body) or called:
+        own = [one for one in blocks(body) if LIVE not in one.text and one.role != "system"] if has_tools(body) else []
+        if own and own[-1].text == AGENT:
+            task = {"description": "Count", "prompt": "Count them.", "subagent_type": "general-purpose"}
+            return Says("Let me ask.", calls=[ToolCall("call_2", "Agent", json.dumps(task))])
+        if not own or any(one.kind in ("tool_result", "function_call_output", "tool") for one in own):
             return Says("Basalt, and on Thursdays.")
+        if not any(FIRST in one.text for one in own):  # an agent that was started, or a summary
+            return Says("Basalt, and seven.")
         arguments = json.dumps(self.client.argument(self.site))
         return Says("Let me look.", calls=[ToolCall("call_1", self.client.tool, arguments)])
 
@@ -136,8 +145,9 @@ def main() -> None:
         if program is None:
             print(f"{client.name}: no program {client.program}; see the top of bench/clients.py", file=sys.stderr)
             continue
-        with TemporaryDirectory() as folder:
-            seen.append(try_out(client, program, Path(folder).resolve(), options.keep))
+        for own_key in (True, False):
+            with TemporaryDirectory() as folder:
+                seen.append(Trial(client, program, Path(folder).resolve(), own_key=own_key).run(options.keep))
     print_table(seen)
     if any(one.wrong for one in seen):
         raise SystemExit(1)
@@ -147,41 +157,76 @@ def search_path(npm: Path | None) -> str:
     return os.pathsep.join([*([str(npm / "node_modules" / ".bin")] if npm else []), os.environ["PATH"]])
 
 
-def try_out(client: Client, program: str, folder: Path, keep: Path | None) -> Seen:
-    """Send two messages through a client, and return what arrived at the model."""
-    home, site = folder / "home", folder / "site"
-    for path in (home, site / ".git"):
-        path.mkdir(parents=True)
-    (site / "stone.md").write_text(f"{STONE}\n")
-    (site / "deploy.md").write_text("Deployments: see the calendar.\n")
-    names = ("PATH", "LANG", "XDG_RUNTIME_DIR")
-    environment = {name: os.environ[name] for name in names if name in os.environ} | {
-        "HOME": str(home),
-        "TERM": "xterm",
-        "NO_COLOR": "1",
-        "PROMPTUARY_EMBEDDER": "none",
-        "OPENAI_API_KEY": "the-own-key",
-        "ANTHROPIC_API_KEY": "the-own-key",
-        "DISABLE_AUTOUPDATER": "1",
-        "OPENCODE_DISABLE_AUTOUPDATE": "1",
-        "CONTINUE_TELEMETRY_ENABLED": "0",
-    }
-    version = run([program, "--version"], site, environment)
-    seen = Seen(client.name, next(iter(re.findall(r"\d+\.\d+[\w.]*", version)), "?"))
-    run([PROMPTUARY, "remember", FACT], site, environment)
-    with Model(client, site) as model, serving(model, site, environment) as url:
-        run([PROMPTUARY, "install", client.name, "--proxy", "--url", url, "--yes"], site, environment)
-        token = (home / ".local/state/promptuary/tokens/serve").read_text().strip()
-        said = []
-        for words, text in ((client.first, FIRST), (client.again, SECOND)):
-            said.append(run([program, *words, text], site, {**environment, "PROMPTUARY_TOKEN": token}))
-        time.sleep(1)  # what is recorded after the last byte
-        if not all("Basalt" in one for one in said):
-            seen.wrong.append(f"it printed no answer: {said[0][-300:]!r}, {said[1][-300:]!r}")
-        check_requests(seen, model.asked, keep)
-        check_ledger(seen, site, environment)
-    run([PROMPTUARY, "install", client.name, "--proxy", "--undo", "--yes"], site, environment)
-    return seen
+class Trial:
+    """A client in a home and a workspace of its own; with ``own_key`` it has a key, else the server has."""
+
+    def __init__(self, client: Client, program: str, folder: Path, *, own_key: bool) -> None:
+        self.client, self.program, self.own_key = client, program, own_key
+        self.home, self.site = folder / "home", folder / "site"
+        for path in (self.home, self.site / ".git"):
+            path.mkdir(parents=True)
+        (self.site / "stone.md").write_text(f"{STONE}\n")
+        (self.site / "deploy.md").write_text("Deployments: see the calendar.\n")
+        names = ("PATH", "LANG", "XDG_RUNTIME_DIR")
+        self.environment = {name: os.environ[name] for name in names if name in os.environ} | {
+            "HOME": str(self.home),
+            "TERM": "xterm",
+            "NO_COLOR": "1",
+            "PROMPTUARY_EMBEDDER": "none",
+            "DISABLE_AUTOUPDATER": "1",
+            "OPENCODE_DISABLE_AUTOUPDATE": "1",
+            "CONTINUE_TELEMETRY_ENABLED": "0",
+        }
+        version = run([program, "--version"], self.site, self.environment)
+        self.seen = Seen(client.name, next(iter(re.findall(r"\d+\.\d+[\w.]*", version)), "?"), own_key)
+
+    def run(self, keep: Path | None) -> Seen:
+        """Send messages through the client, and return what arrived at the model."""
+        self.promptuary("remember", FACT)
+        proxy = ("install", self.client.name, "--proxy", *([] if self.own_key else ["--server-key"]))
+        keys = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
+        with (
+            Model(self.client, self.site) as model,
+            serving(model, self.site, {**self.environment, **({} if self.own_key else keys)}) as url,
+        ):
+            self.promptuary(*proxy, "--url", url, "--yes")
+            token = (self.home / ".local/state/promptuary/tokens/serve").read_text().strip()
+            environment = {**self.environment, "PROMPTUARY_TOKEN": token, **(keys if self.own_key else {})}
+            self.say(self.client.first, FIRST, environment)
+            self.say(self.client.again, SECOND, environment)
+            check_requests(self.seen, model.asked, keep)
+            self.check_ledger()
+            if self.client.name == "claude-code" and not self.seen.wrong:
+                before = len(model.asked)
+                for text in (AGENT, "/compact", LAST):
+                    self.say(self.client.again, text, environment)
+                check_agent_and_summary(self.seen, [one for one in model.asked[before:] if one.method == "POST"])
+        self.promptuary(*proxy, "--undo", "--yes")
+        return self.seen
+
+    def say(self, words: Sequence[str], text: str, environment: Mapping[str, str]) -> None:
+        said = run([self.program, *words, text], self.site, environment)
+        if "Basalt" not in said and text != "/compact":
+            self.seen.wrong.append(f"it printed no answer: {said[-300:]!r}")
+        time.sleep(0.5)  # what is recorded after the last byte
+
+    def promptuary(self, *words: str) -> str:
+        return run([PROMPTUARY, *words], self.site, self.environment)
+
+    def check_ledger(self) -> None:
+        """Look up the turns in the ledger, as the person does."""
+        seen = self.seen
+        threads = [one["id"] for one in json.loads(self.promptuary("thread", "list", "--json"))["threads"]]
+        if len(threads) != 1:
+            seen.wrong.append(f"{len(threads)} threads instead of one: {threads}")
+        for thread in threads:
+            history = self.promptuary("thread", "history", "-t", thread)
+            seen.turns += sum(text in history for text in (FIRST, SECOND))
+            shown = self.promptuary("thread", "show", "-t", thread)
+            if "recall" not in shown:
+                seen.wrong.append(f"thread show does not say what was recalled: {shown[-300:]!r}")
+        if seen.turns != 2:
+            seen.wrong.append(f"{seen.turns} of 2 messages are in the ledger")
 
 
 @contextmanager
@@ -287,8 +332,8 @@ def check_requests(seen: Seen, asked: Sequence[Asked], keep: Path | None) -> Non
 def check_keys(seen: Seen, posts: Sequence[Asked]) -> None:
     for one in posts:
         key = one.headers.get("x-api-key") or one.headers.get("authorization", "").removeprefix("Bearer ")
-        if key != "the-own-key":
-            seen.wrong.append(f"the client's key was not passed on, but {key[:8]!r}")
+        if key != KEY:
+            seen.wrong.append(f"the key was not sent on, but {key[:8]!r}")
         if "pt_" in json.dumps(one.headers) or "x-promptuary-token" in one.headers:
             seen.wrong.append("our token was sent to the model service")
 
@@ -313,35 +358,26 @@ def check_places(seen: Seen, lists: Sequence[Sequence[Block]]) -> None:
     seen.repeated = f"{kept} of {total}"
 
 
-def check_ledger(seen: Seen, site: Path, environment: Mapping[str, str]) -> None:
-    """Look up the turns in the ledger, as the person does."""
-    threads = [
-        one["id"] for one in json.loads(run([PROMPTUARY, "thread", "list", "--json"], site, environment))["threads"]
-    ]
-    if len(threads) != 1:
-        seen.wrong.append(f"{len(threads)} threads instead of one: {threads}")
-    for thread in threads:
-        history = run([PROMPTUARY, "thread", "history", "-t", thread], site, environment)
-        seen.turns += sum(text in history for text in (FIRST, SECOND))
-        shown = run([PROMPTUARY, "thread", "show", "-t", thread], site, environment)
-        if "recall" not in shown:
-            seen.wrong.append(f"thread show does not say what was recalled: {shown[-300:]!r}")
-    if seen.turns != 2:
-        seen.wrong.append(f"{seen.turns} of 2 messages are in the ledger")
+def check_agent_and_summary(seen: Seen, posts: Sequence[Asked]) -> None:
+    """Check what Claude Code asks beside what a person typed: for an agent that it started, and for a summary."""
+    texts = [one.body.decode() for one in posts]
+    agents = [text for text in texts if "cc_is_subagent" in text]
+    summaries = [text for text in texts if "Respond with TEXT ONLY" in text]
+    if not agents or any(LIVE in text or STONE in text for text in agents):
+        seen.wrong.append(f"{len(agents)} requests of an agent, or something was added to them")
+    if not summaries or any(LIVE in text or STONE not in text for text in summaries):
+        seen.wrong.append(f"{len(summaries)} requests for a summary, or they are not as the conversation was")
+    found = blocks(posts[-1].json)
+    if LIVE not in found[-1].text or sum(LIVE in block.text for block in found) != 1:
+        seen.wrong.append("after a summary, nothing is recalled")
 
 
 def print_table(seen: Sequence[Seen]) -> None:
-    titles = ("client", "version", "asks", "requests", "others", "blocks repeated", "turns", "")
+    titles = ("client", "version", "key", "asks", "requests", "others", "blocks repeated", "turns", "")
     rows = [
         (
-            one.client,
-            one.version,
-            one.path,
-            one.requests,
-            one.others,
-            one.repeated,
-            one.turns,
-            "WRONG" * bool(one.wrong),
+            *(one.client, one.version, "its own" if one.own_key else "the server's", one.path),
+            *(one.requests, one.others, one.repeated, one.turns, "WRONG" * bool(one.wrong)),
         )
         for one in seen
     ]
