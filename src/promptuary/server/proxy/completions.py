@@ -37,7 +37,6 @@ from promptuary.server.proxy.wire import (
     upstream_id,
     value_of,
     wants_summary,
-    words_typed,
 )
 
 _ROLES: Final[Mapping[str, Role]] = {
@@ -76,20 +75,18 @@ def parse(body: bytes) -> Request:
 
 
 def _said(message: Mapping[str, Any], place: int) -> Said:
-    role, content = string(message.get("role")), message.get("content")
-    parts = [*map(mapping, sequence(content))]
-    if isinstance(content, str):
-        parts = [{"type": "text", "text": content}]
+    role, content = message.get("role"), message.get("content")
     if role == "assistant":
-        return Said(assistant_message(message, parts), place)
-    words = "\n\n".join(filter(None, map(_words, parts)))
-    ours: Message = {"role": _ROLES.get(role, "user"), "content": words}
+        return Said(assistant_message(message), place)
+    parts = [*map(mapping, content)] if isinstance(content, list) else []
+    words = "\n\n".join(filter(None, map(_words, parts))) or string(content)
+    ours: Message = {"role": _ROLES.get(string(role), "user"), "content": words}
     if ours["role"] == "tool":
         ours["tool_call_id"] = string(message.get("tool_call_id")) or string(message.get("name"))
     if ours["role"] != "user":
         return Said(ours, place)
-    texts = (words_typed(string(part.get("text"))) for part in parts if part.get("type") == "text")
-    return Said(ours, place, "\n\n".join(filter(None, texts)))
+    texts = [words] if isinstance(content, str) else [string(part.get("text")) for part in parts if "text" in part]
+    return Said(ours, place, texts)
 
 
 def _words(part: Mapping[str, Any]) -> str:
@@ -108,10 +105,13 @@ def _words(part: Mapping[str, Any]) -> str:
             return f"[{kind[:80]}]" if kind else ""
 
 
-def assistant_message(message: Mapping[str, Any], parts: list[Mapping[str, Any]]) -> Message:
+def assistant_message(message: Mapping[str, Any]) -> Message:
     """Return what the model said and called."""
-    text = "".join(_words(part) for part in parts if part.get("type") in ("text", "refusal"))
-    ours: Message = {"role": "assistant", "content": text or string(message.get("refusal"))}
+    content = message.get("content")
+    if isinstance(content, list):
+        parts = (part for part in map(mapping, content) if part.get("type") in ("text", "refusal"))
+        content = "".join(map(_words, parts))
+    ours: Message = {"role": "assistant", "content": string(content) or string(message.get("refusal"))}
     if calls := [*_calls(message)]:
         ours["tool_calls"] = calls
     return ours
@@ -205,7 +205,7 @@ class CompletionReading:
         choice = _first(body)
         message = mapping(choice.get("message"))
         if message:
-            self._message = _said({**message, "role": "assistant"}, 0).message
+            self._message = assistant_message(message)
         self._finish, self._is_complete = string(choice.get("finish_reason")), bool(message)
 
     def _take_frame(self, body: Mapping[str, Any]) -> None:

@@ -38,7 +38,6 @@ from promptuary.server.proxy.wire import (
     upstream_id,
     value_of,
     wants_summary,
-    words_typed,
 )
 
 _MARK: Final = b'"cache_control":{"type":"ephemeral"}'
@@ -95,10 +94,8 @@ def _said(message: Mapping[str, Any], place: int) -> list[Said]:
     said = [Said(_result(block), place) for block in results]
     if others or not results:
         words = "\n\n".join(filter(None, map(_words, others)))
-        typed = "\n\n".join(
-            filter(None, (words_typed(string(b.get("text"))) for b in others if b.get("type") == "text"))
-        )
-        said.append(Said({"role": "user", "content": words}, place, typed))
+        texts = [string(block.get("text")) for block in others if block.get("type") == "text"]
+        said.append(Said({"role": "user", "content": words}, place, texts))
     return said
 
 

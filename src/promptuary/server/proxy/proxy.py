@@ -82,6 +82,8 @@ _FINISH_SECONDS: Final = 10.0
 """How long the server waits, when it stops, for what is still being recorded."""
 _ORDER_SECONDS: Final = 0.25
 """How long a request waits for the answer before it to be recorded."""
+_BY_CHAIN: Final = "chat-"
+"""How the names of threads begin that only their messages identify."""
 _MAX_BACKGROUND: Final = 256
 _MAX_KNOWN: Final = 2000
 _MAX_IDS: Final = 200
@@ -159,6 +161,8 @@ class _Prepared(Struct):
     thread: str = ""
     turn: Turn | None = None
     messages: Sequence[Message] = ()
+    is_by_chain: bool = False
+    """Whether only its messages say which thread it belongs to."""
 
 
 class Proxy:
@@ -320,15 +324,12 @@ class Proxy:
     async def _augment(
         self, call: _Call, dialect: Dialect, asked: Request, upstream: Upstream, promptuary: Promptuary
     ) -> _Prepared:
-        untouched = _Prepared(dialect.insert(asked, {}, ""))
         if asked.is_probe or not asked.messages or call.is_aside or (call.expands_paths and not asked.tools):
-            self._metrics.add("auxiliary")
-            return untouched
+            return self._leave(dialect, asked)
         thread, earlier = await self._find_thread(call, asked, promptuary)
         place = (call.owner, call.workspace, thread)
         if not asked.tools and self._with_tools.get(place):
-            self._metrics.add("auxiliary")
-            return untouched
+            return self._leave(dialect, asked)
         messages, places = _continued(asked.messages, earlier)
         if finishing := self._finishing.get(place):
             await asyncio.wait({finishing}, timeout=_ORDER_SECONDS)
@@ -346,15 +347,19 @@ class Proxy:
             window=upstream.named.window,
         )
         if recorded is None:
-            self._metrics.add("auxiliary")
-            return untouched
+            return self._leave(dialect, asked)
         if asked.tools:
             self._with_tools.put(place, thread)
         self._tell(call, thread, recorded)
         added = {at: recorded.added[there] for at, there in enumerate(places) if there in recorded.added}
         self._added.put(place, {at: (asked.messages[at]["content"], text) for at, text in added.items()})
         body = dialect.insert(asked, added, recorded.live, mark=upstream.is_anthropic)
-        return _Prepared(body, thread, recorded.turn, messages)
+        return _Prepared(body, thread, recorded.turn, messages, is_by_chain=thread.startswith(_BY_CHAIN))
+
+    def _leave(self, dialect: Dialect, asked: Request) -> _Prepared:
+        """Return a request that is no part of a conversation, as the client sent it."""
+        self._metrics.add("auxiliary")
+        return _Prepared(dialect.insert(asked, {}, ""))
 
     def _tell(self, call: _Call, thread: str, recorded: RecordedTurn) -> None:
         receipt = recorded.turn.receipt
@@ -413,7 +418,7 @@ class Proxy:
             if thread := self._ends.get((call.owner, call.workspace, link)):
                 return thread, ()
         known = await promptuary.threads.recorded_as(asked.messages, keep=call.token.record)
-        return known or f"chat-{secrets.token_hex(6)}", ()
+        return known or f"{_BY_CHAIN}{secrets.token_hex(6)}", ()
 
     async def _cost_of_tools(self, asked: Request, promptuary: Promptuary) -> int:
         if not asked.tools:
@@ -433,7 +438,7 @@ class Proxy:
         if delivery.reader is None:
             return
         reply = delivery.reader.reply()
-        if prepared.turn is not None and reply.messages:
+        if prepared.is_by_chain and reply.messages:
             link = _links([*prepared.messages, *reply.messages])[-1]
             self._ends.put((call.owner, call.workspace, link), prepared.thread)
         if not _is_stored(call, asked):

@@ -40,7 +40,6 @@ from promptuary.server.proxy.wire import (
     upstream_id,
     value_of,
     wants_summary,
-    words_typed,
 )
 
 _ROLES: Final[Mapping[str, Role]] = {"system": "system", "developer": "developer", "assistant": "assistant"}
@@ -127,8 +126,8 @@ def _other(item: Mapping[str, Any], speaker: str, place: int) -> Said:
     message: Message = {"role": _ROLES.get(speaker, "user"), "content": "\n\n".join(filter(None, map(_words, parts)))}
     if message["role"] != "user":
         return Said(message, place)
-    texts = (words_typed(string(part.get("text"))) for part in parts if part.get("type") in ("input_text", "text"))
-    return Said(message, place, "\n\n".join(filter(None, texts)))
+    texts = [string(part.get("text")) for part in parts if part.get("type") in ("input_text", "text")]
+    return Said(message, place, texts)
 
 
 def _parts(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:

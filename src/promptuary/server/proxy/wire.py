@@ -357,11 +357,11 @@ def words_typed(text: str) -> str:
 
 
 class Said(NamedTuple):
-    """A message of the client in our form: its place in the client's list, and the words of it that a person typed."""
+    """A message of the client in our form: its place in the client's list, and the texts in which a person may type."""
 
     message: Message
     place: int
-    typed: str = ""
+    texts: Sequence[str] = ()
 
 
 def find_typed(said: Sequence[Said]) -> tuple[int, str, bool]:
@@ -369,18 +369,16 @@ def find_typed(said: Sequence[Said]) -> tuple[int, str, bool]:
 
     Behind it there may be what the client adds: instructions, messages without typed words, the beginning of an answer.
     """
-    typed_at, is_new, from_hook = -1, True, False
+    is_new, from_hook = True, False
     for at in range(len(said) - 1, -1, -1):
         message = said[at].message
         role = message["role"]
         from_hook = from_hook or (role not in ("assistant", "tool") and _HOOK_MARK in message["content"])
-        if said[at].typed:
-            typed_at = at
-            break
+        typed = "\n\n".join(filter(None, map(words_typed, said[at].texts)))
+        if typed:
+            return (at, typed, from_hook) if is_new else (-1, "", from_hook)
         if role == "tool" or (role == "assistant" and (at < len(said) - 1 or "tool_calls" in message)):
             is_new = False  # the loop of an earlier message
-    if typed_at >= 0 and is_new:
-        return typed_at, said[typed_at].typed, from_hook
     return -1, "", from_hook
 
 
@@ -475,8 +473,10 @@ def named_ids(contents: Iterable[Mapping[str, Any]], *others: object) -> tuple[s
     for content in contents:
         if content.get("type") == "item_reference":
             found[_id(content.get("id"))] = None
-        parts = [*map(mapping, sequence(content.get("content")))]
-        for part in [*parts, *(mapping(inner) for outer in parts for inner in sequence(outer.get("content")))]:
+        if not isinstance(inner := content.get("content"), list):
+            continue
+        parts = [*map(mapping, inner)]
+        for part in [*parts, *(mapping(one) for outer in parts for one in sequence(outer.get("content")))]:
             for place in (part, mapping(part.get("source")), mapping(part.get("file"))):
                 if "file_id" in place:
                     found[_id(place["file_id"])] = None
