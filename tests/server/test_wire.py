@@ -245,6 +245,17 @@ def test_an_agent_that_an_agent_started_is_known_by_its_headers(headers: dict[by
     assert is_for_an_agent(headers) is expected
 
 
+def test_hooks_that_were_there_once_are_there_in_every_later_turn() -> None:
+    """As Claude Code sends what a hook added when the session began: later turns have nothing of it in themselves."""
+    said = "SessionStart hook additional context: <promptuary>\nNotes\n</promptuary>"
+    wire = [{"role": "user", "content": "one"}, {"role": "system", "content": said}]
+    later = [{"role": "assistant", "content": "yes"}, {"role": "user", "content": "two"}]
+    for messages in (wire, [*wire, *later]):
+        assert MESSAGES.parse(json.dumps({"messages": messages}).encode()).from_hook
+    answer = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "<promptuary> is a tag"}, *later[1:]]
+    assert not MESSAGES.parse(json.dumps({"messages": answer}).encode()).from_hook
+
+
 def test_tools_in_the_list_of_codex_are_tools() -> None:
     tools = {"type": "additional_tools", "role": "developer", "tools": [{"type": "function", "name": "exec_command"}]}
     typed = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello"}]}

@@ -77,7 +77,7 @@ class Request(Struct, frozen=True):
     wants_summary: bool = False
     """Whether the client asks for a summary of the conversation, to go on with less of it: nobody typed that."""
     from_hook: bool = False
-    """Whether a hook of ours has already put memory and references into the current turn."""
+    """Whether a hook of ours puts memory and references into this conversation."""
     choices: int = 1
     previous: str = ""
     """The response upstream that it continues, and whose messages it does not repeat."""
@@ -365,15 +365,19 @@ class Said(NamedTuple):
 
 
 def find_typed(said: Sequence[Said]) -> tuple[int, str, bool]:
-    """Return the message that a person typed since the model's last answer, its words, and whether a hook was there.
+    """Return the message that a person typed since the model's last answer, its words, and whether hooks were there.
 
     Behind it there may be what the client adds: instructions, messages without typed words, the beginning of an answer.
+    A client repeats what a hook added, and nothing that the proxy did: hooks that were there once add to later turns
+    what these need, which may be nothing.
     """
-    is_new, from_hook = True, False
+    from_hook = any(
+        one.message["role"] not in ("assistant", "tool") and _HOOK_MARK in one.message["content"] for one in said
+    )
+    is_new = True
     for at in range(len(said) - 1, -1, -1):
         message = said[at].message
         role = message["role"]
-        from_hook = from_hook or (role not in ("assistant", "tool") and _HOOK_MARK in message["content"])
         typed = "\n\n".join(filter(None, map(words_typed, said[at].texts)))
         if typed:
             return (at, typed, from_hook) if is_new else (-1, "", from_hook)
