@@ -5,11 +5,13 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import anthropic
+import httpx2
 import openai
 import pytest
 
@@ -26,7 +28,6 @@ from tests.server.upstream import (
     chunk,
     cut_in_stream,
     promise_more_than_comes,
-    stall_before_headers,
     stall_in_stream,
 )
 
@@ -146,29 +147,33 @@ def test_a_tool_loop_repeats_what_was_attached_and_is_one_turn(
     upstream.replies = [Says("Let me look.", calls=[ToolCall("c1", "read", '{"path":"b"}')]), Says("Done.")]
     first: list[Any] = [{"role": "user", "content": "Compare @file:a.txt with b"}]
     clients.ask(protocol, first, stream=stream, tools=True)
-    match protocol:
-        case "messages":
-            use: Any = {"type": "tool_use", "id": "c1", "name": "read", "input": {"path": "b"}}
-            said = [{"type": "text", "text": "Let me look."}, use]
-            result = {"type": "tool_result", "tool_use_id": "c1", "content": "B"}
-            more: list[Any] = [{"role": "assistant", "content": said}, {"role": "user", "content": [result]}]
-        case "responses":
-            call: Any = {"type": "function_call", "call_id": "c1", "name": "read", "arguments": '{"path":"b"}'}
-            out = {"type": "function_call_output", "call_id": "c1", "output": "B"}
-            more = [{"role": "assistant", "content": "Let me look."}, call, out]
-        case _:
-            call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": '{"path":"b"}'}}
-            more = [{"role": "assistant", "content": "Let me look.", "tool_calls": [call]}]
-            more += [{"role": "tool", "tool_call_id": "c1", "content": "B"}]
     wait_until(lambda: "promptuary_turns_total 1" in metrics(proxied))
 
-    answer = clients.ask(protocol, first + more, stream=stream, tools=True)
+    answer = clients.ask(protocol, first + tool_loop(protocol), stream=stream, tools=True)
 
     assert text_of(protocol, answer) == "Done."
     assert sent(upstream).count("the text of a") == 1
     assert sent(upstream)[: len(sent(upstream, 0)) - 3].startswith(sent(upstream, 0)[:-3].rpartition("<promptuary>")[0])
     assert "promptuary_turns_total 1" in metrics(proxied)
     assert "promptuary_turn_extensions_total 1" in metrics(proxied)
+
+
+def tool_loop(protocol: str) -> list[Any]:
+    """Return the messages of a call of a tool and its result."""
+    match protocol:
+        case "messages":
+            use: Any = {"type": "tool_use", "id": "c1", "name": "read", "input": {"path": "b"}}
+            said: Any = [{"type": "text", "text": "Let me look."}, use]
+            result = {"type": "tool_result", "tool_use_id": "c1", "content": "B"}
+            return [{"role": "assistant", "content": said}, {"role": "user", "content": [result]}]
+        case "responses":
+            call: Any = {"type": "function_call", "call_id": "c1", "name": "read", "arguments": '{"path":"b"}'}
+            out = {"type": "function_call_output", "call_id": "c1", "output": "B"}
+            return [{"role": "assistant", "content": "Let me look."}, call, out]
+        case _:
+            call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": '{"path":"b"}'}}
+            said = {"role": "assistant", "content": "Let me look.", "tool_calls": [call]}
+            return [said, {"role": "tool", "tool_call_id": "c1", "content": "B"}]
 
 
 def metrics(server: RunningServer) -> str:
@@ -235,21 +240,6 @@ def test_a_service_that_promises_more_than_comes_is_a_clear_error(
 
     with pytest.raises(client.InternalServerError, match="closed the connection early"):
         clients.ask(protocol, "Hi")
-
-
-@PROTOCOLS
-@STREAMED
-def test_a_client_that_goes_away_closes_the_connection_to_the_service(
-    proxied: RunningServer, upstream: Upstream, protocol: str, stream: bool
-) -> None:
-    upstream.replies = [stall_before_headers()]
-    impatient = Clients(proxied, proxied.create(), timeout=0.5)
-
-    with suppress(openai.APITimeoutError, anthropic.APITimeoutError):
-        impatient.ask(protocol, "Hi", stream=stream)
-
-    wait_until(lambda: len(upstream.hung_up) == 1)
-    impatient.close()
 
 
 @PROTOCOLS
@@ -560,3 +550,79 @@ def test_a_conversation_that_is_continued_upstream_is_one_thread(
     with Promptuary.open(workspace) as promptuary:
         said = [item.words for item in promptuary.threads.history(thread="one") if item.role == "user"]
     assert [*filter(None, said)] == ["Look at @file:a.txt", "And then?", "And now?"]
+
+
+def test_an_alias_goes_to_its_own_service_under_the_name_it_has_there(
+    upstream: Upstream, start_server: StartServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAST_KEY", "key-of-fast")
+    table = {"base_url": upstream.openai_url, "model": "small-1", "key_env": "FAST_KEY"}
+    server = start_server(settings={"models": {"fast": table}})
+    client = openai.OpenAI(base_url=f"{server.base}/v1", api_key=server.create())
+
+    client.chat.completions.create(model="fast", messages=[{"role": "user", "content": "Hi"}])
+
+    assert upstream.asked[0].json["model"] == "small-1"
+    assert upstream.asked[0].headers["authorization"] == "Bearer key-of-fast"
+    assert [model.id for model in client.models.list()] == ["fast"]
+    client.close()
+
+
+def test_fields_that_name_another_address_are_dropped(clients: Clients, upstream: Upstream) -> None:
+    clients.ask("chat", "Hi", extra_body={"api_base": "http://127.0.0.1:9", "base_url": "http://127.0.0.1:9"})
+
+    assert "api_base" not in upstream.asked[0].json
+    assert "base_url" not in upstream.asked[0].json
+
+
+def test_a_revoked_token_ends_its_streams_and_closes_the_service(proxied: RunningServer, upstream: Upstream) -> None:
+    upstream.replies = [stall_in_stream(b'data: {"choices":[{"index":0,"delta":{"content":"He"}}]}\n\n')]
+    secret = proxied.create(name="short")
+    clients = Clients(proxied, secret)
+    stream = iter(
+        clients.openai.chat.completions.create(
+            model="gpt-test", messages=[{"role": "user", "content": "Hi"}], stream=True
+        )
+    )
+    next(stream)
+
+    proxied.store.revoke(secret.split("_")[1])
+
+    wait_until(lambda: len(upstream.hung_up) == 1)
+    with pytest.raises((openai.APIError, openai.APIConnectionError, httpx2.HTTPError)):
+        next(stream)
+    clients.close()
+
+
+def test_parallel_requests_of_one_session_are_all_answered(proxied: RunningServer, upstream: Upstream) -> None:
+    upstream.replies = [Says("Hello", pause=0.02)]
+    clients = Clients(proxied, proxied.create())
+
+    def ask(number: int) -> str:
+        headers = {"X-Session-Id": "one"}
+        return text_of("chat", clients.ask("chat", f"Question {number}", stream=True, extra_headers=headers))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(ask, range(24))) == ["Hello"] * 24
+    clients.close()
+
+
+@PROTOCOLS
+def test_in_own_mode_the_results_of_tools_continue_the_turn(
+    proxied: RunningServer, clients: Clients, upstream: Upstream, protocol: str, workspace: Path
+) -> None:
+    headers = {"X-Promptuary-Mode": "own", "X-Promptuary-Thread": "plans"}
+    upstream.replies = [Says("Let me look.", calls=[ToolCall("c1", "read", '{"path":"b"}')]), Says("Done.")]
+    first: list[Any] = [{"role": "user", "content": "Compare @file:a.txt with b"}]
+    clients.ask(protocol, first, tools=True, extra_headers=headers)
+    wait_until(lambda: "promptuary_unfinished_records 0" in metrics(proxied))
+
+    answer = clients.ask(protocol, first + tool_loop(protocol), tools=True, extra_headers=headers)
+    wait_until(lambda: "promptuary_unfinished_records 0" in metrics(proxied))
+
+    assert text_of(protocol, answer) == "Done."
+    assert sent(upstream).count("the text of a") == 1
+    assert "Let me look." in sent(upstream)
+    with Promptuary.open(workspace) as promptuary:
+        roles = [item.role for item in promptuary.threads.history(thread="plans")]
+        assert roles == ["user", "assistant", "tool", "assistant"]

@@ -60,17 +60,18 @@ class Delivery:
         headers: Callable[[Answer | None], Headers],
         *,
         streams: bool,
-        before_end: Callable[[], None],
+        on_read: Callable[[], None],
     ) -> None:
-        """Send the answer to the client. ``before_end`` is called when all of it was read, and some of it is not sent.
+        """Send the answer to the client.
 
-        ``headers`` returns those of the answer; of ``None``, if there is no answer yet. An error of the service is sent
-        as such; ``RelayError`` is raised if there is no answer at all, and nothing was sent.
+        ``on_read`` is called when its first piece was read, and when all of it was: each time before the client gets
+        that. ``headers`` returns those of the answer; of ``None``, if there is no answer yet. An error of the service
+        is sent as such; ``RelayError`` is raised if there is no answer at all, and nothing was sent.
         """
         task = asyncio.ensure_future(opening)
         try:
             answer = await self._wait(task, headers if streams else None)
-            await self._pass_on(answer, headers(answer), streams=streams, before_end=before_end)
+            await self._pass_on(answer, headers(answer), streams=streams, on_read=on_read)
         except RelayError as error:
             if not self._started:
                 raise
@@ -97,9 +98,7 @@ class Delivery:
                 with suppress(asyncio.CancelledError, Exception):
                     await task
 
-    async def _pass_on(
-        self, answer: Answer, headers: Headers, *, streams: bool, before_end: Callable[[], None]
-    ) -> None:
+    async def _pass_on(self, answer: Answer, headers: Headers, *, streams: bool, on_read: Callable[[], None]) -> None:
         self._is_stream = any(
             name == b"content-type" and value.startswith(b"text/event-stream") for name, value in headers
         )
@@ -113,22 +112,26 @@ class Delivery:
         elif self._is_stream:
             if not self._started:
                 await self._start(answer.status, headers)
-            await self._pass_stream(aiter(answer.chunks), (lambda _: headers) if streams else None)
-            before_end()
-            await self._end()
+            await self._pass_stream(answer, headers if streams else None, on_read)
         else:
-            await self._pass_whole(answer, headers, before_end)
+            await self._pass_whole(answer, headers, on_read)
 
-    async def _pass_stream(
-        self, pieces: AsyncIterator[bytes], headers: Callable[[Answer | None], Headers] | None
-    ) -> None:
-        piece = await self._wait(asyncio.ensure_future(_next(pieces)), headers)
+    async def _pass_stream(self, answer: Answer, headers: Headers | None, on_read: Callable[[], None]) -> None:
+        pieces = aiter(answer.chunks)
+        first = asyncio.ensure_future(_next(pieces))
+        piece = await self._wait(first, None if headers is None else lambda _: headers)
+        is_first = True
         while piece is not None:
             self._read(piece)
+            if is_first:
+                on_read()
+                is_first = False
             await self._say(piece)
             piece = await _next(pieces)
+        on_read()
+        await self._end()
 
-    async def _pass_whole(self, answer: Answer, headers: Headers, before_end: Callable[[], None]) -> None:
+    async def _pass_whole(self, answer: Answer, headers: Headers, on_read: Callable[[], None]) -> None:
         held, length = list[bytes](), 0
         async for piece in answer.chunks:
             self._read(piece)
@@ -137,7 +140,7 @@ class Delivery:
             if length > _MAX_HELD:
                 await self._let_go(answer.status, headers, held)
                 held, length = [], 0
-        before_end()
+        on_read()
         await self._let_go(answer.status, headers, held, is_last=True)
 
     async def _let_go(self, status: int, headers: Headers, held: list[bytes], *, is_last: bool = False) -> None:

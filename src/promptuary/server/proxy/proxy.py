@@ -21,7 +21,7 @@ from promptuary.base.principals import Owner
 from promptuary.base.text import one_line
 from promptuary.engine import Promptuary
 from promptuary.models.chat_model import ModelUsage
-from promptuary.server.asgi import ClientGone, Receive, Scope, Send, read_body, send_answer
+from promptuary.server.asgi import Receive, Scope, Send, read_body, send_answer
 from promptuary.server.errors import Protocol, Refusal
 from promptuary.server.metrics import Metrics
 from promptuary.server.proxy.completions import COMPLETIONS
@@ -257,10 +257,7 @@ class Proxy:
             self._claim(call, asked, upstream, prepared, delivery)
 
         try:
-            await self._deliver(call, delivery, upstream, prepared.body, streams=asked.stream, before_end=claim)
-        except (asyncio.CancelledError, ClientGone):
-            self._metrics.add("client_gone")
-            raise
+            await self._deliver(call, delivery, upstream, prepared.body, streams=asked.stream, on_read=claim)
         finally:
             if delivery.reader is not None:
                 reply = delivery.reader.reply()
@@ -276,7 +273,7 @@ class Proxy:
         body: bytes,
         *,
         streams: bool = False,
-        before_end: Callable[[], None] = lambda: None,
+        on_read: Callable[[], None] = lambda: None,
     ) -> None:
         url = upstream.url(call.match.path, call.scope.get("query_string", b""))
         headers = request_headers(upstream, call.scope["headers"], call.key)
@@ -286,7 +283,7 @@ class Proxy:
             return answer_headers(answer.headers if answer else (), call.told)
 
         try:
-            await delivery.bring(opening, ours, streams=streams, before_end=before_end)
+            await delivery.bring(opening, ours, streams=streams, on_read=on_read)
         except RelayError as error:
             self._metrics.add("upstream_errors")
             await delivery.refuse(error.status, str(error), answer_headers((), call.told))
@@ -481,8 +478,12 @@ class Proxy:
             await self._store_use(call, usage.input_tokens + usage.output_tokens, cost or 0.0)
             if _is_stored(call, asked):
                 await self._store_claims(call, reply.ids, "response")
-            if prepared.turn is not None and reply.messages and reply.is_complete:
-                await promptuary.threads.finish(prepared.turn, reply.messages, cost=cost)
+            turn = prepared.turn
+            if turn is None or not reply.messages or not reply.is_complete:
+                return
+            if turn.given is not None or not any("tool_calls" in message for message in reply.messages):
+                # A turn of ours that waits for tools is continued by the request with their results.
+                await promptuary.threads.finish(turn, reply.messages, cost=cost)
 
     async def _store_use(self, call: _Call, tokens: int, money: float) -> None:
         requests = 1 if call.token.limits == Limits() else 0
@@ -558,7 +559,7 @@ class Proxy:
                 self._made.put(name, Made(call.owner, upstream.named))
 
         try:
-            await self._deliver(call, delivery, upstream, body, before_end=claim)
+            await self._deliver(call, delivery, upstream, body, on_read=claim)
         finally:
             if delivery.reader is not None:
                 reply = delivery.reader.reply()
