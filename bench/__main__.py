@@ -26,6 +26,7 @@ BENCHMARKS = (
     "hooks",
     "clients",
     "serve",
+    "caching",
 )
 
 
