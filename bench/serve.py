@@ -177,7 +177,11 @@ def prepare_workspace(folder: Path, service: str, notes: int = 0) -> dict[str, s
     if notes:
         fill(workspace / FOLDER, passages(notes))
         subprocess.run(
-            [PROMPTUARY, "memory", "list", "-q"], cwd=workspace, env=environment, check=True, capture_output=True
+            [PROMPTUARY, "memory", "adopt", "--all", "-q"],
+            cwd=workspace,
+            env=environment,
+            check=True,
+            capture_output=True,
         )
     return environment
 

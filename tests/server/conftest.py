@@ -2,12 +2,13 @@
 
 import asyncio
 import http.client
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import uvicorn
@@ -16,6 +17,11 @@ import uvloop
 from promptuary.server.serve import Newcomers, Options, build_server
 from promptuary.server.tokens import SCOPES, Token, TokenStore
 from promptuary.workspace.programs.agents.sockets import listening_port
+from tests.conftest import Files
+from tests.server.upstream import Upstream
+
+if TYPE_CHECKING:
+    from tests.server.clients import Clients
 
 
 class Answer:
@@ -50,6 +56,14 @@ class RunningServer:
             return Answer(connection.getresponse())
         finally:
             connection.close()
+
+    def open_stream(self, path: str, body: bytes, headers: str = "") -> socket.socket:
+        """Send a request over a connection of its own, with a new token, and return the connection."""
+        head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nAuthorization: Bearer {self.create()}\r\n"
+        head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n{headers}\r\n"
+        connection = socket.create_connection(("127.0.0.1", self.port), 20)
+        connection.sendall(head.encode() + body)
+        return connection
 
     def stop(self) -> None:
         """Ask the server to end, as a signal does."""
@@ -98,3 +112,32 @@ def start_server(workspace: Path) -> Iterator[StartServer]:
 def server(start_server: StartServer) -> RunningServer:
     """Return a server of the workspace ``app``."""
     return start_server()
+
+
+@pytest.fixture
+def upstream() -> Iterator[Upstream]:
+    with Upstream() as service:
+        yield service
+
+
+@pytest.fixture
+def proxied(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch, files: Files, start_server: StartServer
+) -> RunningServer:
+    """Return a server whose services are ``upstream``, with the server's keys for them."""
+    monkeypatch.setenv("OPENAI_BASE_URL", upstream.openai_url)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", upstream.url)
+    monkeypatch.setenv("OPENAI_API_KEY", "key-of-the-server")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "key-of-the-server")
+    files({"a.txt": "the text of a\n", "style.md": "# Style\nshort words\n"})
+    return start_server()
+
+
+@pytest.fixture
+def clients(proxied: RunningServer) -> Iterator["Clients"]:
+    """Return the official clients, with a token that may do everything."""
+    from tests.server.clients import Clients
+
+    made = Clients(proxied, proxied.create())
+    yield made
+    made.close()

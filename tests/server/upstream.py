@@ -246,6 +246,8 @@ class _Connection(asyncio.Protocol):
         self._writable = asyncio.Event()
         self._writable.set()
         self._number = 0
+        self._needed = 0
+        """How many bytes a request has whose head is there: a large one is not looked at with each of its parts."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -273,7 +275,7 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._data += data
-        if self._task is None or self._task.done():
+        if len(self._data) >= self._needed and (self._task is None or self._task.done()):
             self._begin()
 
     def _begin(self) -> None:
@@ -297,9 +299,11 @@ class _Connection(asyncio.Protocol):
             length = rest.find(b"0\r\n\r\n") + 5
         else:
             length = int(names.get("content-length", "0"))
+            self._needed = len(head) + 4 + length
             body = rest[:length] if len(rest) >= length else None
         if body is None:
             return None
+        self._needed = 0
         self._data = bytearray(rest[length:])
         return Asked(self._number, method, target, headers, body)
 
