@@ -18,6 +18,7 @@ import pytest
 from promptuary.base.messages import ToolCall
 from promptuary.base.principals import Principal
 from promptuary.blocking import Promptuary
+from promptuary.server.proxy.known import Recent
 from promptuary.server.tokens import Limits
 from promptuary.testing.chat_server import Refuses, Says
 from tests.server.clients import PATHS, PROTOCOLS, STREAMED, Clients, text_of
@@ -542,3 +543,47 @@ def test_in_own_mode_the_results_of_tools_continue_the_turn(
     with Promptuary.open(workspace) as promptuary:
         roles = [item.role for item in promptuary.threads.history(thread="plans")]
         assert roles == ["user", "assistant", "tool", "assistant"]
+
+
+@pytest.mark.parametrize("own_key", [False, True])
+def test_services_of_the_machine_that_need_no_key_are_used_only_if_they_are_named(
+    proxied: RunningServer, upstream: Upstream, own_key: bool
+) -> None:
+    secret = proxied.create()
+    headers = (
+        {"X-Promptuary-Token": secret, "Authorization": "Bearer sk-script_1"} if own_key else {"x-api-key": secret}
+    )
+    body = json.dumps({"model": "vllm/any", **minimal("chat")}).encode()
+
+    answer = proxied.ask("POST", "/v1/chat/completions", {"Content-Type": "application/json", **headers}, body)
+
+    # With a key of its own, a client asks the usual service for a model of that name; else there is none.
+    assert answer.status == (200 if own_key else 404)
+    assert [asked.headers["authorization"] for asked in upstream.asked] == ["Bearer sk-script_1"] * own_key
+
+
+def test_an_error_that_comes_after_signs_of_life_is_an_event_of_the_stream(
+    proxied: RunningServer, upstream: Upstream
+) -> None:
+    proxied.application.proxy._keep_alive = 0.05
+    body = b'{"error":{"message":"Overloaded."}}'
+    head = b"HTTP/1.1 500 No\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+    upstream.replies = [Raw([0.3, head + body])]
+    clients = Clients(proxied, proxied.create())
+
+    with pytest.raises(openai.APIError, match="Overloaded"):
+        clients.ask("chat", "Hi", stream=True)
+    with pytest.raises(anthropic.APIStatusError, match="Overloaded"):
+        clients.ask("messages", "Hi", stream=True)
+    clients.close()
+
+
+def test_what_is_remembered_has_bounds() -> None:
+    recent: Recent[str] = Recent(3, 10)
+    for key, size in (("a", 1), ("b", 1), ("c", 1), ("d", 1)):
+        recent.put(key, key, size)
+    assert [recent.get(key) for key in "abcd"] == [None, "b", "c", "d"]
+    recent.put("e", "e", 9)
+    assert [recent.get(key) for key in "bcde"] == [None, None, "d", "e"]
+    recent.put("f", "f", 11)
+    assert recent.get("f") is None

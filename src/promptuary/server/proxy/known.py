@@ -14,24 +14,26 @@ Value = TypeVar("Value")
 
 
 class Recent(Generic[Value]):
-    """The values that were used last, by key."""
+    """The values that were used last, by key: at most so many, and of at most some size together."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._values: OrderedDict[Hashable, Value] = OrderedDict()
+    def __init__(self, most: int, most_size: int = 0) -> None:
+        self._most, self._most_size, self._size = most, most_size, 0
+        self._values: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
 
     def get(self, key: Hashable) -> Value | None:
         """Return a value; ``None`` if there is none any more."""
-        if key in self._values:
-            self._values.move_to_end(key)
-        return self._values.get(key)
-
-    def put(self, key: Hashable, value: Value) -> None:
-        """Remember a value, and forget the one that was not used for longest."""
-        self._values[key] = value
+        if key not in self._values:
+            return None
         self._values.move_to_end(key)
-        if len(self._values) > self._most:
-            self._values.popitem(last=False)
+        return self._values[key][0]
+
+    def put(self, key: Hashable, value: Value, size: int = 0) -> None:
+        """Remember a value, and forget those that were not used for longest."""
+        self._size += size - self._values.pop(key, (value, 0))[1]
+        self._values[key] = value, size
+        while len(self._values) > self._most or self._size > self._most_size:
+            _, (_, gone) = self._values.popitem(last=False)
+            self._size -= gone
 
 
 class Made(Struct, frozen=True):

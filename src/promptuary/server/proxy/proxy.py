@@ -86,6 +86,8 @@ _BY_CHAIN: Final = "chat-"
 """How the names of threads begin that only their messages identify."""
 _MAX_BACKGROUND: Final = 256
 _MAX_KNOWN: Final = 2000
+_MAX_REMEMBERED: Final = 64 * 1024 * 1024
+"""Characters of conversations that are continued upstream."""
 _MAX_IDS: Final = 200
 _BIG: Final = 256 * 1024
 """A body of more bytes is parsed in a thread, so that others need not wait for it."""
@@ -185,7 +187,7 @@ class Proxy:
         self._listening = listening
         self._relays: dict[frozenset[str], Relay] = {}
         self._background: set[asyncio.Task[None]] = set()
-        self._made: Recent[Made] = Recent(_MAX_KNOWN)
+        self._made: Recent[Made] = Recent(_MAX_KNOWN, _MAX_REMEMBERED)
         self._with_tools: Recent[str] = Recent(_MAX_KNOWN)
         self._added: Recent[Mapping[int, tuple[str, str]]] = Recent(_MAX_KNOWN)
         self._tool_costs: Recent[int] = Recent(_MAX_KNOWN)
@@ -235,7 +237,6 @@ class Proxy:
 
     async def _converse(self, call: _Call, dialect: Dialect) -> None:
         body = await read_body(call.scope, call.receive)
-        self._metrics.add("received_bytes", len(body))
         asked = await _parsed(dialect, body)
         async with self._workspaces.of(call.token, call.workspace) as promptuary:
             upstream = find_upstream(promptuary.settings, call.token, asked.model, call.protocol, own_key=call.own_key)
@@ -442,8 +443,12 @@ class Proxy:
             return
         first = next((at for at, one in enumerate(prepared.messages) if one["role"] != "system"), 0)
         said = (*prepared.messages[first:], *reply.messages) if prepared.messages else ()
+        size = sum(len(message["content"]) for message in said)
         for name in reply.ids:
-            self._made.put(name, Made(call.owner, upstream.named, prepared.thread, said))
+            if name.startswith("resp_"):  # the conversation can be continued from it
+                self._made.put(name, Made(call.owner, upstream.named, prepared.thread, said), size)
+            else:
+                self._made.put(name, Made(call.owner, upstream.named))
 
     async def _check_ids(self, call: _Call, ids: Sequence[str]) -> None:
         """Raise ``Refusal`` unless everything that a request names was made by its principal."""

@@ -72,9 +72,11 @@ def find_upstream(settings: Settings, token: Token, name: str, protocol: Protoco
         named = None
     if named is not None and (named.given is not None or named.scripted or named.provider not in _HTTP):
         named = None  # no service that could be asked over HTTP
-    if own_key and named is None:
+    if named is not None and not _is_configured(settings, token, named) and not (own_key and named.key_env):
+        named = None  # also a service on this machine that needs no key: the operator has to name it
+    if named is None and own_key:
         return find_usual(settings, protocol, name, own_key=own_key)
-    if named is None or not (own_key or _is_configured(settings, token, named)):
+    if named is None:
         raise no_model(name)
     return Upstream(named, own_key, plain_hosts(settings))
 
@@ -115,7 +117,9 @@ def request_headers(upstream: Upstream, headers: Iterable[tuple[bytes, bytes]], 
     """Return the headers of a request to the service. ``key`` is the server's, unless the client brings its own."""
     passed = [(name, value) for name, value in headers if name in _PASSED]
     if upstream.own_key:
-        return passed + [(name, value) for name, value in headers if name in _OWN_KEY and b"pt_" not in value]
+        # Ours is elsewhere; should it be here, too, it is nobody else's business.
+        keys = [(name, value) for name, value in headers if name in _OWN_KEY]
+        return passed + [(name, value) for name, value in keys if not value.split(b" ")[-1].startswith(b"pt_")]
     if not key:
         return passed
     if upstream.is_anthropic:
