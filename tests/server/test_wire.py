@@ -118,6 +118,10 @@ def test_bytes_that_are_no_json_are_refused_in_a_sentence(protocol: Protocol, da
         (b'{"a":' + b"[" * 200_000 + b"]" * 200_000 + b"}", "nested too deeply"),
         (b'{"messages":[' + b'{"content":' * 5_000 + b"1" + b"}" * 5_000 + b"]}", "nested too deeply"),
         (b'{"messages":[' + b"0," * 9_000_000 + b"0]}", "too many parts"),
+        (
+            b'{"messages":[' + b"{}," * 60_000 + b'{}],"input":[' + b"{}," * 60_000 + b"{}]}",
+            "more than 50,000 messages",
+        ),
     ],
 )
 def test_a_request_that_cannot_be_read_says_why(protocol: Protocol, body: bytes, why: str) -> None:

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -128,6 +129,7 @@ class _Call(Struct):
     """Our headers of the answer."""
     key: str = ""
     """The server's key for the service."""
+    is_big: bool = False
 
     @property
     def protocol(self) -> Protocol:
@@ -237,6 +239,7 @@ class Proxy:
 
     async def _converse(self, call: _Call, dialect: Dialect) -> None:
         body = await read_body(call.scope, call.receive)
+        call.is_big = len(body) > _BIG
         asked = await _parsed(dialect, body)
         async with self._workspaces.of(call.token, call.workspace) as promptuary:
             upstream = find_upstream(promptuary.settings, call.token, asked.model, call.protocol, own_key=call.own_key)
@@ -351,7 +354,8 @@ class Proxy:
         self._tell(call, thread, recorded)
         added = {at: recorded.added[there] for at, there in enumerate(places) if there in recorded.added}
         self._added.put(place, {at: (asked.messages[at]["content"], text) for at, text in added.items()})
-        body = dialect.insert(asked, added, recorded.live, mark=upstream.is_anthropic)
+        insert = partial(dialect.insert, asked, added, recorded.live, mark=upstream.is_anthropic)
+        body = await concurrency.run(insert) if call.is_big else insert()
         return _Prepared(body, thread, recorded.turn, messages, is_by_chain=thread.startswith(_BY_CHAIN))
 
     def _leave(self, dialect: Dialect, asked: Request) -> _Prepared:

@@ -25,6 +25,7 @@ MAX_BODY: Final = 64 * 1024 * 1024
 """The most bytes of a request: a window of a million tokens, with images."""
 _MAX_PARTS: Final = 8_000_000
 """The most commas and brackets of a body: each may become a value of many times its size in memory."""
+_MAX_MESSAGES: Final = 50_000
 _ALWAYS_FEW: Final = 4 * 1024 * 1024
 """A body of so many bytes has few enough parts, whatever is in it."""
 _MAX_ID: Final = 256
@@ -172,7 +173,10 @@ def take_apart(body: bytes, list_key: str) -> tuple[dict[str, Raw], list[Raw]]:
     raw = fields[list_key]
     if not bytes(raw).startswith(b"["):
         return fields, []
-    return fields, _checked(_decode_list, raw)
+    elements: list[Raw] = _checked(_decode_list, raw)
+    if len(elements) > _MAX_MESSAGES:
+        raise WireError(f"The request has more than {_MAX_MESSAGES:,} messages; send less of the conversation.", 413)
+    return fields, elements
 
 
 def _read_again(body: bytes) -> dict[str, Raw]:
