@@ -24,9 +24,13 @@ from promptuary.server.proxy.wire import (
 )
 from tests.server.conversations import PROTOCOLS, Protocol, answer_body, answer_stream, make_conversation
 
-SUMMARIES = (
+ASIDES = (
     "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.\n\nYour task is to create a detailed summary",
     "You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary for another LLM",
+    "[SUGGESTION MODE: Suggest what the user might naturally type next into Claude Code.]",
+    "The user stepped away and is coming back. Recap in under 40 words",
+    "You are now acting as the memory extraction subagent. Analyze the most recent ~4 messages above",
+    "<system-reminder>This is a side question from the user. You must answer</system-reminder>what is it?",
 )
 DIALECTS: dict[Protocol, Dialect] = {"messages": MESSAGES, "responses": RESPONSES, "completions": COMPLETIONS}
 LISTS = {"messages": "messages", "responses": "input", "completions": "messages"}
@@ -212,17 +216,24 @@ def test_a_message_that_becomes_a_text_keeps_what_was_added_at_its_place() -> No
     }
 
 
-@pytest.mark.parametrize("text", SUMMARIES)
-def test_a_client_that_asks_for_a_summary_typed_nothing(text: str) -> None:
+@pytest.mark.parametrize("text", ASIDES)
+def test_a_client_that_asks_something_of_its_own_typed_nothing(text: str) -> None:
     """As Claude Code and Codex do, in a person's place; Claude Code behind the result of a tool."""
     result = {"type": "tool_result", "tool_use_id": "t", "content": "done"}
     for content in ([result, {"type": "text", "text": text}], [{"type": "text", "text": text}]):
-        wire = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "yes"}]
+        wire: list[Any] = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "yes"}]
         request = MESSAGES.parse(json.dumps({"messages": [*wire, {"role": "user", "content": content}]}).encode())
-        assert (request.typed, request.wants_summary) == ("", True)
+        assert (request.typed, request.is_aside) == ("", True)
+        calls = [{"type": "tool_use", "id": "t", "name": "Write", "input": {}}]
+        loop = [{"role": "assistant", "content": calls}, {"role": "user", "content": [result]}]
+        wire.append({"role": "user", "content": content})
+        assert MESSAGES.parse(json.dumps({"messages": [*wire, *loop]}).encode()).is_aside
+        assert not MESSAGES.parse(
+            json.dumps({"messages": [*wire, {"role": "user", "content": "two"}]}).encode()
+        ).is_aside
     item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
-    assert RESPONSES.parse(json.dumps({"input": [item]}).encode()).wants_summary
-    assert not RESPONSES.parse(json.dumps({"input": [{**item, "content": f"What is: {text}"}]}).encode()).wants_summary
+    assert RESPONSES.parse(json.dumps({"input": [item]}).encode()).is_aside
+    assert not RESPONSES.parse(json.dumps({"input": [{**item, "content": f"What is: {text}"}]}).encode()).is_aside
 
 
 def test_a_summary_that_a_conversation_goes_on_with_was_not_typed() -> None:
@@ -390,6 +401,7 @@ def test_half_an_emoji_becomes_the_mark_for_an_unknown_character(protocol: Proto
         ("is <context> a word?", "is <context> a word?"),
         ("a < b and <b>bold</b>", "a < b and <b>bold</b>"),
         ("<file path='a'>x</file> y <promptuary>z</promptuary>", "y"),
+        ("<command-name>/x</command-name>\n <command-args></command-args>", ""),
     ],
 )
 def test_only_what_a_person_typed_is_searched_for_references(text: str, typed: str) -> None:

@@ -21,6 +21,7 @@ from promptuary.server.proxy.wire import (
     encoded,
     end_of_input,
     find_typed,
+    is_aside,
     is_small,
     lengthened,
     mapping,
@@ -36,7 +37,6 @@ from promptuary.server.proxy.wire import (
     tools_text,
     upstream_id,
     value_of,
-    wants_summary,
 )
 
 _ROLES: Final[Mapping[str, Role]] = {
@@ -67,7 +67,7 @@ def parse(body: bytes) -> Request:
         stream=value_of(fields.get("stream")) is True,
         tools=tools_text(fields.get("tools"), fields.get("functions")),
         is_probe=is_small(fields, "max_completion_tokens", "max_tokens"),
-        wants_summary=wants_summary(said),
+        is_aside=is_aside(said),
         from_hook=from_hook,
         names=named_ids(contents),
         choices=count_of(fields.get("n")),

@@ -23,6 +23,7 @@ from promptuary.server.proxy.wire import (
     encoded,
     end_of_input,
     find_typed,
+    is_aside,
     is_small,
     mapping,
     named_ids,
@@ -37,7 +38,6 @@ from promptuary.server.proxy.wire import (
     tools_text,
     upstream_id,
     value_of,
-    wants_summary,
 )
 
 _MARK: Final = b'"cache_control":{"type":"ephemeral"}'
@@ -66,7 +66,7 @@ def parse(body: bytes) -> Request:
         stream=value_of(fields.get("stream")) is True,
         tools=tools_text(fields.get("tools")),
         is_probe=is_small(fields, "max_tokens"),
-        wants_summary=wants_summary(said),
+        is_aside=is_aside(said),
         from_hook=from_hook,
         names=named_ids(contents, value_of(fields.get("container"))),
     )

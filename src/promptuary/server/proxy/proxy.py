@@ -304,7 +304,7 @@ class Proxy:
         """Return the request as it is sent. Whatever fails here, it is sent."""
         try:
             async with asyncio.timeout(_RECORD_SECONDS):
-                if call.match.route.path.endswith("/count_tokens") or asked.wants_summary:
+                if call.match.route.path.endswith("/count_tokens") or asked.is_aside:
                     return self._repeat(call, dialect, asked)
                 if call.is_own and asked.messages and not asked.is_probe:
                     return await self._own(call, dialect, asked, promptuary)

@@ -24,6 +24,7 @@ from promptuary.server.proxy.wire import (
     encoded,
     end_of_input,
     find_typed,
+    is_aside,
     is_small,
     lengthened,
     mapping,
@@ -39,7 +40,6 @@ from promptuary.server.proxy.wire import (
     tools_text,
     upstream_id,
     value_of,
-    wants_summary,
 )
 
 _ROLES: Final[Mapping[str, Role]] = {"system": "system", "developer": "developer", "assistant": "assistant"}
@@ -72,7 +72,7 @@ def parse(body: bytes) -> Request:
             fields.get("tools"), *(raw for raw, item in zip(wire, items, strict=True) if _has_tools(item))
         ),
         is_probe=is_small(fields, "max_output_tokens"),
-        wants_summary=wants_summary(said),
+        is_aside=is_aside(said),
         from_hook=from_hook,
         previous=upstream_id(value_of(fields.get("previous_response_id"))),
         names=named_ids(items, mapping(conversation).get("id") or conversation),

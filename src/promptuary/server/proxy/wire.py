@@ -75,8 +75,8 @@ class Request(Struct, frozen=True):
     """The descriptions of the tools, as they are sent."""
     is_probe: bool = False
     """Whether it says itself that it is no part of a conversation: a title, tags, a test."""
-    wants_summary: bool = False
-    """Whether the client asks for a summary of the conversation, to go on with less of it: nobody typed that."""
+    is_aside: bool = False
+    """Whether the client asks something of its own about the conversation, such as a summary: nobody typed that."""
     from_hook: bool = False
     """Whether a hook of ours puts memory and references into this conversation."""
     choices: int = 1
@@ -318,16 +318,31 @@ _FOREIGN: Final = (
     *("system-reminder", "environment_context", "environment_details", "context", "source", "sources", "promptuary"),
     *("user_instructions", "INSTRUCTIONS", "turn_aborted", "subagent_notification", "skill", "user_shell_command"),
     *("local-command-stdout", "local-command-stderr", "local-command-caveat", "bash-stdout", "bash-stderr"),
-    *("command-name", "command-message", "document", "documents", "file", "files", "file_content", "attached_files"),
+    *(
+        "command-name",
+        "command-message",
+        "command-args",
+        "document",
+        "documents",
+        "file",
+        "files",
+        "file_content",
+        "attached_files",
+    ),
     *("attached_context", "selected_text", "tool_result", "function_results"),
 )
 _OPENED: Final = re.compile(f"<({'|'.join(_FOREIGN)})(?:\\s[^<>]{{0,500}})?>")
 _MAX_FOREIGN: Final = 200
-_SUMMARY: Final = re.compile(
+_ASIDE: Final = re.compile(
     r"\s*(?:CRITICAL: Respond with TEXT ONLY\. Do NOT call any tools"
-    r"|You are performing a CONTEXT CHECKPOINT COMPACTION)"
+    r"|You are performing a CONTEXT CHECKPOINT COMPACTION"
+    r"|\[SUGGESTION MODE: "
+    r"|The user stepped away and is coming back\. "
+    r"|You are now acting as the memory extraction subagent\. "
+    r"|<system-reminder>This is a side question from the user\. )"
 )
-"""How Claude Code and Codex begin to ask for a summary of the conversation, in a person's place."""
+"""How Claude Code and Codex begin to ask, in a person's place, for what does not become part of the conversation: a
+summary to go on with, what the person might type next, what to remember, an answer beside it."""
 _CONTINUED: Final = re.compile(
     r"\s*(?:This session is being continued from a previous conversation"
     r"|Another language model started to solve this problem and produced a summary)"
@@ -342,7 +357,7 @@ def words_typed(text: str) -> str:
     From the first opening tag to the last closing one of the same name: a file in between may hold such tags, and what
     follows them there was not typed either. Fenced code stays; whoever looks for references skips it.
     """
-    if _SUMMARY.match(text) or _CONTINUED.match(text):
+    if _ASIDE.match(text) or _CONTINUED.match(text):
         return ""
     if "<" not in text:
         return text.strip()
@@ -390,9 +405,15 @@ def find_typed(said: Sequence[Said]) -> tuple[int, str, bool]:
     return -1, "", from_hook
 
 
-def wants_summary(said: Sequence[Said]) -> bool:
-    """Return whether the last message asks for a summary of the conversation."""
-    return bool(said) and said[-1].message["role"] == "user" and bool(_SUMMARY.match(said[-1].message["content"]))
+def is_aside(said: Sequence[Said]) -> bool:
+    """Return whether the client asks something of its own about the conversation, or runs tools for that."""
+    for message in (one.message for one in reversed(said)):
+        if message["role"] == "user":
+            if _ASIDE.match(message["content"]):
+                return True
+            if words_typed(message["content"]):
+                return False
+    return False
 
 
 def described(kind: str, media_type: object, data: object) -> str:
