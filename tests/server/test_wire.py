@@ -254,6 +254,7 @@ def test_a_summary_that_a_conversation_goes_on_with_was_not_typed() -> None:
         ({b"x-codex-turn-metadata": b'{"thread_source":"subagent"}'}, True),
         ({b"x-codex-turn-metadata": b"{" * 9_000}, False),
         ({b"x-openai-subagent": b"review"}, True),
+        ({b"x-session-id": b"ses_2", b"x-parent-session-id": b"ses_1"}, True),
     ],
 )
 def test_an_agent_that_an_agent_started_is_known_by_its_headers(headers: dict[bytes, bytes], expected: bool) -> None:

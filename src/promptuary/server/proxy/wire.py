@@ -517,9 +517,15 @@ def upstream_id(value: object) -> str:
     return _id(value)
 
 
+_AGENT_HEADERS: Final = frozenset(
+    {b"x-claude-code-agent-id", b"x-openai-subagent", b"x-codex-parent-thread-id", b"x-parent-session-id"}
+)
+"""What Claude Code, Codex and opencode send for an agent that their own agent has started."""
+
+
 def is_for_an_agent(headers: Mapping[bytes, bytes]) -> bool:
     """Return whether a request is one of an agent that the client's own agent has started: nobody typed anything."""
-    if b"x-claude-code-agent-id" in headers or b"x-openai-subagent" in headers:
+    if not _AGENT_HEADERS.isdisjoint(headers):
         return True
     about = headers.get(b"x-codex-turn-metadata", b"")
     if not about or len(about) > _MAX_METADATA:
