@@ -587,3 +587,15 @@ def test_what_is_remembered_has_bounds() -> None:
     assert [recent.get(key) for key in "bcde"] == [None, None, "d", "e"]
     recent.put("f", "f", 11)
     assert recent.get("f") is None
+
+
+def test_a_client_that_reads_paths_itself_gets_only_references_that_name_their_kind(
+    clients: Clients, upstream: Upstream
+) -> None:
+    aider = {"User-Agent": "aider/0.86"}
+    clients.ask("chat", "Look at @a.txt", extra_headers=aider)
+    assert "the text of a" not in sent(upstream)
+    clients.ask("chat", "Look at @file:a.txt", extra_headers=aider)
+    assert "the text of a" in sent(upstream)
+    clients.ask("chat", "Look at @a.txt now")
+    assert "the text of a" in sent(upstream)

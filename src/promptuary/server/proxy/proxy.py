@@ -19,12 +19,12 @@ from promptuary.base import concurrency
 from promptuary.base.errors import ConfigError, PromptuaryError, RelayError
 from promptuary.base.messages import SPEAKERS, Message, message_cost
 from promptuary.base.principals import Owner
-from promptuary.base.text import one_line
 from promptuary.engine import Promptuary
 from promptuary.models.chat_model import ModelUsage
 from promptuary.server.asgi import Receive, Scope, Send, read_body, send_answer
 from promptuary.server.errors import Protocol, Refusal
 from promptuary.server.metrics import Metrics
+from promptuary.server.proxy.call import Call
 from promptuary.server.proxy.completions import COMPLETIONS
 from promptuary.server.proxy.delivery import KEEP_ALIVE_SECONDS, Delivery, while_connected
 from promptuary.server.proxy.known import Made, Recent
@@ -50,15 +50,14 @@ from promptuary.server.proxy.wire import (
     WireError,
     encoded,
     find_conversation,
-    is_for_an_agent,
     put_together,
     string,
     take_apart,
     value_of,
     with_model,
 )
-from promptuary.server.routes import NOT_FOUND, Match
-from promptuary.server.tokens import Limits, Token, TokenStore
+from promptuary.server.routes import NOT_FOUND
+from promptuary.server.tokens import Limits, TokenStore
 from promptuary.server.workspaces import Workspaces
 from promptuary.threads.chain import links
 from promptuary.threads.given import RecordedTurn, ReferenceKinds
@@ -92,8 +91,6 @@ _MAX_REMEMBERED: Final = 64 * 1024 * 1024
 _MAX_IDS: Final = 200
 _BIG: Final = 256 * 1024
 """A body of more bytes is parsed in a thread, so that others need not wait for it."""
-_EXPANDING: Final = (b"claude-cli", b"claude-code", b"codex", b"opencode", b"aider")
-"""Clients that read a bare ``@path`` themselves. All of them send their tools with every request of a conversation."""
 _CLIENTS_OWN: Final = frozenset({"tools", "system", "history", "message"})
 """Parts of a receipt that the client sent."""
 _WORDS: Final = frozenset(
@@ -112,50 +109,6 @@ _ID_FIELDS: Final = ("input_file_id", "file_id", "file_ids", "training_file", "p
 
 _Place = tuple[Owner, str, str]
 """Whose thread it is, in which workspace, and its name."""
-
-
-class _Call(Struct):
-    """A request while it is answered."""
-
-    scope: Scope
-    receive: Receive
-    send: Send
-    token: Token
-    match: Match
-    workspace: str
-    own_key: bool
-    headers: Mapping[bytes, bytes]
-    told: dict[bytes, str] = {}
-    """Our headers of the answer."""
-    key: str = ""
-    """The server's key for the service."""
-    is_big: bool = False
-
-    @property
-    def protocol(self) -> Protocol:
-        return self.match.route.protocol
-
-    @property
-    def owner(self) -> Owner:
-        return self.token.principal.owner
-
-    @property
-    def expands_paths(self) -> bool:
-        agent = self.headers.get(b"user-agent", b"").lower()
-        return any(name in agent for name in _EXPANDING)
-
-    @property
-    def is_aside(self) -> bool:
-        return is_for_an_agent(self.headers)
-
-    @property
-    def is_own(self) -> bool:
-        mode = self.headers.get(b"x-promptuary-mode", b"").lower()
-        return mode == b"own" or (self.token.mode == "own" and mode != b"augment")
-
-    def warn(self, reason: str) -> None:
-        told = self.told.get(b"x-promptuary-warning", "")
-        self.told[b"x-promptuary-warning"] = f"{told}; {one_line(reason)}".removeprefix("; ")[:500]
 
 
 class _Prepared(Struct):
@@ -201,7 +154,7 @@ class Proxy:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that the guard has admitted."""
         about = scope["promptuary.request"]
-        call = _Call(
+        call = Call(
             scope, receive, send, scope["promptuary.token"], about.match, about.workspace, about.own_key,
             dict(reversed(scope["headers"])), {},
         )  # fmt: skip
@@ -224,7 +177,7 @@ class Proxy:
 
     # Models
 
-    async def _send_models(self, call: _Call) -> None:
+    async def _send_models(self, call: Call) -> None:
         async with self._workspaces.of(call.token, call.workspace) as promptuary:
             names = list_models(promptuary.settings, call.token)
         if (asked := call.match.parts.get("model")) is not None:
@@ -237,7 +190,7 @@ class Proxy:
 
     # Conversations
 
-    async def _converse(self, call: _Call, dialect: Dialect) -> None:
+    async def _converse(self, call: Call, dialect: Dialect) -> None:
         body = await read_body(call.scope, call.receive)
         call.is_big = len(body) > _BIG
         asked = await _parsed(dialect, body)
@@ -250,7 +203,7 @@ class Proxy:
             await while_connected(call.receive, work)
 
     async def _exchange(
-        self, call: _Call, dialect: Dialect, asked: Request, upstream: Upstream, promptuary: Promptuary
+        self, call: Call, dialect: Dialect, asked: Request, upstream: Upstream, promptuary: Promptuary
     ) -> None:
         prepared = await self._prepare(call, dialect, asked, upstream, promptuary)
         if asked.choices > 1:
@@ -271,7 +224,7 @@ class Proxy:
 
     async def _deliver(
         self,
-        call: _Call,
+        call: Call,
         delivery: Delivery,
         upstream: Upstream,
         body: bytes,
@@ -299,7 +252,7 @@ class Proxy:
         return self._relays[hosts]
 
     async def _prepare(
-        self, call: _Call, dialect: Dialect, asked: Request, upstream: Upstream, promptuary: Promptuary
+        self, call: Call, dialect: Dialect, asked: Request, upstream: Upstream, promptuary: Promptuary
     ) -> _Prepared:
         """Return the request as it is sent. Whatever fails here, it is sent."""
         try:
@@ -323,9 +276,9 @@ class Proxy:
         return _Prepared(dialect.insert(asked, {}, ""))
 
     async def _augment(
-        self, call: _Call, dialect: Dialect, asked: Request, upstream: Upstream, promptuary: Promptuary
+        self, call: Call, dialect: Dialect, asked: Request, upstream: Upstream, promptuary: Promptuary
     ) -> _Prepared:
-        if asked.is_probe or not asked.messages or call.is_aside or (call.expands_paths and not asked.tools):
+        if asked.is_probe or not asked.messages or call.is_aside or (call.always_has_tools and not asked.tools):
             return self._leave(dialect, asked)
         thread, earlier = await self._find_thread(call, asked, promptuary)
         place = (call.owner, call.workspace, thread)
@@ -363,7 +316,7 @@ class Proxy:
         self._metrics.add("auxiliary")
         return _Prepared(dialect.insert(asked, {}, ""))
 
-    def _tell(self, call: _Call, thread: str, recorded: RecordedTurn) -> None:
+    def _tell(self, call: Call, thread: str, recorded: RecordedTurn) -> None:
         receipt = recorded.turn.receipt
         tokens = sum(entry.tokens for entry in receipt.entries if entry.layer not in _CLIENTS_OWN)
         self._tell_turn(call, thread, recorded.turn, tokens)
@@ -373,7 +326,7 @@ class Proxy:
         if any(failure.code == "TIMEOUT" for failure in receipt.failures):
             self._metrics.add("recall_timeouts")
 
-    def _tell_turn(self, call: _Call, thread: str, turn: Turn, tokens: int) -> None:
+    def _tell_turn(self, call: Call, thread: str, turn: Turn, tokens: int) -> None:
         about = call.scope["promptuary.request"]
         about.thread, about.turn = thread, turn.id
         self._metrics.add("turns" if "." not in turn.id else "turn_extensions")
@@ -383,7 +336,7 @@ class Proxy:
             b"x-promptuary-tokens": str(tokens),
         }
 
-    def _repeat(self, call: _Call, dialect: Dialect, asked: Request) -> _Prepared:
+    def _repeat(self, call: Call, dialect: Dialect, asked: Request) -> _Prepared:
         """Return a request that is no turn but holds the conversation, with what was added to its messages before."""
         self._metrics.add("auxiliary")
         conversation = find_conversation(call.headers, asked.fields)
@@ -397,7 +350,7 @@ class Proxy:
         }
         return _Prepared(dialect.insert(asked, added, ""))
 
-    async def _own(self, call: _Call, dialect: Dialect, asked: Request, promptuary: Promptuary) -> _Prepared:
+    async def _own(self, call: Call, dialect: Dialect, asked: Request, promptuary: Promptuary) -> _Prepared:
         thread, _ = await self._find_thread(call, asked, promptuary)
         turn, request = await prepare_own(dialect, asked, promptuary, thread)
         receipt = turn.receipt
@@ -406,7 +359,7 @@ class Proxy:
             call.warn(warning)
         return _Prepared(put_together(request.fields), thread, turn, ())
 
-    async def _find_thread(self, call: _Call, asked: Request, promptuary: Promptuary) -> tuple[str, Sequence[Message]]:
+    async def _find_thread(self, call: Call, asked: Request, promptuary: Promptuary) -> tuple[str, Sequence[Message]]:
         """Return the thread of a conversation, and of one that is continued upstream what was said before."""
         if named := call.headers.get(b"x-promptuary-thread", b"").decode("utf-8", "replace"):
             return named, ()
@@ -435,7 +388,7 @@ class Proxy:
 
     # What was made upstream
 
-    def _claim(self, call: _Call, asked: Request, upstream: Upstream, prepared: _Prepared, delivery: Delivery) -> None:
+    def _claim(self, call: Call, asked: Request, upstream: Upstream, prepared: _Prepared, delivery: Delivery) -> None:
         """Remember what the answer is, before the client can go on from it; it is stored with the rest."""
         if delivery.reader is None:
             return
@@ -454,7 +407,7 @@ class Proxy:
             else:
                 self._made.put(name, Made(call.owner, upstream.named))
 
-    async def _check_ids(self, call: _Call, ids: Sequence[str]) -> None:
+    async def _check_ids(self, call: Call, ids: Sequence[str]) -> None:
         """Raise ``Refusal`` unless everything that a request names was made by its principal."""
         named = [*filter(None, ids)]
         unknown = [name for name in named if self._made.get(name) is None]
@@ -468,7 +421,7 @@ class Proxy:
 
     # What is counted and recorded
 
-    async def _count_request(self, call: _Call) -> None:
+    async def _count_request(self, call: Call) -> None:
         if call.token.limits == Limits():
             return  # it is counted with its tokens
         excess = await concurrency.run(lambda: self._store.count_request(call.token))
@@ -476,7 +429,7 @@ class Proxy:
             self._metrics.add("limited")
             raise Refusal(402 if "its money" in excess else 429, excess)
 
-    async def _finish(self, call: _Call, asked: Request, upstream: Upstream, prepared: _Prepared, reply: Reply) -> None:
+    async def _finish(self, call: Call, asked: Request, upstream: Upstream, prepared: _Prepared, reply: Reply) -> None:
         usage = reply.usage
         async with self._workspaces.of(call.token, call.workspace) as promptuary:
             if not usage.is_known and reply.messages:
@@ -494,11 +447,11 @@ class Proxy:
                 # A turn of ours that waits for tools is continued by the request with their results.
                 await promptuary.threads.finish(turn, reply.messages, cost=cost)
 
-    async def _store_use(self, call: _Call, tokens: int, money: float) -> None:
+    async def _store_use(self, call: Call, tokens: int, money: float) -> None:
         requests = 1 if call.token.limits == Limits() else 0
         await concurrency.run(lambda: self._store.add_use(call.token, requests, tokens, money))
 
-    async def _store_claims(self, call: _Call, ids: Sequence[str], what: str) -> None:
+    async def _store_claims(self, call: Call, ids: Sequence[str], what: str) -> None:
         principal = call.token.principal
         await concurrency.run(lambda: [self._store.claim(principal, name, what) for name in ids[:_MAX_IDS]])
 
@@ -530,7 +483,7 @@ class Proxy:
 
     # Everything else of a service
 
-    async def _pass_through(self, call: _Call) -> None:
+    async def _pass_through(self, call: Call) -> None:
         method, path = call.scope["method"], call.match.path
         body = await read_body(call.scope, call.receive) if method == "POST" else b""
         is_response = call.match.route.path.startswith("/v1/responses/")
@@ -559,7 +512,7 @@ class Proxy:
         work = self._pass_on(call, upstream, put_together(fields) if fields else body)
         await while_connected(call.receive, work)
 
-    async def _pass_on(self, call: _Call, upstream: Upstream, body: bytes) -> None:
+    async def _pass_on(self, call: Call, upstream: Upstream, body: bytes) -> None:
         delivery = Delivery(call.send, PLAIN, call.protocol, self._keep_alive)
         makes = call.scope["method"] == "POST"
 
@@ -574,7 +527,7 @@ class Proxy:
                 reply = delivery.reader.reply()
                 await self._later(lambda: self._finish_passed(call, upstream, reply, makes=makes))
 
-    async def _finish_passed(self, call: _Call, upstream: Upstream, reply: Reply, *, makes: bool) -> None:
+    async def _finish_passed(self, call: Call, upstream: Upstream, reply: Reply, *, makes: bool) -> None:
         usage, price = reply.usage, upstream.named.price
         cost = price.cost(usage.input_tokens, usage.output_tokens, usage.cached_tokens) if price else 0.0
         await self._store_use(call, usage.input_tokens + usage.output_tokens, cost)
@@ -616,13 +569,13 @@ async def _read_key(upstream: Upstream) -> str:
         raise Refusal(502, "the server has no key for this model; whoever runs it has to set one") from None
 
 
-def _references(call: _Call, asked: Request) -> ReferenceKinds:
+def _references(call: Call, asked: Request) -> ReferenceKinds:
     if asked.from_hook:
         return "none"
     return "explicit" if call.expands_paths else "all"
 
 
-def _is_stored(call: _Call, asked: Request) -> bool:
+def _is_stored(call: Call, asked: Request) -> bool:
     """Return whether the service stores the answer, so that its id can be used later."""
     stores = value_of(asked.fields.get("store"))
     return stores is not False if call.protocol == "responses" else stores is True
