@@ -1,8 +1,8 @@
 """What the additions of the proxy cost under a provider's prompt cache, beside the client alone.
 
-A coding agent of 10 turns with 5 requests each sends everything again with every request, and marks its system prompt and
-its last block for the cache. What was read from the cache costs a tenth, what is written into it 1.25 times the price.
-The requests are real: they are read, recorded and added to as the server does it.
+A coding agent of 10 turns with 5 requests each sends everything again with every request, and marks its system prompt
+and its last block for the cache. What was read from the cache costs a tenth, what is written into it 1.25 times the
+price. The requests are real: they are read, recorded and added to as the server does it.
 """
 
 import json
