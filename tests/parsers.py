@@ -17,7 +17,7 @@ from promptuary.base.errors import ConfigError, PromptuaryError, SourceError
 from promptuary.base.excerpt import excerpt
 from promptuary.base.front_matter import fields
 from promptuary.base.front_matter import names as names_in_front_matter
-from promptuary.base.messages import Item, ToolCall
+from promptuary.base.messages import Item, Message, ToolCall
 from promptuary.base.table import display_width
 from promptuary.base.text import one_line, slug, visible
 from promptuary.chat.prompt.pastes import Pastes
@@ -84,7 +84,13 @@ from promptuary.search.outline.named import NameInCode, defining, names_in
 from promptuary.search.query import extra_terms, folded
 from promptuary.search.query import parse as parse_query
 from promptuary.search.values import Chunk
+from promptuary.server.proxy.completions import COMPLETIONS
+from promptuary.server.proxy.messages import MESSAGES
+from promptuary.server.proxy.responses import RESPONSES
+from promptuary.server.routes import find_route
+from promptuary.threads.chain import links as chain_of
 from promptuary.threads.exchange import FORMAT, VERSION, changes, from_text
+from promptuary.threads.given import long_texts
 from promptuary.tokens.counting import Counter
 from promptuary.workspace.access import Access
 from promptuary.workspace.changes.readable_names import ReadableNames
@@ -473,7 +479,25 @@ def agent_transcript(text: str) -> None:
         transcript_turns(f"{text}\n{line}\n{line}".encode(), agent)
 
 
+def request_of_a_client(text: str) -> object:
+    """Read a request with ``text`` as its only message, in each protocol, and record what it says."""
+    said = [{"role": "user", "content": text}, {"role": "assistant", "content": text}]
+    call: Message = {"role": "assistant", "content": text}
+    call["tool_calls"] = [{"id": "1", "name": "look", "arguments": text}]
+    requests = [
+        MESSAGES.parse(json.dumps({"messages": said[:1], "model": "m", "system": text}).encode()),
+        RESPONSES.parse(json.dumps({"input": said[:1], "instructions": text}).encode()),
+        COMPLETIONS.parse(json.dumps({"messages": said[:1]}).encode()),
+    ]
+    added = [dialect.insert(request, {0: text}, text) for dialect, request in zip(DIALECTS, requests, strict=True)]
+    find_route("POST", f"/v1/{text}".encode("utf-8", "replace")[:64_000])
+    return added, chain_of([call]), long_texts(json.dumps({"prompt": text}))
+
+
+DIALECTS: Final = (MESSAGES, RESPONSES, COMPLETIONS)
+
 PARSERS: Final[dict[str, Parser]] = {
+    "a request of a client": Parser(request_of_a_client),
     "settings": Parser(settings),
     "an ignore file": Parser(ignore_file),
     "a pattern": Parser(pattern),

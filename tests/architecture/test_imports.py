@@ -56,7 +56,7 @@ IMPORTED_BY = {
     "search/outline/": "tree_sitter",
     "search/vectors/": "numpy",
     "tokens": "splintr",
-    "workspace/": "charset_normalizer frizbee html_to_markdown httpcore2 pypdfium2 selectolax watchfiles",
+    "workspace/": "charset_normalizer frizbee html_to_markdown httpcore2 httptools pypdfium2 selectolax watchfiles",
     "": "msgspec promptuary",
 }
 """Who imports which package, for the type checker as well: an extra is known to its adapter alone."""

@@ -28,6 +28,8 @@ ONE_MESSAGE = "one message of a chat, of at most 4,096 characters; Markdown is m
 NOT_MEASURED = {
     "chat/prompt/completer.py": "the line that a person types",
     "gateways/discord.py": ONE_MESSAGE,
+    "cli/agents/install.py": "the address of the person's own server, an option",
+    "server/client_settings.py": "the address of the person's own server",
     "hooks/install/installing.py": "the person's own settings of another program, to show what changes",
     "mcp/transports/http.py": "the head of a request, which the server bounds",
     "workspace/disk/secret_forms.py": "a table; secret_values.py, which uses it, is measured",

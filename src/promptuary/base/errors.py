@@ -5,6 +5,7 @@
     ├── SourceError                  one source could not be fetched; it has a Code and a reason
     ├── ServiceRefusedError          a service did not accept a request; it has the HTTP status
     ├── RelayError                   a service did not answer, or not to the end; it has the HTTP status to answer with
+    │   └── NotReachedError          it has not got the request, as far as can be known: it may be sent again
     ├── ModelAnswerError             a model's answer does not have the requested format
     ├── RunFailedError               a model did not complete its answer; it has what was recorded of the turn
     ├── PlatformError                a chat platform refused a request; a retry does not help
@@ -174,6 +175,10 @@ class RelayError(PromptuaryError):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
+
+
+class NotReachedError(RelayError):
+    """The connection could not be made, or an idle one was closed: the service has not answered the request."""
 
 
 class ModelAnswerError(PromptuaryError):

@@ -610,9 +610,9 @@ COMMANDS: Final = (
         "remove all stored data",
         "List the threads, notes, indexes and caches of this workspace with their sizes, ask, and remove them. With "
         "--everywhere, remove those of every workspace and of your user. Your configuration stays, and so do models "
-        "unless you add --models. With --recorded, only old conversations are removed that clients of the server keep: "
-        "those older than the setting recorded_days, or than --older-than. Exit code 1 if nothing was removed.",
-        ("promptuary purge --dry-run", "promptuary purge --everywhere --yes", "promptuary purge --recorded"),
+        "unless you add --models. With --recorded, remove only conversations of clients of the server that are older "
+        "than recorded_days or --older-than. Exit code 1 if nothing was removed.",
+        ("promptuary purge --dry-run", "promptuary purge --recorded --older-than 90d"),
         (
             one_of(
                 flag("--here", "only this workspace (default)"),

@@ -322,6 +322,7 @@ USER_ONLY: Final = frozenset(
         "model_url",
         "recall_model",
         "recall_prompt",
+        "recorded_days",
         "rerank_key",
         "rerank_model",
         "rerank_url",

@@ -29,6 +29,7 @@ _BOUNDS: Final[Mapping[str, tuple[float, float, str]]] = {
     "watch_debounce": (0.0, 60.0, "seconds"),
     "memory_tokens": (0, 10**10, "tokens"),
     "experience_tokens": (0, 10**10, "tokens"),
+    "recorded_days": (0, 36_500, "days"),
     "recall_tokens": (0, 10**10, "tokens"),
     "recall_timeout_ms": (1, 600_000, "milliseconds"),
     "recall_max_selected": (1, 50, "notes"),

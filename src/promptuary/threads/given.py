@@ -162,7 +162,7 @@ class _Request(Struct, frozen=True):
             return False
         asked = [call for item in self.past[-1].items for call in item.tool_calls]
         first = next((message["content"] for message in self.said if message["role"] == "user"), "")
-        return any(text in first for call in asked for text in _long_texts(call.arguments))
+        return any(text in first for call in asked for text in long_texts(call.arguments))
 
 
 class _Attached(Struct, frozen=True):
@@ -458,7 +458,7 @@ def _is_typed(item: Item) -> bool:
     return item.role == "user" and bool(item.turn) and not item.imported and not is_attached(item)
 
 
-def _long_texts(arguments: str) -> list[str]:
+def long_texts(arguments: str) -> list[str]:
     """Return the texts in the arguments of a call that are long enough to begin a conversation."""
     try:
         given = json.loads(arguments)

@@ -20,6 +20,7 @@ from promptuary.base.text import valid_unicode
 from promptuary.models.chat.event_stream import EventReader
 from promptuary.models.chat_model import ModelUsage
 from promptuary.server import errors
+from promptuary.server.errors import Refusal
 
 MAX_BODY: Final = 64 * 1024 * 1024
 """The most bytes of a request: a window of a million tokens, with images."""
@@ -44,12 +45,11 @@ _DROPPED: Final = frozenset(
 """Fields that would say where a request goes, with whose key, or that it is not sent: only the configuration does."""
 
 
-class WireError(PromptuaryError):
-    """A request that cannot be read; ``status`` is the answer to it."""
+class WireError(Refusal):
+    """A request that cannot be read."""
 
     def __init__(self, reason: str, status: int = 400) -> None:
-        super().__init__(reason)
-        self.status = status
+        super().__init__(status, reason)
 
 
 class Request(Struct, frozen=True):

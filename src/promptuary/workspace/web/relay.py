@@ -24,7 +24,7 @@ import httptools
 from msgspec import Struct
 
 from promptuary.base import concurrency
-from promptuary.base.errors import PromptuaryError, RelayError, SourceError
+from promptuary.base.errors import NotReachedError, PromptuaryError, RelayError, SourceError
 from promptuary.workspace.web.addresses import Target
 from promptuary.workspace.web.deadline import Deadline
 from promptuary.workspace.web.refusals import seconds_to_wait
@@ -185,15 +185,11 @@ class _Request(Struct, frozen=True):
         return f"_Request({self.method!r})"
 
 
-class _LostError(RelayError):
-    """The connection could not be made, or an idle one was closed: the service has not answered the request."""
-
-
 async def _with_retry(service: "_Service", request: _Request, *, may_retry: bool) -> Answer:
     wait = 0.0
     try:
         answer = await service.ask(request)
-    except _LostError:
+    except NotReachedError:
         if not may_retry:
             raise
     else:
@@ -247,7 +243,7 @@ class _Service:
         self._busy.add(connection)
         try:
             await connection.ask(request, self.limits.first_byte)
-        except _LostError as error:
+        except NotReachedError as error:
             if is_fresh:
                 raise RelayError(error.status, str(error)) from None  # it may have begun to work on it
             self._busy.discard(connection)
@@ -291,12 +287,12 @@ class _Service:
         try:
             addresses = await self._addresses()
         except SourceError as error:
-            raise _LostError(502, error.reason) from None
+            raise NotReachedError(502, error.reason) from None
         except PromptuaryError as error:
             raise RelayError(502, str(error)) from None
         if any(self._is_own(address) for address in addresses):
             raise RelayError(508, f"{name} is this server itself; configure the address of a service.")
-        failure: RelayError = _LostError(502, f"{name} refuses the connection or cannot be reached.")
+        failure: RelayError = NotReachedError(502, f"{name} refuses the connection or cannot be reached.")
         loop, tls = asyncio.get_running_loop(), self._relay.tls if self._target.scheme == "https" else None
         for tried, address in enumerate(addresses):
             try:
@@ -311,7 +307,9 @@ class _Service:
             except SSLError:
                 failure = RelayError(502, f"{name} has no valid certificate (TLS).")
             except TimeoutError:
-                failure = _LostError(504, f"{name} did not accept a connection within {self.limits.connect:g} seconds.")
+                failure = NotReachedError(
+                    504, f"{name} did not accept a connection within {self.limits.connect:g} seconds."
+                )
             except OSError:
                 continue
             else:
@@ -345,6 +343,8 @@ class _Connection(asyncio.Protocol):
         self._expiry: asyncio.TimerHandle | None = None
         self._forget: Callable[[_Connection], None] | None = None
         self._waiter: asyncio.Future[None] | None = None
+        self._clock: asyncio.TimerHandle | None = None
+        self._due = 0.0
         self._reset("")
         self._is_complete = True
 
@@ -421,14 +421,25 @@ class _Connection(asyncio.Protocol):
         """Wait until something happens to the answer. Raises ``RelayError`` if that is its end."""
         if self._failure is not None:
             raise self._failure
-        self._waiter = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        self._waiter, self._due = loop.create_future(), loop.time() + seconds
+        if self._clock is None:
+            self._clock = loop.call_at(self._due, self._look_at_clock)
         try:
-            async with asyncio.timeout(seconds):
-                await self._waiter
+            await self._waiter
         except TimeoutError:
             raise RelayError(504, too_late) from None
         finally:
             self._waiter = None
+
+    def _look_at_clock(self) -> None:
+        """Wake whoever waits for too long. One timer serves all the waits of an answer: most of them are short."""
+        self._clock = None
+        loop = asyncio.get_running_loop()
+        if self._waiter is not None and loop.time() < self._due:
+            self._clock = loop.call_at(self._due, self._look_at_clock)
+        elif self._waiter is not None and not self._waiter.done():
+            self._waiter.set_exception(TimeoutError())
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
@@ -441,7 +452,7 @@ class _Connection(asyncio.Protocol):
         self._wake()
 
     def _lost(self) -> RelayError:
-        kind = RelayError if self._head_bytes else _LostError
+        kind = RelayError if self._head_bytes else NotReachedError
         return kind(502, f"{self._name} closed the connection early.")
 
     def _stop_resting(self) -> None:
@@ -456,6 +467,9 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_resting()
+        if self._clock is not None:
+            self._clock.cancel()
+            self._clock = None
         until_end = self._has_head and not self._has_length and exc is None
         if until_end and self._failure is None:
             self._is_complete = True

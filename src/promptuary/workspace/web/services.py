@@ -28,7 +28,7 @@ def service_addresses(
 ) -> tuple[str, ...]:
     """Return the addresses of a service, looked up once. Raises ``PromptuaryError`` if it may not be called so.
 
-    ``allow_hosts`` (``host`` or ``host:port``) may be called with plain http.
+    ``allow_hosts``, each with its port or for all of them, may be called with plain http.
     """
     literal = target.address
     found = (literal,) if literal else resolve_host(target, resolve, deadline)
