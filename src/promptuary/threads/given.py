@@ -556,8 +556,8 @@ def _item_of(message: Message, turn: str) -> Item:
 
 
 def _stored(items: Sequence[Item], keep: Keep) -> list[Item]:
-    """Return items as they are stored: if only receipts are, without what the client and the model said."""
-    if keep != "receipt":
+    """Return items as they are stored: unless all is, without what the client and the model said."""
+    if keep == "full":
         return list(items)
     return [
         item if is_attached(item) else replace(item, content="", tool_calls=(), tool_call_id="", words_start=0)
@@ -604,7 +604,7 @@ def _live_block(found: Sequence[Contribution], failed: Sequence[str]) -> str:
 
 def _prompt(request: _Request, items: Sequence[Item], live: str) -> Prompt:
     """Return everything that is sent, in its order."""
-    if request.options.keep == "receipt":
+    if request.options.keep != "full":
         texts = [item.content for item in items if is_attached(item) and link_of(item) in request.links]
         sent: list[Message] = [{"role": "user", "content": text} for text in (*texts, live) if text]
         return Prompt((), (), (), {"role": "user", "content": ""}, sent)
@@ -679,4 +679,4 @@ def _nothing(message: Message, room: Room) -> Expansion:
 
 def _record_of(turn: Turn, status: TurnStatus) -> TurnRecord:
     recorded = recorded_turn(turn, status)
-    return replace(recorded, text="") if turn.given and turn.given.keep == "receipt" else recorded
+    return replace(recorded, text="") if turn.given and turn.given.keep != "full" else recorded

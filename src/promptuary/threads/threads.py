@@ -52,6 +52,8 @@ _SMALLEST_WINDOW = 100
 _EVERY = 1_000_000
 _MAX_RECORDED = 500
 """How many threads that clients keep are in memory."""
+_MAX_UNSTORED = 5_000
+"""How many requests of which nothing is stored are known at a time."""
 
 
 class Threads:
@@ -67,6 +69,7 @@ class Threads:
         self._auditor = Auditor(self._options.store, app.workspace.standpoint, now)
         self._threads: dict[str, Thread] = {}
         self._recorded: dict[tuple[str, bool], GivenThread] = {}
+        self._unstored_requests = 0
 
     async def prepare(self, text: str, *, thread: str, pasted: Pasted = ()) -> Turn:
         """Assemble a turn: what is in the window of the thread, and what ``text`` refers to."""
@@ -81,6 +84,8 @@ class Threads:
     async def record(self, messages: Sequence[Message], *, thread: str, **given_options: Any) -> RecordedTurn | None:
         """Record a request of a conversation that somebody else keeps; see ``RecordOptions``."""
         options = RecordOptions(**given_options)
+        if options.keep == "off":
+            self._forget_unstored()
         given = await self._given(thread, stored=options.keep != "off")
         try:
             return await given.record(messages, options)
@@ -110,6 +115,14 @@ class Threads:
     def _options_of(self, *, stored: bool) -> ThreadOptions:
         """Return the options of threads that are stored, or of others. Blocks."""
         return self._options if stored else self._unstored
+
+    def _forget_unstored(self) -> None:
+        """Count a request of which nothing is stored; after very many, begin anew: they are in memory."""
+        self._unstored_requests += 1
+        if self._unstored_requests > _MAX_UNSTORED:
+            self._unstored_requests = 0
+            self.__dict__.pop("_unstored", None)
+            self._recorded = {key: thread for key, thread in self._recorded.items() if key[1]}
 
     @cached_property
     def _unstored(self) -> ThreadOptions:

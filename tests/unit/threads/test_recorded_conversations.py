@@ -279,6 +279,19 @@ def test_what_is_not_to_be_stored_at_all_is_known_while_the_program_runs(project
         assert list(promptuary.threads.list()) == []
 
 
+def test_what_is_known_of_conversations_that_are_not_stored_is_bounded(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("promptuary.threads.threads._MAX_UNSTORED", 3)
+    messages = [said("See @file:a.py"), answer("Seen."), said("Again?")]
+    with opened(project) as promptuary:
+        promptuary.threads.finish(recorded(promptuary, messages[:1], keep="off").turn, "Seen.")
+        for number in range(3):
+            recorded(promptuary, [said(f"Other {number}")], f"other-{number}", keep="off")
+
+        assert recorded(promptuary, messages, keep="off").added == {}
+
+
 def test_a_thread_that_is_kept_here_is_not_taken_over(project: Path) -> None:
     with opened(project) as promptuary:
         promptuary.threads.finish(promptuary.threads.prepare("Hello.", thread="mine"), "Hi.")
