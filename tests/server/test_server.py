@@ -255,3 +255,10 @@ def test_a_request_that_arrives_in_one_piece_may_be_larger_than_its_head(server:
         head = f"POST /v1/embeddings HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n{fields}\r\n\r\n"
         connection.sendall(head.encode() + body)
         assert connection.recv(65_536).startswith(b"HTTP/1.1 200")
+
+
+def test_a_refusal_that_does_not_pass_by_itself_tells_clients_not_to_ask_again(server: RunningServer) -> None:
+    """Claude Code asks again for more than a minute otherwise, and shows nothing."""
+    own = {**JSON, "x-api-key": server.create()}
+    for headers, path in ((JSON, "/v1/messages"), (own, "/w/nowhere/v1/messages"), (own, "/nothing")):
+        assert server.ask("POST", path, headers, b"{}").headers["x-should-retry"] == "false"

@@ -223,5 +223,7 @@ class _Answer:
         # What was not read of a body would be read as the next request.
         more = [(b"connection", b"close")]
         more += [(b"www-authenticate", b"Bearer")] if refusal.status == 401 else []
+        # Clients ask again for a minute, and the person waits for the sentence; only a limit passes by itself.
+        more += [(b"x-should-retry", b"false")] if refusal.status < 500 and refusal.status != 429 else []
         with suppress(OSError):
             await send_answer(self, refusal.status, b"" if scope["method"] == "HEAD" else body, more=more)
