@@ -11,9 +11,9 @@ A message that a person typed is a turn; the requests of its tool loop continue 
 import asyncio
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from secrets import token_hex
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -63,6 +63,10 @@ if TYPE_CHECKING:
 ReferenceKinds = Literal["all", "explicit", "none"]
 """Which references count: all, those that name their kind (``@file:a.py`` but not ``@a.py``), or none."""
 
+Result = TypeVar("Result")
+
+_LARGE: Final = 256 * 1024
+"""Characters of a conversation that is compared and counted in a thread."""
 _MIN_TASK: Final = 12
 """The least characters of an argument that may be the task of a sub-agent."""
 _MIN_LIVE: Final = 8_000
@@ -210,7 +214,7 @@ class GivenThread(Thread):
             log = HookLog()
             await self._runner.init(self._states, log)
             self._access.check_open()
-            request = _compare(messages, self._head.history, options)
+            request = await _aside(messages, lambda: _compare(messages, self._head.history, options))
             return None if request.is_aside or not request.root else await self._record(request, log, anew=anew)
 
     async def _record(self, request: _Request, log: HookLog, *, anew: bool) -> RecordedTurn:
@@ -218,11 +222,11 @@ class GivenThread(Thread):
         counter, room = common.counter, common.room
         if options.window:
             room = replace(room, window=options.window, reserve=min(room.reserve, options.window // 2))
-        known: Sequence[Item] = ()
+        known: _Known = {}
         if anew or request.may_be_known:
             ranges = [id_range(link) for link in request.links[request.same :]]
-            known = await concurrency.run(lambda: common.store.sent(ranges))
-        costs = _Costs.of(request, counter)
+            known = await concurrency.run(lambda: _by_link(common.store.sent(ranges)))
+        costs = await _aside(request.said, lambda: _Costs.of(request, counter))
         spent = options.tools + costs.total
         available = room.usable - spent
         if not options.window:
@@ -411,6 +415,12 @@ class GivenThread(Thread):
         return super()._learning() if self._learns else None
 
 
+async def _aside(messages: Sequence[Message], work: Callable[[], Result]) -> Result:
+    """Return the result of ``work`` with a conversation; with a large one in a thread: others wait on the loop."""
+    is_large = sum(len(message["content"]) for message in messages) > _LARGE
+    return await concurrency.run(work) if is_large else work()
+
+
 def _compare(messages: Sequence[Message], history: Sequence[Item], options: RecordOptions) -> _Request:
     """Return a request beside the history of its thread. Raises ``PromptuaryError`` if it is no conversation."""
     first = next((place for place, message in enumerate(messages) if message["role"] in SPEAKERS), len(messages))
@@ -477,32 +487,39 @@ def _unread_spans(text: str, references: ReferenceKinds) -> Sequence[Span]:
     return [(one.start, one.end) for one in ParsedMessage(text).references if one.bare and one.sigil == "@"]
 
 
-def _attached_before(request: _Request, thread: str, known: Sequence[Item]) -> _Attached | None:
+_Known = Mapping[str, Sequence[Item]]
+"""Items that are stored already, by their links."""
+
+
+def _by_link(items: Sequence[Item]) -> _Known:
+    known: dict[str, list[Item]] = {}
+    for item in items:
+        known.setdefault(link_of(item), []).append(item)
+    return known
+
+
+def _attached_before(request: _Request, thread: str, known: _Known) -> _Attached | None:
     """Return what was attached to the typed message before: the conversation came back to it."""
     item = _attached_item(request, request.at, thread, known)
     return None if item is None else _Attached(item.content, item.attachments)
 
 
-def _attached_item(request: _Request, place: int, thread: str, known: Sequence[Item]) -> Item | None:
+def _attached_item(request: _Request, place: int, thread: str, known: _Known) -> Item | None:
     """Return what was attached to a message in this thread, or in one from which the conversation was copied.
 
     Many conversations begin with the same words: a copy has the message after this one, too.
     """
     after = request.links[place + 1] if place + 1 < len(request.links) else ""
-    threads = {thread_mark(thread), *(thread_of(item) for item in known if link_of(item) == after)}
-    return next(
-        (
-            item
-            for item in known
-            if link_of(item) == request.links[place] and is_attached(item) and thread_of(item) in threads
-        ),
-        None,
-    )
+    found = [item for item in known.get(request.links[place], ()) if is_attached(item)]
+    if not found:
+        return None
+    threads = {thread_mark(thread), *(thread_of(item) for item in known.get(after, ()))}
+    return next((item for item in found if thread_of(item) in threads), None)
 
 
-def _new_items(request: _Request, thread: str, known: Sequence[Item], attached: _Attached) -> list[Item]:
+def _new_items(request: _Request, thread: str, known: _Known, attached: _Attached) -> list[Item]:
     """Return the items of the messages that the thread does not have yet."""
-    taken, items = {item.id for item in known}, list[Item]()
+    taken, items = {item.id for found in known.values() for item in found}, list[Item]()
     before = next((one.root for one in reversed(request.past[: request.same]) if one.root), "")
     foreign = f"{IMPORTED}-{request.root}"
     for place in range(request.same, len(request.said)):

@@ -96,9 +96,13 @@ class Threads:
         """Return the thread that ends with the longest beginning of a conversation."""
         said = [message for message in messages if message["role"] in SPEAKERS]
         answered = next((n for n, message in enumerate(said) if message["role"] == "assistant"), len(said))
-        # Many conversations begin with the same words; only an answer tells them apart.
-        ranges = [id_range(link) for link in reversed(links(said)[answered:])]
-        return await concurrency.run(lambda: self._options_of(stored=keep != "off").store.ending_with(ranges))
+
+        def find() -> str | None:
+            # Many conversations begin with the same words; only an answer tells them apart.
+            ranges = [id_range(link) for link in reversed(links(said)[answered:])]
+            return self._options_of(stored=keep != "off").store.ending_with(ranges)
+
+        return await concurrency.run(find)
 
     async def _given(self, name: str, *, stored: bool) -> GivenThread:
         """Return a thread whose conversation somebody else keeps; those that were used last are in memory."""
