@@ -5,7 +5,7 @@ the same messages. What a client changes between two requests is no part of it: 
 blanks at the end, the spelling of arguments.
 
 The ids of the items of such a conversation are made of its links. A message may be several items: what the client put
-before the person's words, the words, and what was attached to them.
+before and after the person's words, the words, and what was attached to them.
 """
 
 import hashlib
@@ -18,8 +18,8 @@ from promptuary.base.messages import Item, Message
 _PREFIX: Final = "sent-"
 _LENGTH: Final = 32
 
-Part = Literal["", "before", "attached"]
-"""The message itself or the words in it, what the client put before the words, what was attached here."""
+Part = Literal["", "before", "after", "attached"]
+"""The message or the words in it, what the client put before and after the words, what was attached here."""
 
 
 def links(messages: Sequence[Message], link: str = "") -> list[str]:

@@ -531,11 +531,13 @@ def _new_items(request: _Request, thread: str, known: _Known, attached: _Attache
             items.append(replace(item, id=name if name not in taken else item_id(link, thread, part, token_hex(4))))
 
         if place == request.at and request.is_new:
-            start = content.find(request.typed)
-            if start > 0:
-                add("before", Item("", "user", content[:start], turn=foreign, words_start=start))
-            words = content[start:] if start >= 0 else content
-            add("", Item("", "user", words, turn=request.root))
+            # What the client put before, between and after the words: between them, the message is there as a whole.
+            before_words, words, after = content.partition(request.typed)
+            if before_words:
+                add("before", Item("", "user", before_words, turn=foreign, words_start=len(before_words)))
+            add("", Item("", "user", words or request.typed, turn=request.root))
+            if after.strip():
+                add("after", Item("", "user", after, turn=foreign, words_start=len(after)))
             if attached.text:
                 end = len(attached.text)
                 add(

@@ -1,11 +1,14 @@
-"""The person's own words in a message: without quotations, pastes and code. Pure and linear.
+"""The person's own words in a message: without quotations, pastes, code and what clients add. Pure and linear.
 
 A pasted sentence cannot be told from a typed one with certainty. What looks like a paste (a fence, a quotation, a mail
 header, a long paragraph, a long message) is not taken for the person's words; that errs towards asking.
 """
 
 import re
+from collections.abc import Sequence
 from typing import Final, NamedTuple
+
+from promptuary.base.references import Span
 
 _MAX_MESSAGE: Final = 2_000
 _MAX_PARAGRAPH: Final = 600
@@ -28,6 +31,18 @@ _ASKED: Final = re.compile(f"{_NO_QUOTATION}|{_QUOTED.pattern}", re.IGNORECASE |
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?;])\s+|[\n。！？；]+")
 
 
+_WRAPPERS: Final = (
+    # Put into a person's message by coding agents and chat pages: nobody typed what is in them.
+    *("system-reminder", "environment_context", "environment_details", "context", "source", "sources", "promptuary"),
+    *("user_instructions", "INSTRUCTIONS", "turn_aborted", "subagent_notification", "skill", "user_shell_command"),
+    *("local-command-stdout", "local-command-stderr", "local-command-caveat", "bash-stdout", "bash-stderr"),
+    *("command-name", "command-message", "command-args", "document", "documents", "file", "files", "file_content"),
+    *("attached_files", "attached_context", "selected_text", "tool_result", "function_results"),
+)
+_OPENED: Final = re.compile(rf"<({'|'.join(_WRAPPERS)})(?=[\s>])")
+"""Up to its name only: the attributes of a tag may hold anything, such as the name of a file with brackets in it."""
+
+
 class OwnWords(NamedTuple):
     """The person's own words in a message, and whether there was anything else in it."""
 
@@ -35,12 +50,38 @@ class OwnWords(NamedTuple):
     foreign: bool
 
 
+def wrapped_spans(text: str) -> list[Span]:
+    """Return the parts of a text that clients wrap in tags of their own, in order.
+
+    From the first opening tag to the last closing one of the same name: a file in between may hold such tags, and what
+    follows them there was not typed either.
+    """
+    spans, at, unclosed = list[Span](), 0, set[str]()
+    while opened := _OPENED.search(text, at):
+        at, closing = opened.end(), f"</{opened[1]}>"
+        end = -1 if closing in unclosed else text.rfind(closing, at)
+        if end < 0:
+            unclosed.add(closing)
+        else:
+            at = end + len(closing)
+            spans.append((opened.start(), at))
+    return spans
+
+
+def without_spans(text: str, spans: Sequence[Span]) -> str:
+    """Return a text without some parts of it, which are in order."""
+    starts, ends = [0, *(end for _, end in spans)], [*(start for start, _ in spans), len(text)]
+    return "".join(text[start:end] for start, end in zip(starts, ends, strict=True))
+
+
 def own_words(message: str) -> OwnWords:
     """Return the person's own words in a message."""
     if len(message) > _MAX_MESSAGE:
         return OwnWords("", foreign=True)
+    wrapped = wrapped_spans(message)
+    message = without_spans(message, wrapped)
     kept: list[str] = []
-    foreign, fence, headers = False, "", 0
+    foreign, fence, headers = bool(wrapped), "", 0
     for line in message.splitlines():
         mark = _FENCE.match(line)
         quoted = _QUOTED_LINE.match(line)

@@ -69,7 +69,7 @@ def parse(body: bytes) -> Request:
         is_probe=is_small(fields, "max_completion_tokens", "max_tokens"),
         is_aside=is_aside(said),
         from_hook=from_hook,
-        names=named_ids(contents),
+        names=named_ids(contents, value_of(fields.get("tools"))),
         choices=count_of(fields.get("n")),
     )
 
@@ -83,7 +83,7 @@ def _said(message: Mapping[str, Any], place: int) -> Said:
     ours: Message = {"role": _ROLES.get(string(role), "user"), "content": words}
     if ours["role"] == "tool":
         ours["tool_call_id"] = string(message.get("tool_call_id")) or string(message.get("name"))
-    if ours["role"] != "user":
+    if role != "user":  # nobody types in a role that is unknown
         return Said(ours, place)
     texts = [words] if isinstance(content, str) else [string(part.get("text")) for part in parts if "text" in part]
     return Said(ours, place, texts)

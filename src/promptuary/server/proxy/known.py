@@ -35,6 +35,10 @@ class Recent(Generic[Value]):
             _, (_, gone) = self._values.popitem(last=False)
             self._size -= gone
 
+    def drop(self, key: Hashable) -> None:
+        """Forget a value."""
+        self._size -= self._values.pop(key, (None, 0))[1]
+
 
 class Made(Struct, frozen=True):
     """Something that was made upstream: who made it, where it is, and for a response the conversation so far."""
@@ -43,3 +47,5 @@ class Made(Struct, frozen=True):
     upstream: NamedModel
     thread: str = ""
     messages: Sequence[Message] = ()
+    workspace: str = ""
+    """Where the thread is."""

@@ -68,7 +68,9 @@ def parse(body: bytes) -> Request:
         is_probe=is_small(fields, "max_tokens"),
         is_aside=is_aside(said),
         from_hook=from_hook,
-        names=named_ids(contents, value_of(fields.get("container"))),
+        names=named_ids(
+            contents, {"container": value_of(fields.get("container")), "tools": value_of(fields.get("tools"))}
+        ),
     )
 
 
@@ -95,7 +97,8 @@ def _said(message: Mapping[str, Any], place: int) -> list[Said]:
     if others or not results:
         words = "\n\n".join(filter(None, map(_words, others)))
         texts = [string(block.get("text")) for block in others if block.get("type") == "text"]
-        said.append(Said({"role": "user", "content": words}, place, texts))
+        # Nobody types in a role that is unknown.
+        said.append(Said({"role": "user", "content": words}, place, texts if role == "user" else ()))
     return said
 
 

@@ -4,7 +4,7 @@ As in ``integrations.conversation``, what the request is (a new message, or the 
 follows only from its texts, so that nothing is lost if the server is restarted between two requests.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Raw
@@ -12,7 +12,9 @@ from msgspec.structs import replace
 
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.messages import Prompt, as_message
+from promptuary.base.references import Span
 from promptuary.engine import Promptuary
+from promptuary.memory.writeback.own_words import wrapped_spans
 from promptuary.models.render import FORMS, Provider
 from promptuary.server.proxy.wire import Dialect, Request, encoded
 from promptuary.threads.prepared import Turn
@@ -38,11 +40,22 @@ async def prepare_own(dialect: Dialect, asked: Request, promptuary: Promptuary, 
             before = [as_message(item) for item in waiting.said]
             turn = waiting if before == said[: len(before)] else None
     if turn is None:
-        turn = await threads.prepare(text, thread=thread)
+        turn = await threads.prepare(text, thread=thread, pasted=_foreign_spans(text, asked))
     answered = max((at + 1 for at, message in enumerate(said) if message["role"] == "tool"), default=0)
     if new := said[len(turn.said) : answered]:
         turn = await threads.extend(turn, new)
     return turn, replace(asked, fields={**asked.fields, **_rendered(dialect, asked, turn.prompt)})
+
+
+def _foreign_spans(text: str, asked: Request) -> Sequence[Span]:
+    """Return the parts of a message that nobody typed: nothing in them is a reference."""
+    if not asked.typed:
+        return [(0, len(text))]
+    start = text.find(asked.typed)
+    if start < 0:
+        return wrapped_spans(text)
+    end = start + len(asked.typed)
+    return [span for span in ((0, start), (end, len(text))) if span[0] < span[1]]
 
 
 def _rendered(dialect: Dialect, asked: Request, prompt: Prompt) -> dict[str, Raw]:

@@ -63,7 +63,7 @@ from promptuary.threads.chain import links
 from promptuary.threads.given import RecordedTurn, ReferenceKinds
 from promptuary.threads.prepared import Turn
 from promptuary.tokens.counting import Counter
-from promptuary.workspace.web.relay import Relay
+from promptuary.workspace.web.relay import Answer, Relay
 
 logger = logging.getLogger(__name__)
 
@@ -89,6 +89,8 @@ _MAX_KNOWN: Final = 2000
 _MAX_REMEMBERED: Final = 64 * 1024 * 1024
 """Characters of conversations that are continued upstream."""
 _MAX_IDS: Final = 200
+_MAX_NAMED: Final = 5000
+"""The most things of earlier answers that a request may name: some clients name all of them."""
 _BIG: Final = 256 * 1024
 """A body of more bytes is parsed in a thread, so that others need not wait for it."""
 _CLIENTS_OWN: Final = frozenset({"tools", "system", "history", "message"})
@@ -233,8 +235,8 @@ class Proxy:
         on_read: Callable[[], None] = lambda: None,
     ) -> None:
         url = upstream.url(call.match.path, call.scope.get("query_string", b""))
-        headers = request_headers(upstream, call.scope["headers"], call.key)
-        opening = self._relay(upstream).open(call.scope["method"], url, headers, body)
+        headers = request_headers(upstream, call.scope["headers"], call.key, call.owner)
+        opening = self._open(upstream, call.scope["method"], url, headers, body)
 
         def ours(answer: Any) -> Headers:
             return answer_headers(answer.headers if answer else (), call.told)
@@ -244,6 +246,14 @@ class Proxy:
         except RelayError as error:
             self._metrics.add("upstream_errors")
             await delivery.refuse(error.status, str(error), answer_headers((), call.told))
+
+    async def _open(self, upstream: Upstream, method: str, url: str, headers: Headers, body: bytes) -> Answer:
+        answer = await self._relay(upstream).open(method, url, headers, body)
+        if answer.status == 401 and not upstream.own_key:
+            # It is not the client's key that is wrong, and services repeat parts of the one that is.
+            await answer.aclose()
+            raise RelayError(502, "The service refuses the key of this server; whoever runs it has to set another.")
+        return answer
 
     def _relay(self, upstream: Upstream) -> Relay:
         hosts = upstream.hosts
@@ -260,7 +270,9 @@ class Proxy:
                 if call.match.route.path.endswith("/count_tokens") or asked.is_aside:
                     return self._repeat(call, dialect, asked)
                 if call.is_own and asked.messages and not asked.is_probe:
-                    return await self._own(call, dialect, asked, promptuary)
+                    if call.token.record == "full":
+                        return await self._own(call, dialect, asked, promptuary)
+                    call.warn("a thread of ours would be stored, and this token allows that not")
                 return await self._augment(call, dialect, asked, upstream, promptuary)
         except TimeoutError:
             reason = "what it refers to could not be read in time"
@@ -363,7 +375,8 @@ class Proxy:
         """Return the thread of a conversation, and of one that is continued upstream what was said before."""
         if named := call.headers.get(b"x-promptuary-thread", b"").decode("utf-8", "replace"):
             return named, ()
-        if asked.previous and (made := self._made.get(asked.previous)) and made.thread:
+        made = self._made.get(asked.previous) if asked.previous else None
+        if made is not None and made.thread and made.workspace == call.workspace:
             return made.thread, made.messages
         if conversation := find_conversation(call.headers, asked.fields):
             return conversation.thread, ()
@@ -403,17 +416,24 @@ class Proxy:
         size = sum(len(message["content"]) for message in said)
         for name in reply.ids:
             if name.startswith("resp_"):  # the conversation can be continued from it
-                self._made.put(name, Made(call.owner, upstream.named, prepared.thread, said), size)
+                self._remember(name, Made(call.owner, upstream.named, prepared.thread, said, call.workspace), size)
             else:
-                self._made.put(name, Made(call.owner, upstream.named))
+                self._remember(name, Made(call.owner, upstream.named))
+
+    def _remember(self, name: str, made: Made, size: int = 0) -> None:
+        """Remember what was made; whoever made it first keeps it, whatever a service answers later."""
+        known = self._made.get(name)
+        if known is None or known.owner == made.owner:
+            self._made.put(name, made, size)
 
     async def _check_ids(self, call: Call, ids: Sequence[str]) -> None:
         """Raise ``Refusal`` unless everything that a request names was made by its principal."""
         named = [*filter(None, ids)]
-        unknown = [name for name in named if self._made.get(name) is None]
-        if len(named) > _MAX_IDS:
-            raise Refusal(400, f"a request may name {_MAX_IDS} things that were made before")
-        owners: set[Owner | None] = {made.owner for name in named if (made := self._made.get(name))}
+        if len(named) > _MAX_NAMED:
+            raise Refusal(400, f"a request may name {_MAX_NAMED} things that were made before")
+        # Somebody else's are looked for as those that are absent, so that nobody can tell them apart by the time.
+        unknown = [name for name in named if not ((made := self._made.get(name)) and made.owner == call.owner)]
+        owners = set[Owner | None]()
         if unknown:
             owners |= set(await concurrency.run(lambda: [self._store.claimed_by(name) for name in unknown]))
         if owners - {call.owner}:
@@ -453,7 +473,9 @@ class Proxy:
 
     async def _store_claims(self, call: Call, ids: Sequence[str], what: str) -> None:
         principal = call.token.principal
-        await concurrency.run(lambda: [self._store.claim(principal, name, what) for name in ids[:_MAX_IDS]])
+        are_ours = await concurrency.run(lambda: [self._store.claim(principal, name, what) for name in ids[:_MAX_IDS]])
+        for name in (name for name, is_ours in zip(ids, are_ours, strict=False) if not is_ours):
+            self._made.drop(name)  # somebody has made it before
 
     def _note_finishing(self, place: _Place, task: asyncio.Task[None]) -> None:
         """Let the next request of a conversation wait for what is being recorded of it."""
@@ -518,7 +540,7 @@ class Proxy:
 
         def claim() -> None:
             for name in delivery.reader.reply().ids if delivery.reader and makes else ():
-                self._made.put(name, Made(call.owner, upstream.named))
+                self._remember(name, Made(call.owner, upstream.named))
 
         try:
             await self._deliver(call, delivery, upstream, body, on_read=claim)

@@ -75,7 +75,7 @@ def parse(body: bytes) -> Request:
         is_aside=is_aside(said),
         from_hook=from_hook,
         previous=upstream_id(value_of(fields.get("previous_response_id"))),
-        names=named_ids(items, mapping(conversation).get("id") or conversation),
+        names=named_ids(items, mapping(conversation).get("id") or conversation, value_of(fields.get("tools"))),
     )
 
 
@@ -124,7 +124,7 @@ def _other(item: Mapping[str, Any], speaker: str, place: int) -> Said:
         return Said({"role": "tool", "content": words, "tool_call_id": string(item.get("call_id"))}, place)
     parts = _parts(item)
     message: Message = {"role": _ROLES.get(speaker, "user"), "content": "\n\n".join(filter(None, map(_words, parts)))}
-    if message["role"] != "user":
+    if speaker != "user":  # nobody types in a role that is unknown
         return Said(message, place)
     texts = [string(part.get("text")) for part in parts if part.get("type") in ("input_text", "text")]
     return Said(message, place, texts)
@@ -225,7 +225,7 @@ class ResponseReading:
                 self._pieces.setdefault(index, []).append(string(event.get("delta")))
             case "response.output_item.done" if len(self._items) < _MAX_ITEMS:
                 self._items[index] = mapping(event.get("item"))
-                self._note_id(self._items[index].get("id"))
+                self._note_ids(self._items[index])
                 self._pieces.pop(index, None)
             case "response.created" | "response.completed" | "response.incomplete" | "response.failed":
                 self._take_response(mapping(event.get("response")))
@@ -244,7 +244,7 @@ class ResponseReading:
         if output := sequence(response.get("output")):
             self._items, self._pieces = dict(enumerate(map(mapping, output[:_MAX_ITEMS]))), {}
             for item in self._items.values():
-                self._note_id(item.get("id"))
+                self._note_ids(item)
         if usage := mapping(response.get("usage")):
             details = mapping(usage.get("input_tokens_details"))
             counts = (usage.get("input_tokens"), usage.get("output_tokens"), details.get("cached_tokens"))
@@ -254,6 +254,10 @@ class ResponseReading:
         status = string(response.get("status"))
         if status not in ("", "in_progress", "queued"):
             self._finish, self._is_complete = status, True
+
+    def _note_ids(self, item: Mapping[str, Any]) -> None:
+        self._note_id(item.get("id"))
+        self._note_id(item.get("container_id"))
 
     def _note_id(self, value: object) -> None:
         if name := upstream_id(value):

@@ -3,13 +3,16 @@
 Keys are read elsewhere: this module says where they are.
 """
 
+import hashlib
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
 
 from promptuary.base.errors import ConfigError
+from promptuary.base.principals import Owner
 from promptuary.config.named_models import NamedModel
 from promptuary.config.settings import Settings
 from promptuary.server.errors import Protocol, Refusal
@@ -18,13 +21,15 @@ from promptuary.workspace.web.relay import HOP_HEADER
 
 Headers = list[tuple[bytes, bytes]]
 
+_IDEMPOTENCY: Final = b"idempotency-key"
 _PASSED: Final = frozenset(
     {
         *(b"content-type", b"accept", b"anthropic-version", b"anthropic-beta", b"openai-beta", b"openai-organization"),
-        *(b"openai-project", b"idempotency-key", b"user-agent", b"x-stainless-retry-count", HOP_HEADER),
+        *(b"openai-project", _IDEMPOTENCY, b"user-agent", b"x-stainless-retry-count", HOP_HEADER),
     }
 )
 """The headers of a client that go to the service; no cookie, no key of ours, nothing about the connection."""
+_OUR_TOKEN: Final = re.compile(rb"(?<![A-Za-z0-9_-])pt_")
 _OWN_KEY: Final = (b"authorization", b"x-api-key")
 _RETURNED: Final = frozenset(
     {
@@ -113,18 +118,24 @@ def no_model(name: str) -> Refusal:
     return Refusal(404, f"the model {shown!r} does not exist or this token may not use it", code="model_not_found")
 
 
-def request_headers(upstream: Upstream, headers: Iterable[tuple[bytes, bytes]], key: str) -> Headers:
+def request_headers(upstream: Upstream, headers: Iterable[tuple[bytes, bytes]], key: str, owner: Owner) -> Headers:
     """Return the headers of a request to the service. ``key`` is the server's, unless the client brings its own."""
     passed = [(name, value) for name, value in headers if name in _PASSED]
     if upstream.own_key:
         # Ours is elsewhere; should it be here, too, it is nobody else's business.
         keys = [(name, value) for name, value in headers if name in _OWN_KEY]
-        return passed + [(name, value) for name, value in keys if not value.split(b" ")[-1].startswith(b"pt_")]
+        return passed + [(name, value) for name, value in keys if not _OUR_TOKEN.search(value)]
+    # For the service, all who ask with one key are one: nobody gets the answer to what somebody else asked.
+    passed = [(name, _scoped(value, owner) if name == _IDEMPOTENCY else value) for name, value in passed]
     if not key:
         return passed
     if upstream.is_anthropic:
         return [*passed, (b"x-api-key", key.encode("latin-1", "replace"))]
     return [*passed, (b"authorization", b"Bearer " + key.encode("latin-1", "replace"))]
+
+
+def _scoped(value: bytes, owner: Owner) -> bytes:
+    return hashlib.sha256(repr((owner.kind, owner.name, owner.agent, value)).encode()).hexdigest().encode()
 
 
 def answer_headers(headers: Iterable[tuple[bytes, bytes]], ours: Mapping[bytes, str]) -> Headers:

@@ -17,6 +17,7 @@ from msgspec import Raw, Struct
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.messages import Message
 from promptuary.base.text import valid_unicode
+from promptuary.memory.writeback.own_words import without_spans, wrapped_spans
 from promptuary.models.chat.event_stream import EventReader
 from promptuary.models.chat_model import ModelUsage
 from promptuary.server import errors
@@ -43,6 +44,14 @@ _DROPPED: Final = frozenset(
     }
 )
 """Fields that would say where a request goes, with whose key, or that it is not sent: only the configuration does."""
+_READ: Final = frozenset(
+    {
+        *("model", "messages", "input", "instructions", "system", "stream", "store", "tools", "functions", "metadata"),
+        *("previous_response_id", "conversation", "container", "prompt_cache_key", "n", "file_id", "file_ids"),
+        *("max_tokens", "max_output_tokens", "max_completion_tokens", "input_file_id", "training_file"),
+    }
+)
+"""Fields that are read here. A service that ignores case would read another spelling of them, too."""
 
 
 class WireError(Refusal):
@@ -167,7 +176,7 @@ def take_apart(body: bytes, list_key: str) -> tuple[dict[str, Raw], list[Raw]]:
         fields = _read(_decode_fields, body)
     except msgspec.DecodeError:  # perhaps half an emoji, where a client cut a text in two; providers refuse that, too
         fields = _read_again(body)
-    fields = {key: value for key, value in fields.items() if key not in _DROPPED}
+    fields = {key: value for key, value in fields.items() if not _is_dropped(key)}
     if list_key not in fields:
         return fields, []
     raw = fields[list_key]
@@ -177,6 +186,11 @@ def take_apart(body: bytes, list_key: str) -> tuple[dict[str, Raw], list[Raw]]:
     if len(elements) > _MAX_MESSAGES:
         raise WireError(f"The request has more than {_MAX_MESSAGES:,} messages; send less of the conversation.", 413)
     return fields, elements
+
+
+def _is_dropped(key: str) -> bool:
+    folded = key.casefold()
+    return folded in _DROPPED or (folded != key and folded in _READ)
 
 
 def _read_again(body: bytes) -> dict[str, Raw]:
@@ -313,26 +327,6 @@ def tools_text(*raws: Raw | None) -> str:
 
 # What a person typed
 
-_FOREIGN: Final = (
-    # Put into a person's message by coding agents and chat pages: nobody typed it.
-    *("system-reminder", "environment_context", "environment_details", "context", "source", "sources", "promptuary"),
-    *("user_instructions", "INSTRUCTIONS", "turn_aborted", "subagent_notification", "skill", "user_shell_command"),
-    *("local-command-stdout", "local-command-stderr", "local-command-caveat", "bash-stdout", "bash-stderr"),
-    *(
-        "command-name",
-        "command-message",
-        "command-args",
-        "document",
-        "documents",
-        "file",
-        "files",
-        "file_content",
-        "attached_files",
-    ),
-    *("attached_context", "selected_text", "tool_result", "function_results"),
-)
-_OPENED: Final = re.compile(f"<({'|'.join(_FOREIGN)})(?:\\s[^<>]{{0,500}})?>")
-_MAX_FOREIGN: Final = 200
 _ASIDE: Final = re.compile(
     r"\s*(?:CRITICAL: Respond with TEXT ONLY\. Do NOT call any tools"
     r"|You are performing a CONTEXT CHECKPOINT COMPACTION"
@@ -354,25 +348,11 @@ _HOOK_MARK: Final = "<promptuary>"
 def words_typed(text: str) -> str:
     """Return what a person typed of one block of text: without what clients wrap in tags of their own.
 
-    From the first opening tag to the last closing one of the same name: a file in between may hold such tags, and what
-    follows them there was not typed either. Fenced code stays; whoever looks for references skips it.
+    Fenced code stays; whoever looks for references skips it.
     """
     if _ASIDE.match(text) or _CONTINUED.match(text):
         return ""
-    if "<" not in text:
-        return text.strip()
-    at = 0
-    for _ in range(_MAX_FOREIGN):
-        found = _OPENED.search(text, at)
-        if found is None:
-            break
-        closing = f"</{found[1]}>"
-        end = text.rfind(closing, found.end())
-        if end < 0:
-            at = found.end()
-        else:
-            text, at = text[: found.start()] + text[end + len(closing) :], found.start()
-    return text.strip()
+    return without_spans(text, wrapped_spans(text)).strip()
 
 
 class Said(NamedTuple):
@@ -423,7 +403,7 @@ def described(kind: str, media_type: object, data: object) -> str:
         head, _, text = text.partition(",")
         media_type = media_type or head[5:].partition(";")[0]
     elif text.startswith(("https:", "http:", "file-", "file_")):
-        return f"[{kind}: {text[:200]}]"
+        return f"[{kind}: {text.split(maxsplit=1)[0][:200]}]"
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     return f"[{kind}: {string(media_type)[:80] or 'unknown type'} sha256:{digest}]"
 
@@ -496,19 +476,37 @@ def _id(value: object) -> str:
     return str(value) if is_name else ""
 
 
+_NAMING: Final = frozenset({"file_id", "file_ids", "vector_store_ids", "container", "container_id"})
+_WRITTEN: Final = frozenset({"input", "arguments", "parameters", "input_schema", "function", "schema", "metadata"})
+"""Fields whose values models and programs write: a key in them means what they say, not what a service says."""
+_PAYLOADS: Final = {"reasoning": "encrypted_content", "image_generation_call": "result"}
+"""Items of an earlier answer, and the field without which the service looks for them by their ids."""
+
+
 def named_ids(contents: Iterable[Mapping[str, Any]], *others: object) -> tuple[str, ...]:
-    """Return the ids of what messages only name, because it is upstream: files, items of earlier answers."""
+    """Return the ids of what a request only names, because it is upstream: files, items of earlier answers.
+
+    ``contents`` are its messages; ``others`` are ids, or values such as its tools.
+    """
     found = dict.fromkeys(filter(None, map(_id, others)))
+    waiting: list[object] = [other for other in others if not isinstance(other, str)]
     for content in contents:
-        if content.get("type") == "item_reference":
+        kind = content.get("type")
+        is_name = kind == "item_reference" or (kind is None and "role" not in content)
+        if is_name or (kind in _PAYLOADS and not content.get(_PAYLOADS[kind])):
             found[_id(content.get("id"))] = None
-        if not isinstance(inner := content.get("content"), list):
-            continue
-        parts = [*map(mapping, inner)]
-        for part in [*parts, *(mapping(one) for outer in parts for one in sequence(outer.get("content")))]:
-            for place in (part, mapping(part.get("source")), mapping(part.get("file"))):
-                if "file_id" in place:
-                    found[_id(place["file_id"])] = None
+        waiting.append(content)
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += [inner for inner in value if isinstance(inner, dict | list)]
+        elif isinstance(value, dict):
+            for key, inner in value.items():
+                if key in _NAMING:
+                    given = inner if isinstance(inner, list) else [mapping(inner).get("id") or inner]
+                    found.update(dict.fromkeys(map(_id, given)))
+                if isinstance(inner, dict | list) and key not in _WRITTEN:
+                    waiting.append(inner)
     return tuple(filter(None, found))
 
 
