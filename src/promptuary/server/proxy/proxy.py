@@ -184,7 +184,7 @@ class Proxy:
             names = list_models(promptuary.settings, call.token)
         if (asked := call.match.parts.get("model")) is not None:
             if asked not in names:
-                raise no_model(asked)
+                raise no_model(asked, call.token)
             await send_answer(call.send, 200, encoded(_model(asked)))
             return
         page = {"has_more": False, "first_id": names[0] if names else None, "last_id": names[-1] if names else None}

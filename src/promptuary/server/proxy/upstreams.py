@@ -70,7 +70,7 @@ def find_upstream(settings: Settings, token: Token, name: str, protocol: Protoco
     Raises ``Refusal``, the same for a model that is not configured and for one that the token may not use.
     """
     if not name or (token.models and name not in token.models):
-        raise no_model(name)
+        raise no_model(name, token)
     try:
         named = settings.chat(name)
     except ConfigError:
@@ -82,7 +82,7 @@ def find_upstream(settings: Settings, token: Token, name: str, protocol: Protoco
     if named is None and own_key:
         return find_usual(settings, protocol, name, own_key=own_key)
     if named is None:
-        raise no_model(name)
+        raise no_model(name, token)
     return Upstream(named, own_key, plain_hosts(settings))
 
 
@@ -112,10 +112,13 @@ def list_models(settings: Settings, token: Token) -> Sequence[str]:
     return tuple(dict.fromkeys([*named, *filter(None, [settings.answer_model])]))
 
 
-def no_model(name: str) -> Refusal:
-    """Return the answer for a model that is not there for a token."""
+def no_model(name: str, token: Token) -> Refusal:
+    """Return the answer for a model that is not there for a token; whoever runs the server is told what is missing."""
     shown = name[:100] if name.isprintable() else "that"
-    return Refusal(404, f"the model {shown!r} does not exist or this token may not use it", code="model_not_found")
+    reason = f"the model {shown!r} does not exist or this token may not use it"
+    if "admin" in token.scopes:
+        reason += "; configure it as [models.NAME] where the server runs, or set the key of its provider there"
+    return Refusal(404, reason, code="model_not_found")
 
 
 def request_headers(upstream: Upstream, headers: Iterable[tuple[bytes, bytes]], key: str, owner: Owner) -> Headers:
