@@ -61,7 +61,7 @@ _MEDIA: Final = frozenset({"image", "input_image", "image_url", "document", "inp
 
 def reply_items(reply: Answer, turn: str) -> list[Item]:
     """Return the reply of a model as entries of the history; anything else is refused."""
-    return [_item(message, turn) for message in reply_messages(reply)]
+    return [item_of(message, turn) for message in reply_messages(reply)]
 
 
 def asked_item(turn: "Turn") -> Item:
@@ -118,7 +118,8 @@ def reply_messages(reply: Answer) -> list[Message]:
     return reading.messages
 
 
-def _item(message: Message, turn: str) -> Item:
+def item_of(message: Message, turn: str) -> Item:
+    """Return a message as a new item of the history."""
     return Item(
         new_id("item"),
         message["role"],

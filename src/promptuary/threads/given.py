@@ -12,6 +12,7 @@ import asyncio
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from secrets import token_hex
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
@@ -31,7 +32,6 @@ from promptuary.base.messages import (
     Item,
     Message,
     Prompt,
-    ToolCall,
     message_cost,
 )
 from promptuary.base.references import Span
@@ -41,7 +41,7 @@ from promptuary.context.assemble import Contribution, Room, ceiling
 from promptuary.context.history import PricedHistory
 from promptuary.context.receipt import Receipt
 from promptuary.context.receipt_entries import PromptPart
-from promptuary.context.replies import reply_messages
+from promptuary.context.replies import item_of, reply_messages
 from promptuary.layers.instructions.layer import Instructions
 from promptuary.layers.layer import Failure, Incoming, LayerState, Recall, RecallRequest, Reply, StateKey
 from promptuary.layers.runner import HookLog, LayerRun
@@ -122,7 +122,7 @@ class _Position(Struct):
         return next((item.turn for item in self.items if _is_typed(item)), "")
 
 
-class _Request(Struct, frozen=True):
+class _Request(Struct, frozen=True, dict=True):
     """A request beside what the thread has: ``same`` of its messages are in ``past``, at the same places.
 
     ``said`` is without the instructions in front; ``at`` is the index in it of the message that was typed last.
@@ -144,10 +144,15 @@ class _Request(Struct, frozen=True):
         """Whether a person has typed something since the last request."""
         return _is_new(self.typed, self.at, self.same)
 
-    @property
+    @cached_property
     def kept(self) -> list[Item]:
         """What the thread has of the conversation."""
         return [item for position in self.past[: self.same] for item in position.items]
+
+    @cached_property
+    def attached(self) -> list[Item]:
+        """What was attached to the messages that the thread has."""
+        return [item for item in self.kept if is_attached(item)]
 
     @property
     def gone(self) -> list[Item]:
@@ -244,12 +249,12 @@ class GivenThread(Thread):
             self._failed = request.root, _failed_lines(attached.expansion)
         live = _live_block(found, self._failed[1])
         spent += tokens + (counter.count(live) + MESSAGE_OVERHEAD if live else 0)
-        prompt = _prompt(request, [*request.kept, *items], live)
+        prompt = _prompt(request, items, live)
         parts = [*_parts_of(request, prompt, attached, costs), *(_part(one) for one in found), *left_out]
         turn = self._turn(request, prompt, parts, room=room, spent=spent, attached=attached, log=log)
         change = self._change(request, turn, items, [*self._runner.take_changes(), *states])
         await self._apply(change)
-        return RecordedTurn(turn, _added(request, [*request.kept, *items]), live)
+        return RecordedTurn(turn, _added(request, items), live)
 
     async def _attach(self, said: Incoming, available: int) -> _Attached:
         """Look up what the words refer to."""
@@ -556,22 +561,10 @@ def _new_items(request: _Request, thread: str, known: _Known, attached: _Attache
         if role not in SPEAKERS or role == "user":
             add("", Item("", "user", content, turn=foreign, words_start=len(content)))
         else:
-            add("", _item_of(message, turn))
+            add("", item_of(message, turn))
         if (earlier := _attached_item(request, place, thread, known)) is not None:
             add("attached", replace(earlier, turn=foreign, pinned=False))
     return _stored(items, request.options.keep)
-
-
-def _item_of(message: Message, turn: str) -> Item:
-    return Item(
-        "",
-        message["role"],
-        message["content"],
-        tool_calls=tuple(ToolCall(**call) for call in message.get("tool_calls", ())),
-        tool_call_id=message.get("tool_call_id", ""),
-        turn=turn,
-        is_error=message.get("is_error"),
-    )
 
 
 def _stored(items: Sequence[Item], keep: Keep) -> list[Item]:
@@ -587,7 +580,7 @@ def _stored(items: Sequence[Item], keep: Keep) -> list[Item]:
 def _reply_items(said: Sequence[Message], given: Given, turn: Turn, thread: str) -> list[Item]:
     chain = links(said, given.link)
     return [
-        replace(_item_of(message, turn.root), id=item_id(link, thread))
+        replace(item_of(message, turn.root), id=item_id(link, thread))
         for message, link in zip(said, chain, strict=True)
     ]
 
@@ -599,10 +592,10 @@ def _is_waiting(said: Sequence[Message]) -> bool:
 
 
 def _added(request: _Request, items: Sequence[Item]) -> dict[int, str]:
-    """Return what is attached to the messages of a request, by the index of the message."""
-    texts = {link_of(item): item.content for item in items if is_attached(item)}
+    """Return what is attached to the messages of a request, by the index of the message; ``items`` are the new ones."""
+    texts = {link_of(item): item.content for item in (*request.attached, *items) if is_attached(item)}
     first = len(request.standing)
-    return {first + place: texts[link] for place, link in enumerate(request.links) if link in texts}
+    return {first + place: texts[link] for place, link in enumerate(request.links) if link in texts} if texts else {}
 
 
 def _failed_lines(expansion: Expansion | None) -> list[str]:
@@ -624,7 +617,7 @@ def _live_block(found: Sequence[Contribution], failed: Sequence[str]) -> str:
 def _prompt(request: _Request, items: Sequence[Item], live: str) -> Prompt:
     """Return everything that is sent, in its order."""
     if request.options.keep != "full":
-        texts = [item.content for item in items if is_attached(item) and link_of(item) in request.links]
+        texts = _added(request, items).values()
         sent: list[Message] = [{"role": "user", "content": text} for text in (*texts, live) if text]
         return Prompt((), (), (), {"role": "user", "content": ""}, sent)
     first, added = len(request.standing), _added(request, items)
@@ -653,7 +646,7 @@ class _Costs(Struct, frozen=True):
     @classmethod
     def of(cls, request: _Request, counter: TokenCounter) -> "_Costs":
         each = [message_cost(message, counter) for message in request.said]
-        attached = sum(counter.count(item.content) for item in request.kept if is_attached(item))
+        attached = sum(counter.count(item.content) for item in request.attached)
         standing = sum(message_cost(message, counter) for message in request.standing)
         at = request.at
         return cls(standing, sum(each[:at]) + attached, each[at], sum(each[at + 1 :]))
