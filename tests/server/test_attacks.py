@@ -1,6 +1,9 @@
 """What somebody with a token, a hostile text in a conversation, or a hostile service could try."""
 
 import json
+import socket
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +11,11 @@ import pytest
 
 from promptuary.base.principals import Principal
 from promptuary.blocking import Promptuary
+from promptuary.server.tokens import Limits, Token, TokenStore
 from tests.server.clients import PATHS, PROTOCOLS
 from tests.server.conftest import Answer, RunningServer
 from tests.server.test_proxy import metrics, minimal, sent, wait_until
-from tests.server.upstream import Body, Upstream
+from tests.server.upstream import Body, Upstream, stall_in_stream
 
 MODELS = {"messages": "claude-test", "responses": "gpt-test", "chat": "gpt-test"}
 LISTS = {"messages": "messages", "responses": "input", "chat": "messages"}
@@ -268,3 +272,54 @@ def test_of_two_equal_keys_one_passes_however_they_are_spelled(
         answer = allowed.send(protocol, body)
         assert answer.status == (200 if second == model else 404)
     assert [asked.body.count(b"dear") for asked in upstream.asked] == [0]
+
+
+# What is counted and recorded
+
+
+def test_who_goes_away_before_the_end_of_a_stream_is_counted_for_what_was_read(
+    proxied: RunningServer, upstream: Upstream
+) -> None:
+    token, secret = proxied.store.create(Token("", name="limited", limits=Limits(tokens=10**9)))
+    start: dict[str, Any] = {"type": "message_start", "message": {"id": "m", "usage": {"input_tokens": 9}}}
+    block: dict[str, Any] = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
+    words: dict[str, Any] = {"type": "text_delta", "text": "many words " * 100}
+    delta: dict[str, Any] = {"type": "content_block_delta", "index": 0, "delta": words}
+    events = [f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in (start, block, delta)]
+    upstream.replies = [stall_in_stream(*events)]
+    body = json.dumps({"model": "claude-test", "stream": True, **minimal("messages")}).encode()
+    head = f"POST /v1/messages HTTP/1.1\r\nHost: 127.0.0.1:{proxied.port}\r\nx-api-key: {secret}\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", proxied.port)) as client:
+        client.sendall(head.encode() + body)
+        got = b""
+        while got.count(b"many words") < 100:
+            got += client.recv(65_536)
+
+    wait_until(lambda: proxied.store.use_today(token).tokens >= 200)
+
+
+def test_an_answer_is_recorded_although_its_tokens_cannot_be_counted(proxied: RunningServer, workspace: Path) -> None:
+    attacker = Attacker(proxied)
+    attacker.say("chat", "Hi")  # its token is known from now on
+    settled(proxied)
+    with closing(sqlite3.connect(TokenStore.default_path())) as database:
+        database.execute("DROP TABLE used")
+
+    answer = attacker.say("chat", "Hello", X_Promptuary_Thread="kept")
+
+    assert answer.status == 200
+    with Promptuary.open(workspace) as promptuary:
+        wait_until(lambda: [turn.status for turn in promptuary.threads.turns(thread="kept")] == ["finished"])
+
+
+@pytest.mark.parametrize("kind", ["application/json", "Application/JSON", "application/json; charset=utf-8"])
+def test_a_body_is_read_however_its_type_is_spelled(proxied: RunningServer, upstream: Upstream, kind: str) -> None:
+    attacker = Attacker(proxied)
+    headers = {"X-Promptuary-Token": attacker.secret, "Content-Type": kind}
+    body = {"input_file_id": "file-of-somebody", "endpoint": "/v1/responses"}
+
+    answer = proxied.ask("POST", "/v1/batches", headers, json.dumps(body).encode())
+
+    assert answer.status == 404
+    assert not upstream.asked

@@ -146,7 +146,7 @@ class Proxy:
         self._background: set[asyncio.Task[None]] = set()
         self._made: Recent[Made] = Recent(_MAX_KNOWN, _MAX_REMEMBERED)
         self._with_tools: Recent[str] = Recent(_MAX_KNOWN)
-        self._added: Recent[Mapping[int, tuple[str, str]]] = Recent(_MAX_KNOWN)
+        self._added: Recent[Mapping[int, tuple[int, str]]] = Recent(_MAX_KNOWN)
         self._tool_costs: Recent[int] = Recent(_MAX_KNOWN)
         self._ends: Recent[str] = Recent(_MAX_KNOWN)
         """The threads that end with an answer, which may not be stored yet when the client goes on."""
@@ -318,7 +318,7 @@ class Proxy:
             self._with_tools.put(place, thread)
         self._tell(call, thread, recorded)
         added = {at: recorded.added[there] for at, there in enumerate(places) if there in recorded.added}
-        self._added.put(place, {at: (asked.messages[at]["content"], text) for at, text in added.items()})
+        self._added.put(place, {at: (hash(asked.messages[at]["content"]), text) for at, text in added.items()})
         insert = partial(dialect.insert, asked, added, recorded.live, mark=upstream.is_anthropic)
         body = await concurrency.run(insert) if call.is_big else insert()
         return _Prepared(body, thread, recorded.turn, messages, is_by_chain=thread.startswith(_BY_CHAIN))
@@ -358,7 +358,7 @@ class Proxy:
         added = {
             at: text
             for at, (content, text) in known.items()
-            if at < len(asked.messages) and asked.messages[at]["content"] == content
+            if at < len(asked.messages) and hash(asked.messages[at]["content"]) == content
         }
         return _Prepared(dialect.insert(asked, added, ""))
 
@@ -452,14 +452,16 @@ class Proxy:
     async def _finish(self, call: Call, asked: Request, upstream: Upstream, prepared: _Prepared, reply: Reply) -> None:
         usage = reply.usage
         async with self._workspaces.of(call.token, call.workspace) as promptuary:
-            if not usage.is_known and reply.messages:
+            if reply.messages and not (usage.is_known and reply.is_complete):
+                # Who goes away before the end, where services say what was written, has read it all the same.
                 counter = Counter(promptuary.settings.effective_vocabulary)
                 usage = await concurrency.run(lambda: _estimate(counter, prepared, reply))
             price = upstream.named.price
             cost = price.cost(usage.input_tokens, usage.output_tokens, usage.cached_tokens) if price else None
-            await self._store_use(call, usage.input_tokens + usage.output_tokens, cost or 0.0)
+            # If one of these fails, the answer is recorded all the same.
+            await self._guarded(lambda: self._store_use(call, usage.input_tokens + usage.output_tokens, cost or 0.0))
             if _is_stored(call, asked):
-                await self._store_claims(call, reply.ids, "response")
+                await self._guarded(lambda: self._store_claims(call, reply.ids, "response"))
             turn = prepared.turn
             if turn is None or not reply.messages or not reply.is_complete:
                 return
@@ -512,7 +514,7 @@ class Proxy:
         if not call.own_key and not is_response and path not in _SERVER_KEY_PATHS:
             raise Refusal(404, NOT_FOUND)
         ids = [part for part in path.split("/")[2:] if part not in _WORDS]
-        is_json = call.headers.get(b"content-type", b"").startswith(b"application/json")
+        is_json = call.headers.get(b"content-type", b"").lower().startswith(b"application/json")
         fields = await _top_level(body) if body and is_json else {}
         for key in _ID_FIELDS:
             named = value_of(fields.get(key))
@@ -574,6 +576,8 @@ async def _parsed(dialect: Dialect, body: bytes) -> Request:
 
 async def _top_level(body: bytes) -> dict[str, msgspec.Raw]:
     try:
+        if len(body) > _BIG:
+            return (await concurrency.run(lambda: take_apart(body, "")))[0]
         return take_apart(body, "")[0]
     except WireError as error:
         raise Refusal(error.status, str(error)) from error
@@ -619,4 +623,6 @@ def _estimate(counter: Counter, prepared: _Prepared, reply: Reply) -> ModelUsage
     """Return what an exchange cost, as far as can be told here: the service has not said it."""
     written = sum(message_cost(message, counter) for message in reply.messages)
     read = prepared.turn.receipt.tokens if prepared.turn else len(prepared.body) // 4
-    return ModelUsage(read, written)
+    said = reply.usage
+    # What the service has said by then is right, except for what it wrote since.
+    return ModelUsage(said.input_tokens or read, max(said.output_tokens, written), said.cached_tokens)
