@@ -3,6 +3,8 @@
 import json
 import socket
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -323,3 +325,37 @@ def test_a_body_is_read_however_its_type_is_spelled(proxied: RunningServer, upst
 
     assert answer.status == 404
     assert not upstream.asked
+
+
+def test_conversations_of_which_nothing_is_stored_do_not_fill_the_memory(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("promptuary.threads.threads._MAX_RECORDED", 3)
+    with Promptuary.open(workspace) as promptuary:
+        for number in range(10):
+            asked: Any = {"role": "user", "content": f"Hello {number}"}
+            recorded = promptuary.threads.record([asked], thread=f"t{number}", keep="off")
+            assert recorded is not None
+            promptuary.threads.finish(recorded.turn, "Hi")
+        conversations: list[Any] = [
+            [{"role": "user", "content": f"Hello {number}"}, {"role": "assistant", "content": "Hi"}]
+            for number in range(10)
+        ]
+        known = [promptuary.threads.recorded_as(said, keep="off") for said in conversations]
+
+    assert known[-1] == "t9"
+    assert not any(known[:7])
+
+
+def test_a_long_text_without_spaces_takes_little_memory_to_count() -> None:
+    program = (
+        "import resource; from promptuary.tokens.counting import Counter\n"
+        "most = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "counter = Counter('o200k_base'); counter.count('a' * 500_000); before = most()\n"
+        "print(counter.count('a' * 6_000_000), most() - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+
+    tokens, kilobytes = map(int, done.stdout.split())
+    assert 740_000 < tokens < 760_000
+    assert kilobytes < 100_000

@@ -69,6 +69,7 @@ class Threads:
         self._auditor = Auditor(self._options.store, app.workspace.standpoint, now)
         self._threads: dict[str, Thread] = {}
         self._recorded: dict[tuple[str, bool], GivenThread] = {}
+        self._count_unstored = 0
         self._unstored_requests = 0
 
     async def prepare(self, text: str, *, thread: str, pasted: Pasted = ()) -> Turn:
@@ -108,6 +109,8 @@ class Threads:
         """Return a thread whose conversation somebody else keeps; those that were used last are in memory."""
         found = self._recorded.pop((name, stored), None)
         if found is None:
+            if not stored:
+                self._make_room()
             found = await concurrency.run(
                 lambda: GivenThread(self._ledger.named(name), self._options_of(stored=stored))
             )
@@ -115,6 +118,14 @@ class Threads:
         if len(self._recorded) > _MAX_RECORDED:
             del self._recorded[next(iter(self._recorded))]
         return found
+
+    def _make_room(self) -> None:
+        """Forget all threads of which nothing is stored when they are too many: they share one store in memory."""
+        self._count_unstored += 1
+        if self._count_unstored > _MAX_RECORDED:
+            self._count_unstored = 1
+            self.__dict__.pop("_unstored", None)
+            self._recorded = {key: thread for key, thread in self._recorded.items() if key[1]}
 
     def _options_of(self, *, stored: bool) -> ThreadOptions:
         """Return the options of threads that are stored, or of others. Blocks."""

@@ -32,6 +32,9 @@ TABLE: Final = Path(__file__).parent / f"{DEFAULT_VOCABULARY}.tokens"
 """The tokens of the default vocabulary, packed."""
 
 _CACHE_LIMIT = 50_000
+_MAX_AT_ONCE: Final = 512 * 1024
+"""Characters that are encoded at once. Of a text without spaces, each takes 64 bytes while it is encoded, and no other
+thread of Python runs meanwhile; a cut costs a token at most."""
 _SMALL = 64
 _FEW: Final = 64_000
 """How many characters a process looks up in a part of the vocabulary before it loads all of it."""
@@ -121,6 +124,8 @@ class Counter:
         return known
 
     def _encode(self, text: str) -> int:
+        if len(text) > _MAX_AT_ONCE:
+            return sum(self._encode(text[at : at + _MAX_AT_ONCE]) for at in range(0, len(text), _MAX_AT_ONCE))
         try:
             if self.vocabulary not in _whole and (few := _few(self.vocabulary)) is not None:
                 counted = few.count(text)
