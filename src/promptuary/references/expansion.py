@@ -112,8 +112,13 @@ class Expansion(Struct, frozen=True):
         return tuple(dict.fromkeys((*self.general_warnings, *map(str, self.slips), *failed)))
 
 
+def may_refer(text: str) -> bool:
+    """Return whether a text may refer to something, or look as if it did."""
+    return any(mark in text for mark in _MARKS)
+
+
 def sent_alone(text: str, spend: TokenUse) -> Expansion | None:
     """Return ``text`` as it is sent; ``None`` if it may refer to something, or may be too long for the window."""
-    if any(mark in text for mark in _MARKS) or most_tokens(text) > spend.window - spend.limit:
+    if may_refer(text) or most_tokens(text) > spend.window - spend.limit:
         return None
     return Expansion(text, ({"role": "user", "content": text},), outcomes=(), blocks=(), spend=spend)

@@ -46,7 +46,7 @@ from promptuary.layers.instructions.layer import Instructions
 from promptuary.layers.layer import Failure, Incoming, LayerState, Recall, RecallRequest, Reply, StateKey
 from promptuary.layers.runner import HookLog, LayerRun
 from promptuary.layers.static import StaticContent
-from promptuary.references.expansion import Expansion, TokenUse
+from promptuary.references.expansion import Expansion, TokenUse, may_refer
 from promptuary.references.message import ParsedMessage
 from promptuary.references.render import masked_warnings, render_attached
 from promptuary.threads.attachments import documents_of
@@ -259,6 +259,9 @@ class GivenThread(Thread):
     async def _attach(self, said: Incoming, available: int) -> _Attached:
         """Look up what the words refer to."""
         stored, common = self._head, self._common
+        waiting = [one for one in (stored.queued, stored.documents) if one and one.value]
+        if not waiting and not may_refer(said.text):
+            return _Attached()
         asked = ExpandRequest(
             message=said.parsed,
             said=said.original,

@@ -175,6 +175,8 @@ class TrackedFiles(Layer):
         """Track what the message names, reread every tracked file, and link the references."""
         stored = self._known.read(context.scope_key, context.state)
         before = sent(stored)
+        if before == stored and not (stored.files or stored.turned_away or "#" in message.text):
+            return None  # nothing is tracked, and nothing will be
         reader = self._reader.within(context.access)
         look = await concurrency.run(lambda: self._look(message, before, context.counter, reader))
         after = await self._with_scores(look)

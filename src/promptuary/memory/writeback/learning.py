@@ -109,6 +109,8 @@ class Learning:
         self._app, self._state = app, state
         self._queue, self._threads = state.writeback_queue(app.principal), state.threads(app.principal)
         self._learners = {learner.name: learner for learner in learners}
+        self._may_wait = True
+        """Whether turns may be in the queue: of this process, or of one before."""
         self._asks_model = any(learner.model is not None for learner in learners)
         self._soft_drain = app.settings.writeback_wait_policy == "soft_drain"
         self._lock = threading.Lock()
@@ -138,6 +140,7 @@ class Learning:
 
     def _enqueue(self, turn: TurnSnapshot) -> None:
         row = turn.turn if turn.learner == NOTES else f"{turn.turn}{SEPARATOR}{turn.learner}"
+        self._may_wait = True
         self._queue.add(QueuedTurn(row, turn.thread, turn.at, to_text(turn), due=time.time()))
 
     def _mark_foreign(self, finished: FinishedTurn) -> Foreign:
@@ -179,6 +182,8 @@ class Learning:
         """Start processing after a turn was stored; with ``soft_drain``, or if no model is asked, wait briefly."""
         if self._app.learns_later and self._asks_model and not self._soft_drain:
             return
+        if not self._may_wait:
+            return
         if self._asks_model:
             await concurrency.run(lambda: self.drain(SOFT_DRAIN if self._soft_drain else 0.0))
         else:
@@ -189,13 +194,16 @@ class Learning:
         if self._worker is not None and self._worker.is_alive():
             self.drain(SOFT_DRAIN)
             return
+        self._may_wait = False  # before it is looked: what another thread adds meanwhile sets it again
         deadline = time.monotonic() + SOFT_DRAIN
         while not self._closed.is_set() and (turn := self._queue.take(time.time(), lease=_LEASE)):
             self._attempt(turn)
             if time.monotonic() > deadline:
+                self._may_wait = True
                 self.begin()
                 return
         if self._pause() is not None:
+            self._may_wait = True
             self.begin()
 
     def begin(self) -> None:
