@@ -13,7 +13,7 @@ import json
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from promptuary.base.messages import Item, Message
+from promptuary.base.messages import SPEAKERS, Item, Message
 
 _PREFIX: Final = "sent-"
 _LENGTH: Final = 32
@@ -31,6 +31,12 @@ def links(messages: Sequence[Message], link: str = "") -> list[str]:
             digest.update(f"\0{call['name']}\0{_arguments(call['arguments'])}".encode("utf-8", "replace"))
         found.append(link := digest.hexdigest()[:_LENGTH])
     return found
+
+
+def without_instructions(messages: Sequence[Message]) -> Sequence[Message]:
+    """Return a conversation without the instructions in front, which clients change from one request to the next."""
+    first = next((place for place, message in enumerate(messages) if message["role"] in SPEAKERS), len(messages))
+    return messages[first:]
 
 
 def item_id(link: str, thread: str, part: Part = "", again: str = "") -> str:

@@ -50,7 +50,17 @@ from promptuary.references.expansion import Expansion, TokenUse, may_refer
 from promptuary.references.message import ParsedMessage
 from promptuary.references.render import masked_warnings, render_attached
 from promptuary.threads.attachments import documents_of
-from promptuary.threads.chain import Part, id_range, is_attached, item_id, link_of, links, thread_mark, thread_of
+from promptuary.threads.chain import (
+    Part,
+    id_range,
+    is_attached,
+    item_id,
+    link_of,
+    links,
+    thread_mark,
+    thread_of,
+    without_instructions,
+)
 from promptuary.threads.options import ExpandRequest, ThreadOptions
 from promptuary.threads.prepared import Given, Keep, Turn, wrote_a_note
 from promptuary.threads.records import ThreadChange, TurnRecord, TurnStatus
@@ -431,8 +441,9 @@ async def _aside(messages: Sequence[Message], work: Callable[[], Result]) -> Res
 
 def _compare(messages: Sequence[Message], history: Sequence[Item], options: RecordOptions) -> _Request:
     """Return a request beside the history of its thread. Raises ``PromptuaryError`` if it is no conversation."""
-    first = next((place for place, message in enumerate(messages) if message["role"] in SPEAKERS), len(messages))
-    standing, said = messages[:first], messages[first:]
+    said = without_instructions(messages)
+    first = len(messages) - len(said)
+    standing = messages[:first]
     at = options.at
     if at is None:
         users = [place for place, message in enumerate(messages) if message["role"] == "user"]

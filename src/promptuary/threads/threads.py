@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from promptuary.base import concurrency
 from promptuary.base.errors import ConflictError, PromptuaryError
-from promptuary.base.messages import SPEAKERS, Answer, Message
+from promptuary.base.messages import Answer, Message
 from promptuary.base.references import Pasted
 from promptuary.context.history import HistoryStats
 from promptuary.context.receipt import Receipt
@@ -20,7 +20,7 @@ from promptuary.threads import exchange
 from promptuary.threads.attachments import Attachments, queued_again, waiting
 from promptuary.threads.audit import Auditor
 from promptuary.threads.built_in_layers import build_layers, files_layer
-from promptuary.threads.chain import id_range, links
+from promptuary.threads.chain import id_range, links, without_instructions
 from promptuary.threads.given import GivenThread, RecordedTurn, RecordOptions
 from promptuary.threads.ledger import Ledger
 from promptuary.threads.ledger_values import Audit, AuditRow
@@ -95,7 +95,7 @@ class Threads:
 
     async def recorded_as(self, messages: Sequence[Message], *, keep: Keep) -> str | None:
         """Return the thread that ends with the longest beginning of a conversation."""
-        said = [message for message in messages if message["role"] in SPEAKERS]
+        said = without_instructions(messages)
         answered = next((n for n, message in enumerate(said) if message["role"] == "assistant"), len(said))
 
         def find() -> str | None:

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from promptuary.base import concurrency
 from promptuary.base.errors import ConfigError, PromptuaryError, RelayError
-from promptuary.base.messages import SPEAKERS, Message, message_cost
+from promptuary.base.messages import Message, message_cost
 from promptuary.base.principals import Owner
 from promptuary.engine import Promptuary
 from promptuary.models.chat_model import ModelUsage
@@ -59,7 +59,7 @@ from promptuary.server.proxy.wire import (
 from promptuary.server.routes import NOT_FOUND
 from promptuary.server.tokens import Limits, TokenStore
 from promptuary.server.workspaces import Workspaces
-from promptuary.threads.chain import links
+from promptuary.threads.chain import links, without_instructions
 from promptuary.threads.given import RecordedTurn, ReferenceKinds
 from promptuary.threads.prepared import Turn
 from promptuary.tokens.counting import Counter
@@ -382,7 +382,7 @@ class Proxy:
             return conversation.thread, ()
         if call.is_own:
             return "main", ()
-        for link in reversed(_links(asked.messages)):
+        for link in reversed(links(without_instructions(asked.messages))):
             if thread := self._ends.get((call.owner, call.workspace, link)):
                 return thread, ()
         known = await promptuary.threads.recorded_as(asked.messages, keep=call.token.record)
@@ -406,8 +406,8 @@ class Proxy:
         if delivery.reader is None:
             return
         reply = delivery.reader.reply()
-        if prepared.is_by_chain and reply.messages:
-            link = _links([*prepared.messages, *reply.messages])[-1]
+        if prepared.is_by_chain and reply.messages and prepared.turn and prepared.turn.given:
+            link = links(reply.messages, prepared.turn.given.link)[-1]
             self._ends.put((call.owner, call.workspace, link), prepared.thread)
         if not _is_stored(call, asked):
             return
@@ -612,11 +612,6 @@ def _continued(messages: Sequence[Message], earlier: Sequence[Message]) -> tuple
     first = next((at for at, one in enumerate(messages) if one["role"] not in ("system", "developer")), len(messages))
     places = [at if at < first else at + len(earlier) for at in range(len(messages))]
     return [*messages[:first], *earlier, *messages[first:]], places
-
-
-def _links(messages: Sequence[Message]) -> list[str]:
-    """Return what identifies each message and all before it; instructions change from one request to the next."""
-    return links([message for message in messages if message["role"] in SPEAKERS])
 
 
 def _estimate(counter: Counter, prepared: _Prepared, reply: Reply) -> ModelUsage:
