@@ -359,3 +359,23 @@ def test_a_long_text_without_spaces_takes_little_memory_to_count() -> None:
     tokens, kilobytes = map(int, done.stdout.split())
     assert 740_000 < tokens < 760_000
     assert kilobytes < 100_000
+
+
+# A database that others hold
+
+
+def test_a_locked_database_holds_no_request_up(
+    proxied: RunningServer, upstream: Upstream, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("promptuary.server.proxy.proxy._QUICK_SECONDS", 0.2)
+    attacker = Attacker(proxied)
+    assert attacker.say("chat", "Hello.").status == 200
+    settled(proxied)
+    (file,) = workspace.rglob("state.db")
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        answer = attacker.say("chat", "Hello again.")  # which waits for 20 s at most
+        other.execute("ROLLBACK")
+
+    assert answer.status == 200
+    assert "in time" in answer.headers["x-promptuary-warning"]

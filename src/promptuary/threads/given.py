@@ -389,6 +389,10 @@ class GivenThread(Thread):
             ended=tuple(ended.items()),
         )
 
+    async def _apply(self, change: ThreadChange) -> None:
+        """Write a change. A cancelled caller does not wait for it: the client's list is the truth, not the store."""
+        await concurrency.run(lambda: self._common.store.apply(change))
+
     async def finish(self, turn: Turn, reply: Answer, cost: float | None = None) -> Receipt:
         """Record the answer to a request. One that calls tools keeps the turn pending: the next request continues it.
 

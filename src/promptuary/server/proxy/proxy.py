@@ -21,6 +21,7 @@ from promptuary.base.messages import Message, message_cost
 from promptuary.base.principals import Owner
 from promptuary.engine import Promptuary
 from promptuary.models.chat_model import ModelUsage
+from promptuary.references.expansion import may_refer
 from promptuary.server.asgi import Receive, Scope, Send, read_body, send_answer
 from promptuary.server.errors import Protocol, Refusal
 from promptuary.server.metrics import Metrics
@@ -78,6 +79,8 @@ _SERVER_KEY_PATHS: Final = frozenset({"/v1/embeddings", "/v1/completions"})
 _RECALL_SECONDS: Final = 0.2
 _RECORD_SECONDS: Final = 30.0
 """How long references may take to be read, before the request goes without them."""
+_QUICK_SECONDS: Final = 3.0
+"""How long a request that refers to nothing waits for a database that others have locked."""
 _FINISH_SECONDS: Final = 10.0
 """How long the server waits, when it stops, for what is still being recorded."""
 _ORDER_SECONDS: Final = 0.25
@@ -266,7 +269,7 @@ class Proxy:
     ) -> _Prepared:
         """Return the request as it is sent. Whatever fails here, it is sent."""
         try:
-            async with asyncio.timeout(_RECORD_SECONDS):
+            async with asyncio.timeout(_RECORD_SECONDS if may_refer(asked.typed) else _QUICK_SECONDS):
                 if call.match.route.path.endswith("/count_tokens") or asked.is_aside:
                     return self._repeat(call, dialect, asked)
                 if call.is_own and asked.messages and not asked.is_probe:
@@ -275,7 +278,7 @@ class Proxy:
                     call.warn("a thread of ours would be stored, and this token allows that not")
                 return await self._augment(call, dialect, asked, upstream, promptuary)
         except TimeoutError:
-            reason = "what it refers to could not be read in time"
+            reason = "what belongs to it could not be read or written in time"
         except PromptuaryError as error:
             reason = str(error)
         except Exception as error:  # whatever it is, the client gets its answer
