@@ -280,12 +280,22 @@ def test_titles_probes_and_requests_of_hooks_pass_untouched(
     proxied: RunningServer, clients: Clients, upstream: Upstream
 ) -> None:
     clients.ask("messages", "Title for @file:a.txt", extra_headers={"User-Agent": "claude-cli/2.1"})
-    clients.ask("chat", "Is it there? @file:a.txt", max_tokens=5)
+    clients.ask("chat", "Is it there?", max_tokens=5)
     clients.ask("chat", "Tags of @file:a.txt", metadata={"task": "tags_generation"})
     clients.ask("chat", "<promptuary>remembered</promptuary> and @file:a.txt")
 
     assert not [asked for asked in upstream.asked if b"the text of a" in asked.body]
     assert "promptuary_auxiliary_total 3" in metrics(proxied)
+
+
+def test_a_request_for_few_tokens_is_no_probe_if_it_refers_to_something_or_names_a_thread(
+    proxied: RunningServer, clients: Clients, upstream: Upstream
+) -> None:
+    clients.ask("chat", "In a word: what is in @file:a.txt?", max_tokens=50)
+    clients.ask("chat", "In a word?", max_tokens=50, extra_headers={"X-Promptuary-Thread": "mine"})
+
+    assert b"the text of a" in upstream.asked[0].body
+    assert "promptuary_turns_total 2" in metrics(proxied)
 
 
 def test_a_reference_that_cannot_be_read_is_told_to_the_model_and_in_a_header(

@@ -214,9 +214,17 @@ class TokenStore:
     def find(self, secret: str) -> Token | None:
         """Return the token of a secret; ``None`` if there is none, or if it expired or was revoked.
 
-        Does the same work for every text, so that nobody learns from the time which ids exist. What another process
-        changed is noticed within a second.
+        Does the same work for every text but a right one, so that nobody learns from the time which ids exist. What
+        another process revoked is noticed within a second, what it created at once: who is not known is looked up anew.
         """
+        token = self._match(secret)
+        if token is None:
+            self._fresh_until = 0.0
+            token = self._match(secret)
+        return token
+
+    def _match(self, secret: str) -> Token | None:
+        """Return the token of a secret, as far as is known here."""
         match = _SECRET.fullmatch(secret)
         expected, token = self._current().get(match[1] if match else _NO_ID, (_NO_HASH, None))
         # The end of a long text does not count: it cannot be a secret of ours.

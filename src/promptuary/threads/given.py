@@ -619,7 +619,8 @@ def _added(request: _Request, items: Sequence[Item]) -> dict[int, str]:
 def _failed_lines(expansion: Expansion | None) -> list[str]:
     """Return a line for each reference that could not be read: no client shows our warnings, so the model has to."""
     failed = [outcome for outcome in expansion.outcomes if outcome.code] if expansion else []
-    return [f"{one_line(one.reference.raw)} could not be attached: {one_line(one.reason or '')}" for one in failed]
+    lines = [f"{one_line(one.reference.raw)} could not be attached: {one_line(one.reason or '')}" for one in failed]
+    return [*lines, *(one_line(str(slip)) for slip in (expansion.slips if expansion else ()))]
 
 
 def _live_block(found: Sequence[Contribution], failed: Sequence[str]) -> str:

@@ -71,6 +71,16 @@ def test_what_a_reference_brought_is_added_at_the_same_place_in_every_later_requ
         assert "B = 1" in two.added[3]
 
 
+def test_an_audit_lists_a_turn_once_and_the_next_one_by_its_history(project: Path) -> None:
+    with opened(project) as promptuary:
+        messages = [said("What is in @file:a.py?")]
+        promptuary.threads.finish(recorded(promptuary, messages).turn, "A function.")
+        recorded(promptuary, [*messages, answer("A function."), said("Sure?")])
+
+        found = promptuary.threads.audit("a.py").rows
+        assert [(row.number, row.how) for row in found] == [(2, "history"), (1, "direct")]
+
+
 def test_what_was_added_is_found_again_by_another_process(project: Path) -> None:
     messages = [said("What is in @file:a.py?")]
     with opened(project) as promptuary:

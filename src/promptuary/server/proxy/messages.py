@@ -25,6 +25,7 @@ from promptuary.server.proxy.wire import (
     find_typed,
     is_aside,
     is_small,
+    is_task,
     mapping,
     named_ids,
     put_list,
@@ -66,6 +67,7 @@ def parse(body: bytes) -> Request:
         stream=value_of(fields.get("stream")) is True,
         tools=tools_text(fields.get("tools")),
         is_probe=is_small(fields, "max_tokens"),
+        is_task=is_task(fields),
         is_aside=is_aside(said),
         from_hook=from_hook,
         names=named_ids(

@@ -164,7 +164,7 @@ class Proxy:
             dict(reversed(scope["headers"])), {},
         )  # fmt: skip
         path = call.match.route.path
-        if path.startswith("/v1/models"):
+        if path.startswith("/v1/models") and not (call.own_key and not call.token.models):
             await self._send_models(call)
         elif path in DIALECTS and scope["method"] == "POST":
             await self._converse(call, DIALECTS[path])
@@ -190,7 +190,8 @@ class Proxy:
                 raise no_model(asked, call.token)
             await send_answer(call.send, 200, encoded(_model(asked)))
             return
-        page = {"has_more": False, "first_id": names[0] if names else None, "last_id": names[-1] if names else None}
+        page: dict[str, object] = {"models": []}  # which Codex looks for, in a form of its own
+        page |= {"has_more": False, "first_id": names[0] if names else None, "last_id": names[-1] if names else None}
         await send_answer(call.send, 200, encoded({"object": "list", "data": [_model(name) for name in names], **page}))
 
     # Conversations
@@ -272,7 +273,7 @@ class Proxy:
             async with asyncio.timeout(_RECORD_SECONDS if may_refer(asked.typed) else _QUICK_SECONDS):
                 if call.match.route.path.endswith("/count_tokens") or asked.is_aside:
                     return self._repeat(call, dialect, asked)
-                if call.is_own and asked.messages and not asked.is_probe:
+                if call.is_own and asked.messages and not self._is_probe(call, asked):
                     if call.token.record == "full":
                         return await self._own(call, dialect, asked, promptuary)
                     call.warn("a thread of ours would be stored, and this token allows that not")
@@ -293,7 +294,8 @@ class Proxy:
     async def _augment(
         self, call: Call, dialect: Dialect, asked: Request, upstream: Upstream, promptuary: Promptuary
     ) -> _Prepared:
-        if asked.is_probe or not asked.messages or call.is_aside or (call.always_has_tools and not asked.tools):
+        is_title = call.always_has_tools and not asked.tools
+        if self._is_probe(call, asked) or not asked.messages or call.is_aside or is_title:
             return self._leave(dialect, asked)
         thread, earlier = await self._find_thread(call, asked, promptuary)
         place = (call.owner, call.workspace, thread)
@@ -330,6 +332,12 @@ class Proxy:
         """Return a request that is no part of a conversation, as the client sent it."""
         self._metrics.add("auxiliary")
         return _Prepared(dialect.insert(asked, {}, ""))
+
+    @staticmethod
+    def _is_probe(call: Call, asked: Request) -> bool:
+        """Return whether a request is no part of a conversation; one that names a thread or refers to something is."""
+        is_meant = b"x-promptuary-thread" in call.headers or may_refer(asked.typed)
+        return asked.is_task or (asked.is_probe and not is_meant)
 
     def _tell(self, call: Call, thread: str, recorded: RecordedTurn) -> None:
         receipt = recorded.turn.receipt

@@ -26,6 +26,7 @@ from promptuary.server.proxy.wire import (
     find_typed,
     is_aside,
     is_small,
+    is_task,
     lengthened,
     mapping,
     named_ids,
@@ -72,6 +73,7 @@ def parse(body: bytes) -> Request:
             fields.get("tools"), *(raw for raw, item in zip(wire, items, strict=True) if _has_tools(item))
         ),
         is_probe=is_small(fields, "max_output_tokens"),
+        is_task=is_task(fields),
         is_aside=is_aside(said),
         from_hook=from_hook,
         previous=upstream_id(value_of(fields.get("previous_response_id"))),

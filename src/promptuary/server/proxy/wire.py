@@ -83,7 +83,9 @@ class Request(Struct, frozen=True):
     tools: str = ""
     """The descriptions of the tools, as they are sent."""
     is_probe: bool = False
-    """Whether it says itself that it is no part of a conversation: a title, tags, a test."""
+    """Whether it wants so few tokens that it is probably no part of a conversation: a title, tags, a test."""
+    is_task: bool = False
+    """Whether it says itself that it is none."""
     is_aside: bool = False
     """Whether the client asks something of its own about the conversation, such as a summary: nobody typed that."""
     from_hook: bool = False
@@ -288,11 +290,14 @@ def raw_field(message: bytes, key: str) -> bytes:
 
 
 def is_small(fields: Mapping[str, Raw], *limits: str) -> bool:
-    """Return whether a request says that it is auxiliary: a task of the client, or a handful of tokens."""
-    metadata = mapping(value_of(fields.get("metadata")))
+    """Return whether a request wants a handful of tokens only."""
     most = next((value_of(fields[key]) for key in limits if key in fields), None)
-    is_short = isinstance(most, int) and not isinstance(most, bool) and most <= _MAX_PROBE
-    return is_short or bool(metadata.get("task"))
+    return isinstance(most, int) and not isinstance(most, bool) and most <= _MAX_PROBE
+
+
+def is_task(fields: Mapping[str, Raw]) -> bool:
+    """Return whether a request says that it is a task of the client's own."""
+    return bool(mapping(value_of(fields.get("metadata"))).get("task"))
 
 
 def texts_by_place(request: Request, added: Mapping[int, str]) -> dict[int, list[str]]:

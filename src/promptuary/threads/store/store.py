@@ -371,13 +371,14 @@ class _Writing:
         values = {"name": to_column(self._change.thread), "number": self._counter.next(), "time": to_column(time)}
         values["empty"] = history_checksum(())
         (self._thread,) = self._execute("use_thread", values).fetchone()
-        self._append()
+        # What comes with a new request is in that request itself, and carried by its history from the next one on.
+        is_request = self._change.turn is not None and self._change.turn.status == "prepared"
+        if not is_request:
+            self._append()
         self._pin()
         self._compact()
         for item in dict.fromkeys(self._change.removed):
             self._take_out(item)
-        if self._change.items or self._change.pinned or self._change.replacements or self._change.removed:
-            self._seal()
         for state in self._change.states:
             self._connection.execute(_QUERIES["keep_state"], _of_scope(self._own, state.key) | rows.of_state(state))
         if self._change.continued:
@@ -386,6 +387,10 @@ class _Writing:
             self._end(root, status)
         if self._change.turn is not None:
             self._record(self._change.turn)
+        if is_request:
+            self._append()
+        if self._change.items or self._change.pinned or self._change.replacements or self._change.removed:
+            self._seal()
 
     def _execute(self, query: str, values: dict[str, Any]) -> Any:
         return self._connection.execute(_QUERIES[query], self._own | values)
