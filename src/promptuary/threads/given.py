@@ -11,7 +11,8 @@ A message that a person typed is a turn; the requests of its tool loop continue 
 import asyncio
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from functools import cached_property
 from secrets import token_hex
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
@@ -218,6 +219,17 @@ class GivenThread(Thread):
         self._last = self._common.store.turn_status(self.name, head.last_number) or ("", "")
         return head
 
+    @asynccontextmanager
+    async def _step(self) -> AsyncIterator[HookLog]:
+        """Read what a step needs, one step at a time; the history is dropped after it: there are many such threads."""
+        async with self._lock:
+            log = HookLog()
+            try:
+                await self._runner.init(self._states, log)
+                yield log
+            finally:
+                self._head = replace(self._head, history=())
+
     async def record(
         self, messages: Sequence[Message], options: RecordOptions, *, anew: bool = False
     ) -> RecordedTurn | None:
@@ -225,9 +237,7 @@ class GivenThread(Thread):
 
         ``anew``: it was tried before, and something of it is in the store already.
         """
-        async with self._lock:
-            log = HookLog()
-            await self._runner.init(self._states, log)
+        async with self._step() as log:
             self._access.check_open()
             request = await _aside(messages, lambda: _compare(messages, self._head.history, options))
             return None if request.is_aside or not request.root else await self._record(request, log, anew=anew)
@@ -402,17 +412,15 @@ class GivenThread(Thread):
         if given is None:
             raise PromptuaryError(f"turn {turn.number} of thread {turn.thread!r} was not recorded for a client")
         said = reply_messages(reply)
-        async with self._lock:
-            log = HookLog()
-            await self._runner.init(self._states, log)
+        async with self._step() as log:
             if self._last != (turn.id, "prepared"):
                 raise ConflictError(f"turn {turn.number} of thread {self.name!r} is over, or others have followed it")
             history = self._head.history
             items = _reply_items(said, given, turn, self.name)
+            written = tokens_of(items, self._common.counter)
             if not history or link_of(history[-1]) != given.link:
                 items = []
-            recorded = replace(_record_of(turn, "prepared"), reply_tokens=tokens_of(items, self._common.counter))
-            recorded = replace(recorded, cost=charged)
+            recorded = replace(_record_of(turn, "prepared"), reply_tokens=written, cost=charged)
             if _is_waiting(said):
                 await self._apply(ThreadChange(self.name, turn=recorded, items=_stored(items, given.keep)))
                 return turn.receipt
