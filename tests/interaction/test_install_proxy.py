@@ -109,30 +109,132 @@ def test_a_project_gets_its_own_address_once_and_is_as_it_was_after_undo(
     assert "is not in the settings" in run("install", client, "--proxy", "--undo", "--yes")[2]
 
 
+def untracked(project: Path) -> list[str]:
+    command = ["git", "-C", str(project), "ls-files", "--others", "--exclude-standard"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+
 @pytest.mark.parametrize("client", OWN)
 def test_git_does_not_see_what_is_written_into_a_project(
     run: Run, home: Path, project: Path, token: str, client: str
 ) -> None:
     (project / ".git").rmdir()
     subprocess.run(["git", "init", "-q", str(project)], check=True)
+    before = untracked(project)
+    assert token
     assert run("install", client, "--proxy", "--yes")[0] == 0
+    assert (project / OWN[client]).exists()
+    assert untracked(project) == before
 
-    listed = subprocess.run(
-        ["git", "-C", str(project), "ls-files", "--others", "--exclude-standard"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
-    assert OWN[client] not in listed
-    assert token not in "".join((project / name).read_text(encoding="utf-8") for name in listed)
+    ignoring = (project / OWN[client]).with_name(".gitignore")
+    ignoring.write_text(f"{ignoring.read_text(encoding='utf-8')}mine\n", encoding="utf-8")
+    assert run("install", client, "--proxy", "--undo", "--yes")[0] == 0
+    assert ignoring.read_text(encoding="utf-8") == "mine\n"
+
+
+def test_a_list_of_ignored_files_that_was_there_is_not_hidden(run: Run, project: Path, token: str) -> None:
+    (project / ".git").rmdir()
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    (project / ".claude").mkdir()
+    (project / ".claude/.gitignore").write_text("mine\n", encoding="utf-8")
+    before = untracked(project)
+    assert token
+    assert run("install", "claude-code", "--proxy", "--yes")[0] == 0
+    assert (project / ".claude/.gitignore").read_text(encoding="utf-8") == "mine\n/settings.local.json\n"
+    assert untracked(project) == before
+
+
+REMOTE = "pt_0123456789ab_of_another_machine"
+
+
+@pytest.mark.parametrize("mode", [(), ("--server-key",), ("--everywhere",)], ids=" ".join)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_the_token_of_this_machine_goes_to_no_other(
+    run: Run, token: str, client: str, mode: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, project = Path(os.environ["HOME"]), Path.cwd()
+    before = snapshot(home, project)
+    words = ("install", client, "--proxy", *mode, "--url", "https://ai.example.org", "--yes")
+    code, shown, told = run(*words)
+    assert (code, shown, snapshot(home, project)) == (2, "", before)
+    assert "promptuary token create" in told
+    assert "PROMPTUARY_TOKEN=" in told
+
+    monkeypatch.setenv("PROMPTUARY_TOKEN", REMOTE)
+    code, shown, told = run(*words)
+    assert code == 0
+    written = b"".join(data for name, (_, data) in snapshot(home, project).items() if name not in before).decode()
+    for text in (written, shown, told):
+        assert token not in text
+        assert "tokens/serve" not in text
+    assert REMOTE not in shown
+    is_inside = client == "claude-code" and "--server-key" not in mode
+    assert (REMOTE in written) is is_inside
+    assert ("PROMPTUARY_TOKEN" in written) is ("PROMPTUARY_TOKEN=pt_" in told) is not is_inside
+    monkeypatch.delenv("PROMPTUARY_TOKEN")
+    assert run(*words, "--undo")[0] == 0
+    assert snapshot(home, project) == before
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1.example.org",
+        "http://localhost.example.org:8766",
+        "http://0.0.0.0:8766",
+        "https://[2001:db8::1]",
+        "https://[::::1]",
+    ],
+)
+def test_only_loopback_is_this_machine(run: Run, token: str, url: str) -> None:
+    assert token
+    code, _, told = run("install", "claude-code", "--proxy", "--url", url, "--yes")
+    assert code == 2
+    assert "needs a token of its own" in told
+
+
+def test_a_token_in_the_environment_comes_before_that_of_this_machine(
+    run: Run, project: Path, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROMPTUARY_TOKEN", REMOTE)
+    for url in ("http://localhost:9000", "http://[::1]:9000", "http://127.0.0.1:8766"):
+        assert run("install", "claude-code", "--proxy", "--url", url, "--yes")[0] == 0
+        text = (project / OWN["claude-code"]).read_text(encoding="utf-8")
+        assert REMOTE in text
+        assert token not in text
+    monkeypatch.setenv("PROMPTUARY_TOKEN", "pt_0123456789ab_x\nX-Other: 1")
+    code, _, told = run("install", "claude-code", "--proxy", "--yes")
+    assert code == 2
+    assert "is not a token" in told
+
+
+def test_codex_says_when_the_name_of_a_folder_is_taken(
+    run: Run, home: Path, project: Path, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert token
+    for parent in ("a", "b"):
+        (project / parent / "app" / ".git").mkdir(parents=True)
+    monkeypatch.chdir(project / "a" / "app")
+    for _ in range(2):
+        assert run("install", "codex", "--proxy", "--yes")[0] == 0
+    written = snapshot(home)
+    monkeypatch.chdir(project / "b" / "app")
+    for mode in ((), ("--server-key",)):
+        code, _, told = run("install", "codex", "--proxy", *mode, "--yes")
+        assert (code, snapshot(home)) == (2, written)
+        assert "another folder of this name" in told
+        assert "--name NAME" in told
+    assert run("install", "codex", "--proxy", "--name", "app2", "--yes")[0] == 0
+    assert run("install", "codex", "--proxy", "--name", "app2", "--undo", "--yes")[0] == 0
+    assert snapshot(home) == written
 
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_everywhere_writes_the_bare_address_into_the_persons_settings(
-    run: Run, home: Path, project: Path, token: str, client: str
+    run: Run, home: Path, project: Path, client: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = snapshot(home, project)
-    assert token
+    monkeypatch.setenv("PROMPTUARY_TOKEN", REMOTE)
     assert run("install", client, "--proxy", "--everywhere", "--url", "https://box.example", "--yes")[0] == 0
     assert address(client, parsed(home / USERS[client])).removesuffix("/").removesuffix("/v1") == "https://box.example"
     assert {name for name in snapshot(home, project) if name not in before} == {str(home / USERS[client])}

@@ -76,6 +76,20 @@ def test_what_is_for_a_shell_gives_the_client_our_token(tmp_path: Path, from_fil
     assert shell_variables(f"TOKEN=$({helper})\nexport TOKEN", tmp_path, "pt_a_b")["TOKEN"] == "pt_a_b"
 
 
+def test_what_is_for_aider_adds_to_its_file_which_nobody_else_can_read_by_then(tmp_path: Path) -> None:
+    file = tmp_path / ".aider.model.settings.yml"
+    file.write_bytes(b"- name: mine\n  edit_format: diff")
+    file.chmod(0o644)
+    text = settings_for("aider", BASE, None, own_key=True).text
+    shell_variables(text, tmp_path, "pt_a_b")
+
+    mine, ours = yaml.safe_load(file.read_text(encoding="utf-8"))
+    assert mine == {"name": "mine", "edit_format": "diff"}
+    assert ours["extra_params"]["extra_headers"] == {"X-Promptuary-Token": "pt_a_b"}
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert text.index("chmod 600") < text.index("cat >>")
+
+
 @pytest.mark.parametrize("own_key", [True, False])
 def test_codex_reads_the_token_from_its_environment_or_a_command(own_key: bool) -> None:
     found = tomllib.loads(settings_for("codex", BASE, PLACE, own_key).text)
@@ -140,8 +154,8 @@ def test_only_a_file_that_git_ignores_contains_the_token(client: str, own_key: b
 
     assert secret == ([tmp_path / ".claude/settings.local.json"] if client == "claude-code" and own_key else [])
     inside = [one for one in found if one.path.is_relative_to(tmp_path)]
-    ignored = {(one.path.parent, entry.value) for one in inside for entry in one.entries if entry.kind == "line"}
-    assert {(one.path.parent, f"/{one.path.name}") for one in inside if one.path.name != ".gitignore"} == ignored
+    ignored = {(one.path.parent, entry.value) for one in inside for entry in one.entries if "line" in entry.kind}
+    assert {(one.path.parent, f"/{one.path.name}") for one in inside} == ignored
     assert client == "codex" or inside
 
 

@@ -18,7 +18,7 @@ import pytest
 from promptuary.cli.main import main
 from promptuary.server.asgi import MAX_BODY, Receive, Scope, Send
 from promptuary.server.serve import Newcomers
-from promptuary.workspace.programs.agents.token import token_file
+from promptuary.workspace.programs.agents.token import store_token, token_file
 from tests.conftest import Figure
 from tests.server.conftest import RunningServer, StartServer
 from tests.server.test_guard import EchoProxy
@@ -238,6 +238,67 @@ def test_the_program_makes_a_token_serves_and_ends_when_it_is_asked_to(workspace
             connection.close()
             process.send_signal(signal.SIGTERM)
             assert process.wait(30) == 0
+
+
+def test_a_folder_below_the_home_may_be_written_with_a_tilde_in_any_shell(
+    server: RunningServer, workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(workspace.parent))
+    for word in (f"app=~/{workspace.name}", f"~/{workspace.name}"):
+        assert main(["serve", word, "--port", str(server.port)]) == 2
+        told = capsys.readouterr().err
+        assert "choose another, --port" in told
+        assert "home folder" not in told
+    assert main(["serve", "app=~nobody-at-all/app"]) == 2
+    assert "is not a folder" in capsys.readouterr().err
+
+
+def test_serving_the_home_folder_is_warned_of(
+    server: RunningServer, workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(workspace))
+    for folder in (workspace, workspace.parent):
+        assert main(["serve", f"all={folder}", "--port", str(server.port)]) == 2
+        (warning,) = [line for line in capsys.readouterr().err.splitlines() if "home folder" in line]
+        assert str(folder) in warning
+
+
+def test_of_several_workspaces_the_settings_of_a_client_name_one(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("shop", "site"):
+        (workspace / name).mkdir()
+    words = [f"shop={workspace}/shop", f"site={workspace}/site", "--print-config", "claude-code"]
+    for here, name, other in ((workspace, "shop", "site"), (workspace / "site", "site", "shop")):
+        monkeypatch.chdir(here)
+        assert main(["serve", *words]) == 0
+        printed = capsys.readouterr()
+        assert f"ANTHROPIC_BASE_URL=http://127.0.0.1:8766/w/{name}\n" in printed.out
+        assert f"http://127.0.0.1:8766/w/{other}" in printed.err
+    assert main(["serve", words[0], *words[2:]]) == 0
+    assert "/w/" not in capsys.readouterr().out
+
+
+def test_settings_for_another_machine_do_not_name_the_token_of_this_one(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(workspace)
+    store_token("serve", "pt_0123456789ab_of_this_machine")
+
+    def print_config(*words: str) -> str:
+        assert main(["serve", "--print-config", "codex", "--server-key", *words]) == 0
+        printed = capsys.readouterr()
+        return printed.out + printed.err
+
+    assert str(token_file("serve")) in print_config()
+    far = print_config("--host", "192.0.2.7", "--tls-cert", "c.pem", "--tls-key", "k.pem")
+    assert "tokens/serve" not in far
+    assert "printenv" in far
+    assert "promptuary token create" in far
+    monkeypatch.setenv("PROMPTUARY_TOKEN", "pt_0123456789ab_of_my_own")
+    near = print_config()
+    assert "tokens/serve" not in near
+    assert "of_my_own" not in near
 
 
 def test_a_port_in_use_is_told(server: RunningServer, workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,6 +18,7 @@ from promptuary.base.errors import PromptuaryError
 from promptuary.hooks.install.clients import SettingsFile, settings_folder
 from promptuary.hooks.install.entries import SettingsEntry
 from promptuary.hooks.install.hook_commands import NAME
+from promptuary.server.guard import is_loopback
 
 DEFAULT_PORT: Final = 8766
 DEFAULT_URL: Final = f"http://127.0.0.1:{DEFAULT_PORT}"
@@ -26,6 +27,9 @@ INSTALLABLE: Final = CLIENTS[:4]
 """Those whose settings files are known, and can be changed by a program."""
 HEADER: Final = "X-Promptuary-Token"
 VARIABLE: Final = "PROMPTUARY_TOKEN"
+_ADDRESS: Final = re.compile(
+    r"https?://(?P<host>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?(?:/[A-Za-z0-9._~/-]*)?"
+)
 _MODELS: Final = {"openai": "gpt-5", "anthropic": "claude-sonnet-4-5"}
 
 
@@ -40,6 +44,12 @@ class ClientSettings(Struct, frozen=True):
 def workspace_name(folder: Path) -> str:
     """Return the name of a folder in the addresses of the server, unless the person chooses another."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", folder.name).strip("-.") or "workspace"
+
+
+def is_remote(base_url: str) -> bool:
+    """Return whether an address is another machine's, which must never learn the token of the server here."""
+    found = _ADDRESS.fullmatch(_checked(base_url))
+    return found is None or not is_loopback(found["host"].strip("[]").lower())
 
 
 def settings_for(client: str, base_url: str, token_place: Path | None, own_key: bool) -> ClientSettings:  # noqa: FBT001
@@ -79,12 +89,13 @@ def settings_for(client: str, base_url: str, token_place: Path | None, own_key: 
 
 
 def settings_files_for(
-    client: str, base_url: str, token_place: Path, token: str, *, own_key: bool, project: Path | None
+    client: str, base_url: str, token_place: Path | None, token: str, *, own_key: bool, project: Path | None
 ) -> list[SettingsFile]:
     """Return the settings files of a client, with the entries that point it at ``base_url``.
 
-    ``project``: its own settings, in files that git is told to ignore; ``None``: the person's. Raises
-    ``PromptuaryError`` for a client whose settings a program cannot change.
+    ``token_place`` is as for ``settings_for``; ``token`` is for a client that can read it from nowhere. ``project``:
+    its own settings, in files that git is told to ignore; ``None``: the person's. Raises ``PromptuaryError`` for a
+    client whose settings a program cannot change.
     """
     base = _checked(base_url)
     match client:
@@ -113,19 +124,17 @@ def settings_files_for(
             raise PromptuaryError(
                 f"install can point {known} at the proxy; for {client[:60]}, see promptuary serve --print-config CLIENT"
             )
-    ignored = SettingsFile(path.with_name(".gitignore"), (SettingsEntry("line", (), f"/{path.name}"),))
+    # A file that is created for this is ignored as well; one that is the person's may belong into their repository.
+    lines = (SettingsEntry("first line", (), "/.gitignore"), SettingsEntry("line", (), f"/{path.name}"))
+    ignored = SettingsFile(path.with_name(".gitignore"), lines)
     return [*([ignored] if project else []), SettingsFile(path, tuple(entries))]
 
 
-def start_notes(client: str, base_url: str, token_place: Path, *, own_key: bool) -> tuple[str, ...]:
+def start_notes(client: str, base_url: str, token_place: Path | None, *, own_key: bool) -> tuple[str, ...]:
     """Return what a person has to know to start a client whose settings were installed."""
-    match client:
-        case "codex":
-            return _codex(_checked(base_url), token_place, own_key=own_key)[2]
-        case "continue":
-            return settings_for(client, base_url, token_place, own_key).notes
-        case _:
-            return ()
+    if client == "claude-code" and own_key:
+        return ()  # its settings contain the token
+    return settings_for(client, base_url, token_place, own_key).notes
 
 
 def _claude_code(base: str, place: Path | None, *, own_key: bool) -> tuple[str, str, tuple[str, ...]]:
@@ -211,17 +220,22 @@ def _aider(base: str, place: Path | None, *, own_key: bool) -> tuple[str, str, t
         key = _shell_value(place)
         keys = (f'export OPENAI_API_KEY="{key}"', f'export ANTHROPIC_API_KEY="{key}"')
         return "\n".join((*bases, *keys)), "the shell that starts aider", ()
+    # The file may have other entries, and an end without a line break; nobody else may read it once it has the token.
     lines = (
         *bases,
-        "cat > ~/.aider.model.settings.yml <<END",
+        "touch ~/.aider.model.settings.yml && chmod 600 ~/.aider.model.settings.yml",
+        "cat >> ~/.aider.model.settings.yml <<END",
+        "",
         "- name: aider/extra_params",
         "  extra_params:",
         "    extra_headers:",
         f'      {HEADER}: "{_shell_value(place)}"',
         "END",
-        "chmod 600 ~/.aider.model.settings.yml",
     )
-    notes = ("aider reads a header only from that file, which then contains the token: keep it out of repositories",)
+    notes = (
+        "aider reads a header only from that file, which then contains the token: keep it out of repositories",
+        "the lines are added to it: if it has an entry aider/extra_params already, write the header there instead",
+    )
     return "\n".join(lines), "the shell that starts aider", notes
 
 
@@ -275,7 +289,7 @@ def _json(values: Any) -> str:
 
 def _checked(base_url: str) -> str:
     """Return an address without a slash at its end. It must be one that settings files and shells take as it is."""
-    if not re.fullmatch(r"https?://[A-Za-z0-9.:\[\]_-]+(?:/[A-Za-z0-9._~/-]*)?", base_url):
+    if not _ADDRESS.fullmatch(base_url):
         raise PromptuaryError(f"{base_url[:200]!r} is not an address such as {DEFAULT_URL}")
     base = base_url.rstrip("/")
     if base.endswith("/v1"):

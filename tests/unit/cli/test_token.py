@@ -160,3 +160,23 @@ def test_a_name_that_is_nearly_one_is_suggested(capsys: pytest.CaptureFixture[st
 
 def test_the_command_line_offers_the_scopes_that_there_are() -> None:
     assert actions.SCOPES == tokens.SCOPES
+
+
+def test_a_model_that_nothing_is_known_of_and_a_name_in_use_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["token", "create", "laptop", "--model", "gpt-5-mini", "--model", "gtp-5"]) == 0
+    told = capsys.readouterr().err
+    assert "no model is called gtp-5 here" in told
+    assert "gpt-5-mini" not in told
+    assert "told apart" not in told
+
+    assert main(["token", "create", "laptop"]) == 0
+    told = capsys.readouterr().err
+    with closing(TokenStore.open()) as store:
+        ids = [token.id for token in store.list()]
+    assert len(ids) == 2
+    assert all(each in told for each in ids)
+    assert "told apart by their ids" in told
+    assert main(["token", "revoke", ids[0]]) == 0
+    assert main(["token", "revoke", "laptop"]) == 0
+    assert main(["token", "create", "laptop"]) == 0
+    assert "told apart" not in capsys.readouterr().err

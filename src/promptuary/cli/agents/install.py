@@ -22,13 +22,23 @@ from promptuary.hooks.install.clients import SettingsFile, settings_files
 from promptuary.hooks.install.hook_commands import NAME
 from promptuary.hooks.install.installing import SettingsChange, UndoneFile, planned, planned_undo, undo, write
 from promptuary.mcp.description import OFFERED
-from promptuary.server.client_settings import DEFAULT_URL, HEADER, settings_files_for, start_notes, workspace_name
+from promptuary.server.client_settings import (
+    DEFAULT_URL,
+    HEADER,
+    VARIABLE,
+    is_remote,
+    settings_files_for,
+    start_notes,
+    workspace_name,
+)
+from promptuary.workspace.programs.agents.config_files import config_text, list_noted_files
 from promptuary.workspace.programs.agents.token import stored_token, token_file
 
 DONE, NOTHING = 0, 1
 _FOLDERS = frozenset({"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"})
 _OF_PROXY = ("--server-key", "--everywhere", "--url", "--name")
 _TOKEN = re.compile(rf'({HEADER}: )[^"\n]+')
+_SECRET = re.compile(r"[A-Za-z0-9_-]{20,200}")
 _PREFIXES = {"claude-code": "mcp__promptuary__", "gemini": "mcp_promptuary_"}
 
 
@@ -63,10 +73,9 @@ def _proxy_plan(options: argparse.Namespace) -> _Plan:
     project = None if options.everywhere else workspace_folder(options).resolve()
     if project == Path.home().resolve():
         raise PromptuaryError("this is your home folder; --everywhere writes your own settings, for every project")
-    place = token_file("serve")
-    # To take settings out, no token is needed, and there may be none any more.
-    token = "" if options.undo else _serve_token()
     url = options.url or DEFAULT_URL
+    # To take settings out, no token is needed, and there may be none any more.
+    token, place = ("", None) if options.undo else _find_token(url)
     record = f"{client}.proxy"
     if project is not None:
         url = f"{url.rstrip('/')}/w/{options.name or workspace_name(project)}"
@@ -76,14 +85,41 @@ def _proxy_plan(options: argparse.Namespace) -> _Plan:
         # Whoever wrote the repository may have chosen where a link leads, and a token must not go there.
         if project is not None and file.path.is_relative_to(project) and file.path.resolve() != file.path:
             raise PromptuaryError(f"{one_line(str(file.path))} is a link, or in one; remove the link first")
+    if client == "codex" and project is not None and not options.undo and not options.force:
+        _check_profile(files[0], record)
     return _Plan(files, record, start_notes(client, url, place, own_key=own_key))
 
 
-def _serve_token() -> str:
-    token = stored_token("serve")
+def _find_token(url: str) -> tuple[str, Path | None]:
+    """Return the token for a server, and the file that contains it; ``None`` if it is from the environment.
+
+    The token in the file may do everything on this machine's server: no other machine may learn it.
+    """
+    if given := os.environ.get(VARIABLE, "").strip():
+        if not _SECRET.fullmatch(given):
+            raise PromptuaryError(f"{VARIABLE} in the environment is not a token such as promptuary token create makes")
+        return given, None
+    if is_remote(url):
+        raise PromptuaryError(
+            f"{one_line(url)[:200]} needs a token of its own: create one there, promptuary token create NAME, and pass "
+            f"it in the environment: {VARIABLE}=pt_… promptuary install …"
+        )
+    token, place = stored_token("serve"), token_file("serve")
     if token is None:
-        raise PromptuaryError(f"{token_file('serve')} has no token: start promptuary serve once, which makes it")
-    return token
+        raise PromptuaryError(f"{place} has no token: start promptuary serve once, which makes it, or set {VARIABLE}")
+    return token, place
+
+
+def _check_profile(file: SettingsFile, record: str) -> None:
+    """Raise ``PromptuaryError`` if a profile of Codex, which has one folder for all of them, is another folder's."""
+    text = config_text(file.path) or ""
+    first, *_ = str(file.entries[0].value).splitlines()
+    is_own = any(noted.path == file.path for noted in list_noted_files(record))
+    if text.startswith(f"{first}\n") and not is_own:
+        raise PromptuaryError(
+            f"{one_line(str(file.path))} was written for another folder of this name: choose another for this one, "
+            "--name NAME, and serve it as NAME=DIR; --force writes the file all the same"
+        )
 
 
 def own_command() -> list[str]:
@@ -98,6 +134,7 @@ def own_command() -> list[str]:
 def needed_variables(workspace: str | None) -> tuple[list[str], list[str]]:
     """Return the names of the environment variables that a server needs here: for settings and folders, and of keys."""
     variables = [name for name in sorted(os.environ) if name in _FOLDERS or name.startswith("PROMPTUARY_")]
+    variables = [name for name in variables if name != VARIABLE]  # it is for clients of promptuary serve
     keys: list[str] = []
     with suppress(PromptuaryError):  # reported by the commands that need it
         keys = key_variables(load(Path(workspace or Path.cwd()), {}).models)

@@ -15,12 +15,13 @@ from promptuary.base.errors import ConfigError, PromptuaryError, how_to_install
 from promptuary.base.text import one_line
 from promptuary.cli.common import collect_again, given_settings, name_flags, workspace_folder
 from promptuary.config.settings import SettingsOptions, load
-from promptuary.server.client_settings import settings_for, workspace_name
+from promptuary.server.client_settings import VARIABLE, is_remote, settings_for, workspace_name
 from promptuary.workspace.programs.agents.sockets import listening_port
 from promptuary.workspace.programs.agents.token import store_token, stored_token, token_file
 
 DONE = 0
 _TOKEN = "serve"  # noqa: S105  (the name of a file, not a secret)
+_HOME = "{} is your home folder, or contains it: messages may refer to every file there; serve a project: NAME=DIR"
 
 
 def main(options: argparse.Namespace) -> int:
@@ -42,6 +43,10 @@ def main(options: argparse.Namespace) -> int:
             "add --tls-cert FILE --tls-key FILE, or --behind-proxy ADDRESS for a proxy that has TLS"
         )
     folders = _folders(options)
+    home = Path(os.path.realpath(os.path.expanduser("~")))  # noqa: PTH111  (no error for a user without a home)
+    for folder in folders.values():
+        if home.is_relative_to(folder) and not options.quiet:
+            print(f"promptuary: warning: {_HOME.format(one_line(str(folder)))}", file=sys.stderr)
     given: Any = given_settings(options)
     settings: SettingsOptions = given
     try:
@@ -99,7 +104,8 @@ def _folders(options: argparse.Namespace) -> dict[str, Path]:
     folders: dict[str, Path] = {}
     for word in options.words:
         name, equals, given = word.partition("=")
-        folder = Path(os.path.realpath(given if equals else name))
+        # Not every shell expands ~ after the =.
+        folder = Path(os.path.realpath(os.path.expanduser(given if equals else name)))  # noqa: PTH111
         name = name if equals else workspace_name(folder)
         if not is_workspace_name(name):
             raise ConfigError(f"{one_line(name)[:80]!r} cannot be in an address: use letters, digits, . _ and -")
@@ -129,13 +135,25 @@ def _own_token(store: Any) -> str:
 
 def _print_config(options: argparse.Namespace) -> int:
     base = _base_url(options.host, options.port, tls=bool(options.tls_cert))
-    place = token_file(_TOKEN) if stored_token(_TOKEN) is not None else None
+    # The token in the file may do everything on this machine's server: it is for clients on this machine only.
+    is_elsewhere = is_remote(base)
+    is_given = is_elsewhere or os.environ.get(VARIABLE, "").strip()
+    place = None if is_given or stored_token(_TOKEN) is None else token_file(_TOKEN)
+    notes = ["promptuary token create NAME, on the machine of the server, makes a token"] if is_elsewhere else []
+    folders = _folders(options) if len(options.words) > 1 else {}
+    if folders:
+        here = Path(os.path.realpath(Path.cwd()))
+        name = next((name for name, folder in folders.items() if folder == here), next(iter(folders)))
+        others = ", ".join(f"{base}/w/{other}" for other in folders if other != name)
+        notes.append(f"this is the address of the workspace {name}; the others have their own: {others}")
+        base = f"{base}/w/{name}"
     given = settings_for(options.print_config, base, place, own_key=not options.server_key)
+    notes = [*given.notes, *notes]
     if not options.quiet:
         print(f"promptuary: for {given.file}:", file=sys.stderr, flush=True)
     print(given.text, flush=True)
     if not options.quiet:
-        print(*(f"promptuary: {note}" for note in given.notes), sep="\n", end="\n" * bool(given.notes), file=sys.stderr)
+        print(*(f"promptuary: {note}" for note in notes), sep="\n", end="\n" * bool(notes), file=sys.stderr)
     return DONE
 
 

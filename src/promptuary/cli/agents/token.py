@@ -1,21 +1,25 @@
 """``promptuary token``: creates, lists and revokes the tokens of ``promptuary serve``."""
 
 import argparse
+import os
 from collections.abc import Sequence
 from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any, Final
 
 from msgspec import to_builtins
 
 from promptuary.base.clock import now
-from promptuary.base.errors import PromptuaryError
+from promptuary.base.errors import ConfigError, PromptuaryError
 from promptuary.base.principals import DEFAULT_AGENT, LOCAL, LOCAL_USER, Principal
 from promptuary.base.text import list_names, one_line
 from promptuary.cli.common import print_json
 from promptuary.cli.memory.printing import DONE, NOTHING, cut_table, say
 from promptuary.cli.parsing import did_you_mean
 from promptuary.cli.threads.delete import age
+from promptuary.config.named_models import find_model
+from promptuary.config.settings import load
 from promptuary.server.tokens import Limits, Token, TokenStore, Use
 from promptuary.workspace.access import OPEN_KINDS, REMOTE_KINDS, WORKSPACE
 
@@ -32,6 +36,19 @@ def create(options: argparse.Namespace) -> int:
     """Create a token; its secret alone goes to standard output."""
     with closing(TokenStore.open()) as store:
         token, secret = store.create(_asked_token(options))
+        at = now()
+        namesakes = [each.id for each in store.list() if each.name == token.name and each.state(at) == "active"]
+    for name in _unknown_models(token.models):
+        say(
+            f"note: no model is called {one_line(name)[:80]} here: write [models.NAME] into the configuration of the "
+            "server, or it can be used only with a key of the client's own",
+            quiet=options.quiet,
+        )
+    if len(namesakes) > 1:
+        ids = list_names(namesakes)
+        say(
+            f"note: {len(namesakes)} tokens have this name, and are told apart by their ids: {ids}", quiet=options.quiet
+        )
     if options.json:
         print_json({"token": _token_json(token, Use()), "secret": secret})
         return DONE
@@ -108,6 +125,21 @@ def _asked_token(options: argparse.Namespace) -> Token:
         mode=options.mode,
         expires=_time(options.expires) if options.expires is not None else "",
     )
+
+
+def _unknown_models(names: Sequence[str]) -> list[str]:
+    """Return the names that are neither of configured models nor of a known provider's."""
+    unknown: list[str] = []
+    try:
+        models = load(Path.cwd(), {}).models if names else ()
+    except ConfigError:  # reported by the commands that need it
+        return unknown
+    for name in names:
+        try:
+            find_model(name, models, os.environ)
+        except ConfigError:
+            unknown.append(name)
+    return unknown
 
 
 def _access(options: argparse.Namespace, principal: Principal) -> tuple[frozenset[str] | None, tuple[str, ...]]:

@@ -29,10 +29,11 @@ not start if there are approvals for a server without a command.
 class SettingsEntry(Struct, frozen=True):
     """An entry of a settings file: the value of a member, a table, a group of hooks, a line, or the whole text.
 
-    A group is an item of a list, and has one command when it is written. A line and a text have no path.
+    A group is an item of a list, and has one command when it is written. A line and a text have no path. A first line
+    is only for a file that install creates.
     """
 
-    kind: Literal["member", "item", "table", "line", "text"]
+    kind: Literal["member", "item", "table", "first line", "line", "text"]
     path: tuple[str, ...]
     value: Any
 
@@ -68,7 +69,7 @@ def put_in(text: str, entry: SettingsEntry, written: Sequence[Any], *, force: bo
             return EditedText(toml_text.with_table(text, entry.path, entry.value, _APPROVALS))
         case "item":
             return EditedText(_with_hook(text, entry))
-        case "line":
+        case "first line" | "line":
             gap = "" if not text or text.endswith("\n") else "\n"
             return EditedText(f"{text}{gap}{entry.value}\n")
         case "text":
@@ -85,7 +86,7 @@ def take_out(text: str, entry: SettingsEntry, written: Sequence[Any], before: st
     """
     if entry.kind == "item":
         return _without_hook(text, entry, written, before, force=force)
-    if entry.kind == "line":
+    if entry.kind in {"first line", "line"}:
         if before is None or entry.value in before.splitlines():
             return EditedText(text)
         return EditedText(
@@ -110,6 +111,8 @@ def _entry_standing(text: str, entry: SettingsEntry, written: Sequence[Any]) -> 
             return "ours" if current is MISSING else _standing(current, entry.value, written, _server_words)
         case "item":
             return _hook_standing(text, entry, written)
+        case "first line":
+            return "as wanted" if text else "ours"
         case "line":
             return "as wanted" if entry.value in text.splitlines() else "ours"
         case "text":
