@@ -29,6 +29,7 @@ NOT_MEASURED = {
     "chat/prompt/completer.py": "the line that a person types",
     "gateways/discord.py": ONE_MESSAGE,
     "cli/agents/install.py": "the address of the person's own server, an option",
+    "server/proxy/upstreams.py": "a key in the head of a request, which the server bounds",
     "server/client_settings.py": "the address of the person's own server",
     "hooks/install/installing.py": "the person's own settings of another program, to show what changes",
     "mcp/transports/http.py": "the head of a request, which the server bounds",

@@ -36,6 +36,8 @@ MARKERS: Final = (".promptuary", ".git", "promptuary.toml")
 WORKSPACE_FILES: Final = ("pyproject.toml", "promptuary.toml", ".promptuary/config.toml")
 """Where a workspace has settings; a later one wins."""
 _PREFIX: Final = "PROMPTUARY_"
+_OTHERS: Final = frozenset({"PROMPTUARY_TOKEN"})
+"""Variables that are no settings: clients of the server read their token there."""
 _MODELS: Final = "models"
 _GATEWAYS: Final = "gateways"
 _MAX_NOTES: Final = 5
@@ -568,7 +570,7 @@ def _environment(notes: list[str]) -> Mapping[str, str]:
     for variable in sorted(os.environ):
         name = variable.removeprefix(_PREFIX).lower()
         name = SHORT_NAMES.get(name, name)
-        if not variable.startswith(_PREFIX) or not os.environ[variable].strip():
+        if not variable.startswith(_PREFIX) or variable in _OTHERS or not os.environ[variable].strip():
             continue
         if name in SETTINGS and variable.isupper():
             found[name] = os.environ[variable]

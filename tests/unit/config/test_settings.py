@@ -246,6 +246,7 @@ def test_a_misspelled_variable_is_noted_with_the_nearest_name(workspace: Path, m
     monkeypatch.setenv("PROMPTUARY_WINDW", "8k")
     monkeypatch.setenv("PROMPTUARY_WARN", "30%")
     monkeypatch.setenv("PROMPTUARY_SOMETHING_OF_ANOTHER_PROGRAM", "1")
+    monkeypatch.setenv("PROMPTUARY_TOKEN", "pt_of_a_server")  # which clients read
 
     assert load(workspace).notes == (
         "PROMPTUARY_WARN in the environment is not a setting; did you mean PROMPTUARY_WARN_SHARE?",
