@@ -30,7 +30,7 @@ VARIABLE: Final = "PROMPTUARY_TOKEN"
 _ADDRESS: Final = re.compile(
     r"https?://(?P<host>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?(?:/[A-Za-z0-9._~/-]*)?"
 )
-_MODELS: Final = {"openai": "gpt-5", "anthropic": "claude-sonnet-4-5"}
+_MODELS: Final = {"openai": "gpt-5", "anthropic": "claude-haiku-4-5"}
 
 
 class ClientSettings(Struct, frozen=True):
