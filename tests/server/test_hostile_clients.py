@@ -1,5 +1,6 @@
 """Clients that send too much, too little, or nonsense: a clear answer for them, and nothing for others to notice."""
 
+import asyncio
 import json
 import socket
 from collections.abc import Iterator
@@ -8,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from promptuary.server.asgi import read_body
+from promptuary.server.errors import Refusal
 from tests.conftest import Figure
 from tests.server.clients import PATHS, PROTOCOLS, Clients, text_of
 from tests.server.conftest import Answer, RunningServer
@@ -172,3 +175,16 @@ def test_a_body_in_chunks_is_a_body(proxied: RunningServer, upstream: Upstream, 
         assert client.recv(10_000).startswith(b"HTTP/1.1 200")
 
     assert upstream.asked[0].json[LISTS[protocol]]
+
+
+def test_a_body_that_comes_a_byte_at_a_time_has_an_end() -> None:
+    async def drip() -> dict[str, Any]:
+        await asyncio.sleep(0.01)
+        return {"type": "http.request", "body": b"x", "more_body": True}
+
+    async def read() -> None:
+        await read_body({"headers": ()}, drip, idle=5, seconds=0.2)
+
+    with pytest.raises(Refusal) as refused:
+        asyncio.run(read())
+    assert refused.value.status == 408

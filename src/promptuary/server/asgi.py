@@ -15,6 +15,8 @@ Headers = Sequence[tuple[bytes, bytes]]
 MAX_BODY: Final = 64 << 20
 """The most bytes of a body: a million tokens and images."""
 _IDLE_SECONDS: Final = 30.0
+_BODY_SECONDS: Final = 300.0
+"""How long a whole body may take to come: 64 MiB over 2 Mbit/s."""
 """How long the next part of a body may take."""
 
 
@@ -27,7 +29,14 @@ def values(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
     return [value for header, value in headers if header == name]
 
 
-async def read_body(scope: Scope, receive: Receive, *, most: int = MAX_BODY, idle: float = _IDLE_SECONDS) -> bytes:
+async def read_body(
+    scope: Scope,
+    receive: Receive,
+    *,
+    most: int = MAX_BODY,
+    idle: float = _IDLE_SECONDS,
+    seconds: float = _BODY_SECONDS,
+) -> bytes:
     """Return the whole body of a request.
 
     Raises ``Refusal`` if it is too long (also while it comes), compressed or too slow, ``ClientGone`` if it ends early.
@@ -38,12 +47,13 @@ async def read_body(scope: Scope, receive: Receive, *, most: int = MAX_BODY, idl
     if announced and announced[0].isdigit() and int(announced[0][:20]) > most:
         raise _too_long(most)
     parts: list[bytes] = []
-    length = 0
+    length, end = 0, asyncio.get_running_loop().time() + seconds
     while True:
         try:
-            message = await asyncio.wait_for(receive(), idle)
+            message = await asyncio.wait_for(receive(), min(idle, end - asyncio.get_running_loop().time()))
         except TimeoutError as error:
-            raise Refusal(408, f"nothing of the body came for {idle:.0f} seconds") from error
+            reason = f"nothing of the body came for {idle:.0f} seconds, or not all of it in {seconds:.0f}"
+            raise Refusal(408, reason) from error
         if message["type"] != "http.request":
             raise ClientGone
         part = message.get("body", b"")
