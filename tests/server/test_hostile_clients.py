@@ -102,6 +102,7 @@ def test_a_field_that_is_there_twice_passes_once(proxied: RunningServer, upstrea
         assert answer.status == 400
 
 
+@pytest.mark.torture
 def test_a_body_at_the_limit_arrives_whole_and_one_beyond_it_does_not(
     proxied: RunningServer, upstream: Upstream, clients: Clients, figure: Figure
 ) -> None:

@@ -17,6 +17,7 @@ PATHS = {"messages": "/v1/messages", "responses": "/v1/responses", "completions"
 LISTS = {"messages": "messages", "responses": "input", "completions": "messages"}
 
 
+@pytest.mark.torture
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_every_request_repeats_all_that_was_sent_before(

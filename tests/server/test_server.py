@@ -172,6 +172,7 @@ def test_a_compressed_body_and_one_that_is_no_json_are_refused_in_the_shape_of_t
             assert set(json.loads(answer.body)) == shape
 
 
+@pytest.mark.torture
 def test_clients_that_send_nothing_take_no_place_of_others(start_server: StartServer, figure: Figure) -> None:
     server = start_server(newcomers=Newcomers(most=50, seconds=60))
     server.application.proxy = EchoProxy()
