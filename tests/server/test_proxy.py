@@ -609,3 +609,17 @@ def test_a_client_that_reads_paths_itself_gets_only_references_that_name_their_k
     assert "the text of a" in sent(upstream)
     clients.ask("chat", "Look at @a.txt now")
     assert "the text of a" in sent(upstream)
+
+
+def test_nothing_is_added_beyond_the_window_of_a_model_that_is_known(
+    proxied: RunningServer, upstream: Upstream
+) -> None:
+    def ask(words: int) -> bytes:
+        messages = [{"role": "system", "content": "word " * words}, {"role": "user", "content": "See @file:a.txt"}]
+        body = json.dumps({"model": "gpt-4o", "messages": messages}).encode()
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {proxied.create()}"}
+        assert proxied.ask("POST", "/v1/chat/completions", headers, body).status == 200
+        return upstream.asked[-1].body
+
+    assert b"the text of a" in ask(1_000)
+    assert b"the text of a" not in ask(127_000)

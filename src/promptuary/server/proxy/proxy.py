@@ -276,7 +276,7 @@ class Proxy:
                 if call.is_own and asked.messages and not self._is_probe(call, asked):
                     if call.token.record == "full":
                         return await self._own(call, dialect, asked, promptuary)
-                    call.warn("a thread of ours would be stored, and this token allows that not")
+                    call.warn("a thread of ours would be stored, which this token does not allow")
                 return await self._augment(call, dialect, asked, upstream, promptuary)
         except TimeoutError:
             reason = "what belongs to it could not be read or written in time"
@@ -315,7 +315,7 @@ class Proxy:
             within=_RECALL_SECONDS,
             keep=call.token.record,
             learn=not asked.from_hook,
-            window=upstream.named.window,
+            window=upstream.window,
         )
         if recorded is None:
             return self._leave(dialect, asked)

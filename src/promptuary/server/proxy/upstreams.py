@@ -17,6 +17,7 @@ from promptuary.config.named_models import NamedModel
 from promptuary.config.settings import Settings
 from promptuary.server.errors import Protocol, Refusal
 from promptuary.server.tokens import Token
+from promptuary.tokens.counting import known_model
 from promptuary.workspace.web.relay import HOP_HEADER
 
 Headers = list[tuple[bytes, bytes]]
@@ -50,6 +51,12 @@ class Upstream(Struct, frozen=True):
     named: NamedModel
     own_key: bool
     hosts: frozenset[str] = frozenset()
+
+    @property
+    def window(self) -> int:
+        """The window of the model, in tokens, so that nothing is added beyond it; 0 if it is unknown."""
+        known = known_model(self.named.model)
+        return self.named.window or (known.window if known else 0)
 
     @property
     def is_anthropic(self) -> bool:
