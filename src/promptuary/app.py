@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import replace
 
-from promptuary.base.errors import CLOSED, ConfigError, PromptuaryError
+from promptuary.base.errors import CLOSED, ConfigError, PromptuaryError, SourceError
+from promptuary.base.files import FileLines
 from promptuary.base.principals import Principal
+from promptuary.base.text import split_lines
 from promptuary.config.settings import Settings, SettingsOptions, find_workspace, limit_settings, load, talking_to
 from promptuary.references.expansion import TokenUse, sent_alone
 from promptuary.tokens.counting import Counter
 from promptuary.workspace.access import WHOLE, Access
+from promptuary.workspace.data_folder.data_path import STATE, data_path
 from promptuary.workspace.user_folders import notes_folder, served_notes_folder
 from promptuary.workspace.workspace import open_door
 
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from promptuary.base.references import Pasted
+    from promptuary.changes.feed import Feed
     from promptuary.experiences.experiences import Experiences
     from promptuary.experiences.learn.learner import ExperienceLearner
     from promptuary.layers.layer import Layer
@@ -78,6 +82,13 @@ class App:
         self.person_notes = served_notes_folder(principal.user) if served else notes_folder()
         """The folder of the notes that follow the principal: on a server never that of the person who runs it."""
         self._parent = parent
+        self.note_scans: dict[tuple[str, Path | None], tuple[float, float]] = (
+            {} if parent is None else parent.note_scans
+        )
+        """When each folder of notes was last scanned for edits by hand, and for how long: by any of the principals.
+
+        They have a folder together, and a scan by each would cost as much as all their notes.
+        """
         self._whole = workspace  # everybody shares one index; its hits are filtered
         self.workspace = workspace.within(access)
         """The workspace, as far as the principal may read it."""
@@ -97,11 +108,12 @@ class App:
         """Whether another process asks models about finished turns, since this one ends soon."""
         self._messages: Messages | None = None
         self._menus: Menus | None = None
+        self._feed: Feed | None = None
         self._others: weakref.WeakSet[App] = weakref.WeakSet()
         self.opening = threading.RLock()
         """Held while a service is opened or closed."""
         self._closed = False
-        self.notes = list(settings.notes)
+        self.notes = list(settings.warnings)
         """Notes for the person since the workspace was opened."""
         self.stopping = threading.Event()
         """Set to make running calls stop with an error."""
@@ -130,7 +142,7 @@ class App:
             raise ConfigError(f'principal must be a Principal, such as Principal(user="ada"), not {given!r}')
         folder, notes = (Path(path), ()) if exact else find_workspace(Path(path))
         settings = load(folder, options)
-        settings = replace(settings, notes=(*notes, *settings.notes))
+        settings = replace(settings, warnings=(*notes, *settings.warnings))
         here = None if current_folder is None else Path(current_folder)
         door, access = open_door(folder, settings, here), access or WHOLE
         return cls(door, limit_settings(settings, access), principal, layers, chat_model, access=access, served=served)
@@ -152,6 +164,11 @@ class App:
         )
         self._others.add(other)
         return other
+
+    @property
+    def is_one_of_many(self) -> bool:
+        """Whether this process acts for other principals, too: what each of them needs must be little."""
+        return self._parent is not None and self.principal != self._parent.principal
 
     @property
     def path(self) -> Path:
@@ -184,16 +201,18 @@ class App:
                 return state
             if self._state is not None and self._state.is_current():
                 return self._state
-            from promptuary.state import StateDatabase, open_state  # noqa: PLC0415
-            from promptuary.workspace.state_file import has_state  # noqa: PLC0415
+            from promptuary.state import LEFT_IN_STATE_FILE, open_state  # noqa: PLC0415
 
-            if not create and not has_state(self.workspace):
-                return StateDatabase()
+            state = open_state(self.workspace, self.settings, create=create)
+            if self.settings.database and data_path(self.path).has(STATE) and not state.has_threads():
+                self.note(LEFT_IN_STATE_FILE)
+            if not state.persistent:
+                return state
             if self._state is not None:
                 self.notes.append("the database of the workspace was removed or replaced; a new one is used")
                 self._close_state()
-            self._state = open_state(self.workspace)
-            return self._state
+            self._state = state
+            return state
 
     def renew(self) -> None:
         """Raise an error if the workspace is closed; reopen its database if that was removed or replaced."""
@@ -224,12 +243,25 @@ class App:
                 return alone
         return self.messages.expand(text, pasted=pasted, recorded=recorded, queue=queue)
 
+    def read_lines(self, path: str, first_line: int, limit: int) -> FileLines:
+        """Return lines of a file, as far as ``@file:`` may attach them."""
+        access = self.workspace.access
+        try:
+            if (refusal := access.refusal("use", "file")) is not None:
+                raise refusal
+            file = self.workspace.read(path)
+        except SourceError as error:
+            raise access.disclose("file", error) from error
+        lines = split_lines(file.text)
+        start = max(0, first_line - 1)
+        some = tuple(line.removesuffix("\n") for line in lines[start : start + max(0, limit)])
+        return FileLines(file.path, start + 1, some, len(lines), file.sha256, file.converted)
+
     def render(self, expansion: Expansion, provider: Provider) -> Any:
         """Return an expanded message in the format of a provider."""
-        from promptuary.base.messages import Prompt  # noqa: PLC0415
-        from promptuary.models.render import FORMS  # noqa: PLC0415
+        from promptuary.models.render import render_message  # noqa: PLC0415
 
-        return FORMS[provider](Prompt((), (), (), expansion.messages[-1]))
+        return render_message(expansion.messages[-1], provider)
 
     @property
     def messages(self) -> Messages:
@@ -408,6 +440,20 @@ class App:
                 self._experiences = opened
             return opened
 
+    # Changes
+
+    @property
+    def feed(self) -> Feed:
+        """The changes of turns, notes and proposals; principals of one workspace share the thread that waits."""
+        from promptuary.changes.feed import Feed  # noqa: PLC0415
+        from promptuary.changes.followers import Followers  # noqa: PLC0415
+
+        with self.opening:
+            self._check_open()
+            if self._feed is None:
+                self._feed = Feed(self, Followers() if self._parent is None else self._parent.feed.followers)
+            return self._feed
+
     # Search and models
 
     @property
@@ -470,6 +516,8 @@ class App:
         """Close the database, the index and the workspace. Dispose the layers first."""
         for other in tuple(self._others):  # closing one twice is harmless
             other.close()
+        if self._feed is not None:
+            self._feed.close()
         self._close_state()
         if self._search is not None:
             self._search.close()

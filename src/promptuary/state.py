@@ -3,12 +3,13 @@
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from promptuary.base.clock import now
 from promptuary.base.errors import ConfigError, LockTimeoutError
 from promptuary.base.principals import Principal
-from promptuary.database.binding import BoundDatabase
+from promptuary.config.settings import Settings
+from promptuary.database.binding import Bound, BoundDatabase
 from promptuary.database.contents import unpack_bytes
 from promptuary.database.errors import sound
 from promptuary.database.owners import all_owners
@@ -21,7 +22,7 @@ from promptuary.sessions.store import SessionStore
 from promptuary.threads.ledger_values import Pruned
 from promptuary.threads.store.values import answering_key, busy
 from promptuary.workspace.indexed_folders import IndexedFoldersFile
-from promptuary.workspace.state_file import StateFile, adopt, check_binding, has_state, state_file
+from promptuary.workspace.state_file import StateFile, adopt, has_state, open_database
 from promptuary.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -30,19 +31,32 @@ if TYPE_CHECKING:
     from promptuary.threads.store.store import ThreadStore
 
 _CONTENTS = queries("promptuary.database", "contents.sql")
+_THREADS = queries("promptuary.threads.store", "threads.sql")
+
+LEFT_IN_STATE_FILE: Final = (
+    "what is in .promptuary/state.db is not used, since the setting database names a server with no thread of this "
+    "workspace: `promptuary migrate --from sqlite --to ADDRESS` moves it"
+)
 
 
 class StateDatabase:
     """The database in the file ``path``, created if it does not exist; its folder must exist. Without one: in memory.
 
-    ``timeout`` is how many seconds to wait for other processes; ``clock`` gives the time at which threads are created
-    and updated.
+    ``database`` is one that is open already: it is closed with this object. ``timeout`` is how many seconds to wait for
+    other processes; ``clock`` gives the time at which threads are created and updated.
     """
 
-    def __init__(self, path: Path | None = None, *, timeout: float = 30.0, clock: Callable[[], str] = now) -> None:
+    def __init__(
+        self,
+        path: Path | None = None,
+        *,
+        database: Bound | None = None,
+        timeout: float = 30.0,
+        clock: Callable[[], str] = now,
+    ) -> None:
         self._clock = clock
         self._histories: Histories | None = None
-        self._database = BoundDatabase(path, timeout=timeout)
+        self._database = database or BoundDatabase(path, timeout=timeout)
 
     @property
     def persistent(self) -> bool:
@@ -57,6 +71,15 @@ class StateDatabase:
         histories = self._histories = self._histories or Histories()
         return ThreadStore(self._database, principal, histories=histories, clock=self._clock)
 
+    def has_threads(self) -> bool:
+        """Return whether anybody has a thread."""
+
+        def read(connection: Connection) -> bool:
+            connection.act_as(None)
+            return bool(connection.execute(_THREADS["has_threads"], {"tenant": connection.tenant}).fetchone()[0])
+
+        return self._database.read(read)
+
     def notes(self, space: str) -> NoteJournal:
         """Return the journal of the notes in the folder ``space`` of one agent, such as ``agents/reviewer``."""
         return NoteJournal(self._database, space)
@@ -67,7 +90,7 @@ class StateDatabase:
 
     def proposals(self, principal: Principal) -> ProposalStore:
         """Return the proposals that wait for ``principal``."""
-        return ProposalStore(self._database, principal.owner)
+        return ProposalStore(self._database, principal.owner, principal.user)
 
     def experiences(self, principal: Principal, on_change: OnChange = lambda _: None) -> ExperienceStore:
         """Return the experiences of ``principal``; ``on_change`` is called after they were changed by this store."""
@@ -120,8 +143,8 @@ class StateDatabase:
         return self._database.name
 
     @property
-    def database(self) -> BoundDatabase:
-        """The file, which records its owner."""
+    def database(self) -> Bound:
+        """The database, which records its owner."""
         return self._database
 
     def is_current(self) -> bool:
@@ -132,6 +155,7 @@ class StateDatabase:
         """Read everything, and raise an error if anything differs from what was written. Slow for a large file."""
 
         def compared(connection: Connection) -> None:
+            connection.act_as(None)
             for row in connection.execute(_CONTENTS["every_content"], {"tenant": connection.tenant}):
                 unpack_bytes(*row)
 
@@ -144,15 +168,13 @@ class StateDatabase:
         self._database.close()
 
 
-def open_state(workspace: Workspace) -> StateDatabase:
-    """Return the database of ``workspace``, created and bound to this person if there is none.
+def open_state(workspace: Workspace, settings: Settings, *, create: bool = True) -> StateDatabase:
+    """Return the database of ``workspace``, which is created if there is none, or one in memory.
 
     Raises ``ForeignStateError`` if it belongs to somebody else.
     """
-    file = state_file(workspace)
-    state = StateDatabase(file.path)
-    check_binding(state.database, file)
-    return state
+    database = open_database(workspace, settings.database, settings.tenant, create=create)
+    return StateDatabase() if database is None else StateDatabase(database=database)
 
 
 def adopt_state(workspace: Workspace) -> StateFile:
@@ -162,6 +184,7 @@ def adopt_state(workspace: Workspace) -> StateFile:
     file = adopt(workspace)
     state = StateDatabase(file.path)
     try:
+        state.database.check_complete(state.database.binding)
         state.database.bind(file.binding)
     finally:
         state.close()

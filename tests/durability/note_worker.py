@@ -44,7 +44,7 @@ _context.set_forkserver_preload(
         *(__name__, "tests.durability.test_notes_and_faults"),
         # What a process imports when it first needs it: these import the rest.
         *(f"promptuary.{name}" for name in ("search.chunks.chunker", "models.minilm", "storage.index.index")),
-        *("promptuary.state", "promptuary.memory.memories"),
+        *("promptuary.state", "promptuary.memory.memories", "promptuary.database.tenant"),
         *("promptuary.memory.store.journal", "promptuary.threads.store.forgetting", "tantivy"),
         "promptuary.state",
     ]
@@ -115,7 +115,8 @@ class Worker:
             self._seen = self._memory.list(statuses=("active", "archived")).headers
         every = self._seen
         drawn = self._chance.choice(OPERATIONS) if every else "create"
-        if drawn == "create" and len(every) >= MOST_NOTES:
+        is_by_hand = drawn == "adopt" and os.environ.get("PROMPTUARY_NOTES") == "database"
+        if is_by_hand or (drawn == "create" and len(every) >= MOST_NOTES):
             drawn = "update"
         if drawn in ("create", "adopt"):
             return self._created() if drawn == "create" else self._adopted()
@@ -202,14 +203,19 @@ def tell(tells: Connection, ack: Ack) -> None:
 def start(target: Work, workspace: Path, seed: int, count: int = 0) -> tuple[ForkServerProcess, Connection]:
     """Start a process, and return it with what it says."""
     hears, tells = _context.Pipe(duplex=False)
-    process = _context.Process(target=_run, args=(os.environ["HOME"], target, workspace, tells, seed, count))
+    process = _context.Process(target=_run, args=(_settings(), target, workspace, tells, seed, count))
     process.start()
     tells.close()
     return process, hears
 
 
-def _run(home: str, target: Work, *given: Any) -> None:
-    os.environ["HOME"] = home
+def _settings() -> Mapping[str, str]:
+    """Return where this process has its files and its database: the process that forks was started before."""
+    return {name: value for name, value in os.environ.items() if name == "HOME" or name.startswith("PROMPTUARY_")}
+
+
+def _run(settings: Mapping[str, str], target: Work, *given: Any) -> None:
+    os.environ.update(settings)
     target(*given)
 
 

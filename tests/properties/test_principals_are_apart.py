@@ -41,6 +41,7 @@ from promptuary.state import StateDatabase
 from promptuary.testing.scripted import ScriptedModel, ScriptedStream, Spoken
 from promptuary.threads.store.store import ThreadStore
 from tests.conftest import TORTURE
+from tests.stores import state_in
 
 PRINCIPALS: Final = (
     LOCAL,
@@ -98,6 +99,9 @@ STORE_READS: Final[dict[str, Callable[[ThreadStore], object]]] = {
     "head": lambda store: [store.head(name, [StateKey("file_reference", "thread", name)]) for name in THREADS],
     "turn_status": lambda store: [store.turn_status(name, number) for name in THREADS for number in (1, 2)],
     "turns": lambda store: [store.turns(name) for name in THREADS],
+    "recent": lambda store: [store.recent(thread=name, limit=9, before=10**9) for name in (None, *THREADS)],
+    "seen_turn": lambda store: [store.seen_turn(name, number) for name in THREADS for number in (None, 1, 2)],
+    "sent_text": lambda store: [store.sent_text(name, 1, place, 0, 99) for name in THREADS for place in range(3)],
     "threads": lambda store: store.threads(),
     "uses": lambda store: [store.uses([one]) for one in (*store.addresses(), *EVERY_SOURCE)],
     "sources": lambda store: [store.sources(name, number) for name in THREADS for number in (1, 2, 3)],
@@ -121,6 +125,7 @@ DATABASE: Final = {
     "proposals",
     "transaction",
     "answering",
+    "has_threads",
     "prune_recorded",
     "persistent",
     "is_current",
@@ -135,6 +140,9 @@ THREAD_READS: Final[dict[str, Callable[[Promptuary], object]]] = {
     "attachments": lambda p: [p.threads.attachments(thread=name) for name in THREADS],
     "list": lambda p: p.threads.list(),
     "turns": lambda p: [p.threads.turns(thread=name) for name in THREADS],
+    "recent": lambda p: [p.threads.recent(thread=name) for name in (None, *THREADS)],
+    "seen": lambda p: [seen(p, name, number) for name in THREADS for number in (None, 1, 2)],
+    "sent": lambda p: [sent(p, name, number) for name in THREADS for number in (1, 2)],
     "export": lambda p: [thread_text(p, name) for name in THREADS],
     "history": lambda p: [
         p.threads.history(thread=name, everything=whole) for name in THREADS for whole in (False, True)
@@ -186,10 +194,13 @@ ENGINE: Final = {
     "hint",
     "warm_up",
     "find_files",
+    "read_lines",
     "copy",
     "adopt",
     "backup",
     "restore",
+    "migrate",
+    "migrate_notes",
     "purge",
     "purge_recorded",
     "examine",
@@ -197,6 +208,10 @@ ENGINE: Final = {
     "close",
 }
 """These read the files of the workspace, which its principals share; a backup is of whole files, for who owns these."""
+ENGINE_READS: Final[dict[str, Callable[[Promptuary], object]]] = {
+    "changes": lambda p: [p.changes("start", limit=1000), p.changes("unknown", limit=1000)],
+}
+"""What the engine reads of a principal: turns and notes at once."""
 SEARCH: Final = {"index", "remove", "embed", "find", "status", "watch", "stop"}
 """The index of the workspace's folders, which its principals share."""
 MODELS: Final = {"list", "show", "add", "remove"}
@@ -340,6 +355,7 @@ COMMANDS_WITHOUT_THREADS: Final = {
     "remember",
     "backup",
     "restore",
+    "migrate",
     "purge",
     "complete",
     "doctor",
@@ -354,6 +370,7 @@ COMMANDS_WITHOUT_THREADS: Final = {
     "mcp",
     # Only the person who serves uses these; tests/server asks a server for what belongs to others.
     "serve",
+    "open",
     "token",
 }
 
@@ -386,6 +403,18 @@ def thread_text(p: Promptuary, thread: str) -> str:
 def replayed(p: Promptuary, thread: str, number: int | None) -> object:
     with suppress(SourceError):
         return p.threads.replay(thread=thread, number=number)
+    return None
+
+
+def seen(p: Promptuary, thread: str, number: int | None) -> object:
+    with suppress(SourceError):
+        return p.threads.seen(thread=thread, number=number)
+    return None
+
+
+def sent(p: Promptuary, thread: str, number: int) -> object:
+    with suppress(SourceError):
+        return [p.threads.sent(thread=thread, number=number, message=place) for place in range(3)]
     return None
 
 
@@ -438,7 +467,7 @@ def test_every_read_path_is_registered() -> None:
     assert public(BlockingMemory) == MEMORY_READS.keys() | MEMORY_WRITES
     assert set(choices("memory")) == MEMORY_COMMANDS.keys()
     assert set(choices("experience")) == EXPERIENCE_COMMANDS.keys()
-    assert public(Promptuary) == ENGINE
+    assert public(Promptuary) == ENGINE | ENGINE_READS.keys()
     assert {command.name for command in COMMANDS} == COMMAND_READS.keys() | COMMANDS_WITHOUT_THREADS
     assert set(get_args(Scope)) - {"execution", "resource", "global"} == PRIVATE_SCOPES
     for command, known in COMMAND_ACTIONS.items():
@@ -492,7 +521,7 @@ def test_no_principal_sees_a_thread_turn_item_state_receipt_or_count_of_another(
     with TemporaryDirectory() as place:
         folder = Path(place)
         carry_out(folder, done)
-        with closing(StateDatabase(folder / ".promptuary" / "state.db")) as state:
+        with closing(state_in(folder)) as state:
             every = [
                 one.id for principal in PRINCIPALS for name in THREADS for one in state.threads(principal).history(name)
             ]
@@ -508,7 +537,10 @@ def test_no_principal_sees_a_thread_turn_item_state_receipt_or_count_of_another(
                 assert {one.id for one in store.threads()} == {step.thread for step in mine}
         for principal in PRINCIPALS:
             with opened(folder, principal) as promptuary:
-                seen = {name: repr(read(promptuary)) for name, read in THREAD_READS.items()}
+                seen = {name: repr(read(promptuary)) for name, read in (THREAD_READS | ENGINE_READS).items()}
+                told = {one.id for one in promptuary.changes("start", limit=1000).changes if one.kind == "turn"}
+                listed = promptuary.threads.list()
+                assert told == {turn.id for one in listed for turn in promptuary.threads.turns(thread=one.id)}
             assert_apart(seen, strangers(principal, done))
             finished = [step.secret for step in own(principal, done) if step.kind == "finish" and step.thread == "main"]
             assert [secret for secret in finished if secret not in seen["prepare"]] == []
@@ -605,6 +637,12 @@ def test_no_principal_sees_a_note_title_id_path_or_count_of_another(
             listed = p.memory.list(statuses=STATUSES)
             assert {one.id for one in listed.headers} == own_ids
             assert listed.total == len(own_ids)
+            told = p.changes("start", limit=1000).changes
+            assert {one.id for one in told if one.kind == "note"} == own_ids
+            assert_apart(
+                {name: repr(read(p)) for name, read in ENGINE_READS.items()},
+                foreign(principal, written),
+            )
             assert_apart(seen_by(p, keys), foreign(principal, written))
             prompt = repr(p.threads.prepare("what is the secret?").messages)
         assert_apart({"prepare": prompt}, foreign(principal, written))

@@ -3,14 +3,17 @@
 import importlib
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from bench.__main__ import BENCHMARKS
+from bench.citus import NO_CITUS
 from bench.completion import our_search, quality
 from bench.prefix import _same
 from bench.typed_paths import FAMILIES, typed_paths
+from tests.postgres import new_tenant, postgres_server
 
 ROOT = Path(__file__).parents[2]
 MODULES = sorted(path.stem for path in (ROOT / "bench").glob("*.py"))
@@ -56,3 +59,33 @@ def test_typed_paths_are_the_same_for_the_same_seed_and_come_in_every_family() -
     table = quality({"ours": our_search(paths)}, queries)
     assert sum(row["ours"].asked for row in table.values()) == 60
     assert table["name"]["ours"].five == 10
+
+
+def test_the_benchmark_of_postgresql_measures_each_side_of_a_small_database() -> None:
+    small = ["--chunks", "40", "--turns", "20", "--owners", "4", "--rounds", "8", "--clients", "1", "2"]
+    done = subprocess.run(
+        [sys.executable, "-m", "bench", "postgres", *small], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+
+    for title in ("Loading: 20 turns", "Turns: 20", "Loading: 40 chunks", "Recall beside 40", "Search: 40 chunks"):
+        assert title in done.stdout
+    for side in ("bare SQL", "PostgreSQL", "SQLite"):
+        assert done.stdout.count(f"{side}, 2 clients: p99") == 3
+
+
+def test_the_check_of_citus_says_that_a_server_has_none_and_runs_what_needs_none() -> None:
+    with postgres_server() as url:
+        command = [sys.executable, "-m", "bench", "citus", "--url", url]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+        assert done.returncode == 1
+        assert done.stderr == f"{NO_CITUS}\n"
+        lines = done.stdout.splitlines()
+        assert lines[0].startswith("FAILED  The server has Citus.")
+        assert len(lines) == 8
+        assert all(line.startswith("ok ") for line in lines[1:])
+
+        with closing(new_tenant(url)):
+            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        assert "name another database" in done.stderr

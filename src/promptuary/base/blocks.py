@@ -10,7 +10,7 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Final, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from promptuary.base.values import shown_without
 
@@ -106,7 +106,7 @@ class Source(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     lines: tuple[int, int] | None = None
     first_line: int | None = None
-    outlines: Callable[[], Forms] = nothing_shorter
+    outlines: Callable[[], Forms] = field(default_factory=lambda: nothing_shorter)
     read_on: str = ""
     brief: bool = False
     anchor: str = ""

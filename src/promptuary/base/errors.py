@@ -26,6 +26,9 @@
         ├── DatabaseDamagedError     a database cannot be read
         ├── ForeignStateError        a database belongs to somebody else; adopt or remove it
         ├── StateReplacedError       a database was removed or replaced while it was in use
+        ├── DatabaseUnavailableError  a database server does not answer; a retry may help
+        ├── TargetInUseError         what is to be copied would replace something else
+        ├── SourceInUseError         what is to be copied is being written
         ├── UnknownFormatError       a file is not Promptuary's, or of a later version
         ├── IndexDamagedError        a part of the index cannot be read; it is rebuilt from the files
         ├── IndexBusyError           another process is writing the index
@@ -287,6 +290,18 @@ class ForeignStateError(StorageError):
 
 class StateReplacedError(StorageError):
     """A database was removed or replaced while it was in use. The last write is not stored."""
+
+
+class DatabaseUnavailableError(StorageError):
+    """A database server is away, or too slow. Try again later."""
+
+
+class TargetInUseError(StorageError):
+    """What is to be copied would replace something else."""
+
+
+class SourceInUseError(StorageError):
+    """What is to be copied is being written."""
 
 
 class UnknownFormatError(StorageError):

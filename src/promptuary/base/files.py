@@ -1,4 +1,4 @@
-"""A folder that is indexed, and the state of a file on the disk."""
+"""A folder that is indexed, the state of a file on the disk, and lines of one."""
 
 from msgspec import Struct
 
@@ -17,3 +17,17 @@ class Folder(Struct, frozen=True):
 
     path: str
     label: str = ""
+
+
+class FileLines(Struct, frozen=True):
+    """Some lines of a file, each without its line feed, and how many there are in all.
+
+    ``first_line`` counts from 1. ``converted`` says of a document what its text was made from.
+    """
+
+    path: str
+    first_line: int
+    lines: tuple[str, ...]
+    total: int
+    sha256: str
+    converted: str = ""

@@ -7,7 +7,7 @@ A reference is ``@kind:value``, a bare keyword (``@diff``), a bare ``@path`` or 
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -156,6 +156,8 @@ class Completion(Struct, frozen=True):
 Span = tuple[int, int]
 """The first position of a part of a text, and the one after its last."""
 
+MAX_PASTED: Final = 1_000
+
 Pasted = Sequence[Span | str]
 """Parts of a message that were pasted: nothing in them is a reference.
 
@@ -167,7 +169,9 @@ def pasted_spans(text: str, pasted: Pasted) -> tuple[Span, ...]:
     """Return where ``pasted`` occurs in ``text``, in order. Raises ``ConfigError`` if it does not occur there."""
     if isinstance(pasted, str):
         raise ConfigError("pasted is a list of texts or of spans; write [text] for a single one")
-    return tuple(sorted({span for one in pasted for span in _spans(text, one)}))
+    if len(pasted) > MAX_PASTED:
+        raise ConfigError(f"a message has at most {MAX_PASTED:,} pasted parts, not {len(pasted):,}")
+    return tuple(sorted({span for one in dict.fromkeys(pasted) for span in _spans(text, one)}))
 
 
 def carried_spans(spans: Sequence[Span], before: str, after: str) -> tuple[Span, ...]:

@@ -119,6 +119,7 @@ class Settings(Struct, frozen=True):
     experiences: Annotated[bool, "record experiences of finished turns"] = True
     experience_tokens: Annotated[int, "maximum tokens of experiences in a turn; 0 disables them"] = 400
     experience_model: Annotated[str, "chat model that extracts experiences from turns"] = ""
+    server: Annotated[str, "address of promptuary serve: commands use the workspace there, not the folder"] = ""
     recorded_days: Annotated[int, "days that conversations of clients of the server are kept; 0 keeps them"] = 0
     file_reference_base_dir: Annotated[str, "base folder of paths after # (default: the workspace)"] = ""
     file_reference_slot: Annotated[int, "slot of the tracked files"] = 350
@@ -135,13 +136,17 @@ class Settings(Struct, frozen=True):
     instructions_max_file_bytes: Annotated[int, "maximum size of one instruction file"] = 32 * 1024
     instructions_tag: Annotated[str, "tag around each instruction file"] = "instructions"
     instructions_budget: Annotated[int, "maximum tokens of instructions; 0 means what fits (default: 0)"] = 0
+    database: Annotated[str, "PostgreSQL for threads and memory: postgresql://USER@HOST/NAME (default: a file)"] = ""
+    tenant: Annotated[str, "name of this workspace in that database (default: one that only you can use)"] = ""
+    index: Annotated[str, "embedded, or database to search in PostgreSQL instead of a folder here"] = "embedded"
+    notes: Annotated[str, "files, or database to keep notes in PostgreSQL instead of folders here"] = "files"
     static_layers: "tuple[StaticLayer, ...]" = ()
     """The layers that show a file on every turn: the person's, and those of the workspace."""
     models: "tuple[NamedModel, ...]" = ()
     """The named chat models."""
     gateways: "tuple[NamedGateway, ...]" = ()
     """The bots of chat platforms that the person configured."""
-    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     """What was ignored and why, and what else the person should know: one printable line each."""
     origins: tuple[tuple[str, str], ...] = ()
     """The origin of each setting that was set."""
@@ -286,6 +291,7 @@ class SettingsOptions(TypedDict, total=False):
     experiences: bool | str | None
     experience_tokens: int | str | None
     experience_model: str | None
+    server: str | None
     recorded_days: int | str | None
     file_reference_base_dir: str | None
     file_reference_slot: int | str | None
@@ -300,6 +306,10 @@ class SettingsOptions(TypedDict, total=False):
     instructions_max_file_bytes: int | str | None
     instructions_tag: str | None
     instructions_budget: int | str | None
+    database: str | None
+    tenant: str | None
+    index: str | None
+    notes: str | None
     static_layers: Mapping[str, object] | None
     """Layers that show a file, by name: a table as in ``[layers.static.NAME]``."""
     models: Mapping[str, object] | None
@@ -312,9 +322,11 @@ USER_ONLY: Final = frozenset(
         "allowed_extensions",
         "allow_sensitive",
         "answer_model",
+        "database",
         "embed_key",
         "embed_url",
         "embedder",
+        "index",
         "experience_model",
         "experiences",
         "file_reference_follow_symlinks",
@@ -322,6 +334,7 @@ USER_ONLY: Final = frozenset(
         "follow_symlinks",
         "max_file_size",
         "model_url",
+        "notes",
         "recall_model",
         "recall_prompt",
         "recorded_days",
@@ -329,7 +342,9 @@ USER_ONLY: Final = frozenset(
         "rerank_model",
         "rerank_url",
         "reranker",
+        "server",
         "summary_model",
+        "tenant",
         "writeback_model",
         "writeback_profile_prompt",
         "writeback_qa_prompt",
@@ -337,7 +352,7 @@ USER_ONLY: Final = frozenset(
 )
 """Settings that widen what may be read or sent. The files of a workspace cannot set them."""
 
-_INTERNAL: Final = frozenset({"static_layers", "models", "gateways", "notes", "origins"})
+_INTERNAL: Final = frozenset({"static_layers", "models", "gateways", "warnings", "origins"})
 """Fields that no single value sets."""
 SETTINGS: Final[Mapping[str, Any]] = {
     name: default
@@ -495,7 +510,7 @@ class _Draft(Struct):
             self.notes.append(f"model {shown} in {self.origins['model']} is unknown: set window, too")
         self.notes += settings.counting_notes
         notes = tuple(map(one_line, self.notes))
-        return Settings(**self.values, notes=notes, origins=tuple(self.origins.items()))
+        return Settings(**self.values, warnings=notes, origins=tuple(self.origins.items()))
 
     def _hold_window(self) -> None:
         """Limit the window of a workspace to that of the person: a workspace can lower it, and never raise it."""
@@ -595,16 +610,28 @@ def setting_value(name: str, value: object, where: str) -> object:
         from promptuary.config.gateways import named_gateways  # noqa: PLC0415  (few people have any)
 
         return named_gateways(value, where)
+    if name == "database" and value:
+        _check_database(str(value), where)
     if name == "instructions_budget" and value == "auto":
         return 0
     return convert(name, value, where, SETTINGS[check_setting(name, where)])
 
 
+def _check_database(url: str, where: str) -> None:
+    """Raise ``ConfigError`` for an address that is not PostgreSQL's, or has a password: settings are shown."""
+    scheme, _, rest = url.partition("://")
+    if scheme not in {"postgresql", "postgres"}:
+        raise ConfigError(f"{where} must be an address of PostgreSQL: postgresql://USER@HOST/NAME")
+    user, at, _ = rest.partition("/")[0].rpartition("@")
+    if (at and ":" in user) or "password=" in rest:
+        raise ConfigError(f"{where} has a password in it, which would be shown; put it into ~/.pgpass or PGPASSWORD")
+
+
 def talking_to(settings: Settings, name: str) -> Settings:
     """Return ``settings`` with another answering model; its window and vocabulary apply, unless they were set."""
     other = replace(settings, model="", answer_model=name)
-    told = [note for note in settings.notes if note not in settings.counting_notes]
-    return replace(other, notes=(*told, *map(one_line, other.counting_notes)))
+    told = [note for note in settings.warnings if note not in settings.counting_notes]
+    return replace(other, warnings=(*told, *map(one_line, other.counting_notes)))
 
 
 def limit_settings(settings: Settings, access: Access) -> Settings:

@@ -55,6 +55,8 @@ _BOUNDS: Final[Mapping[str, tuple[float, float, str]]] = {
     "instructions_budget": (0, 10**10, "tokens"),
 }
 _CHOICES: Final[Mapping[str, Sequence[str]]] = {
+    "index": ("embedded", "database"),
+    "notes": ("files", "database"),
     "vocabulary": ("", *VOCABULARIES),
     "model_provider": ("openai", "anthropic", "pydantic-ai"),
     "recall_mode": ("hybrid_async", "legacy_blocking"),

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct, convert, to_builtins
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 from promptuary.base.blocks import Detail, Trust
 from promptuary.base.table import Column, table
@@ -66,7 +66,8 @@ class Receipt(Struct, frozen=True):
     @property
     def requests(self) -> tuple["Receipt", ...]:
         """The receipts of all requests of the turn, this one last."""
-        return (*self.earlier, self)
+        # Without its own list, which would be in the next one again, and double with each request.
+        return (*self.earlier, replace(self, earlier=()) if self.earlier else self)
 
     @property
     def total(self) -> int:

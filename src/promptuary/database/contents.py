@@ -159,6 +159,14 @@ class Contents:
                 self.redacted.add(digest)
         return self._seen[digest]
 
+    def beginning(self, digest: bytes, most: int) -> str:
+        """Return the first characters of a text, without reading the rest; so damage in it is not noticed."""
+        _, packed, body = self._row(digest)
+        body = body[_HASH:] if packed & REDACTED else body
+        # No character has more bytes.
+        data = zlib.decompressobj().decompress(body, 4 * most) if packed & _COMPRESSED else body[: 4 * most]
+        return data.decode("utf-8", "ignore")[:most]
+
     def get_part(self, digest: bytes) -> bytes:
         """Return the part of a list of messages with that hash."""
         return unpack_bytes(*self._row(digest))

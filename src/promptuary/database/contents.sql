@@ -20,7 +20,8 @@ SELECT sha256, packed, body FROM content WHERE tenant = :tenant AND owner = :own
 -- name: add_mention
 -- Record that a text names a note.
 INSERT INTO mention (tenant, note, owner, content, receipt) VALUES (:tenant, :note, :owner, :sha256, :receipt)
-ON CONFLICT (tenant, note, owner, content) DO UPDATE SET receipt = max(receipt, excluded.receipt);
+ON CONFLICT (tenant, note, owner, content) DO UPDATE SET
+    receipt = CASE WHEN excluded.receipt = 1 THEN 1 ELSE mention.receipt END;
 
 -- name: drop_mentions
 -- Delete the record that a text names notes.

@@ -21,11 +21,13 @@ Key = dict[str, Any]
 
 
 def find_owner(connection: Connection, owner: Owner) -> int | None:
-    """Return the number of ``owner``; ``None`` if nothing was written for it yet."""
+    """Return the number of ``owner``, as whom the transaction acts now; ``None`` if nothing was written for it yet."""
     known = connection.owners.get(owner)
     if known is not None:
+        connection.act_as(known)
         return known
     row = connection.execute(_QUERIES["find_owner"], _owner_key(connection, owner)).fetchone()
+    connection.act_as(NOBODY if row is None else int(row[0]))
     if row is None:
         return None
     if connection.is_committed:  # otherwise its row may be rolled back
@@ -40,13 +42,18 @@ def all_owners(connection: Connection) -> list[Owner]:
 
 
 def add_owner(connection: Connection, owner: Owner) -> int:
-    """Return the number of ``owner``, adding one if needed."""
+    """Return the number of ``owner``, adding one if needed. Other writers of what it has wait from now on."""
     found = find_owner(connection, owner)
+    if found is None:
+        connection.hold(EVERYBODY)
+        found = find_owner(connection, owner)  # another may have added it while this one waited
     if found is not None:
+        connection.hold(found)
         return found
     key = _owner_key(connection, owner)
     (number,) = connection.execute(_QUERIES["count_owner"], key).fetchone()
     connection.execute(_QUERIES["add_owner"], key | {"owner": number})
+    connection.act_as(int(number))
     return int(number)
 
 

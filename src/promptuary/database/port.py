@@ -1,13 +1,13 @@
 """What a store needs from a database: read, write, transaction, lock, notify. Stores are written once, over this.
 
-A driver stands behind it: ``sqlite`` now. The work of a store is a function that gets a ``Connection``; it may run more
-than once, so it has no other effects. SQL is in named files (``queries``) with placeholders ``:name``, so that another
-driver can translate them, or take a query of the same name from a file of its own. Knows nothing of what is stored.
+Two drivers stand behind it: ``sqlite`` and ``postgres``. The work of a store is a function that gets a ``Connection``;
+it may run more than once, so it has no other effects. SQL is in named files (``queries``) with placeholders ``:name``;
+a driver can translate them, or take a query of the same name from a file of its own. Knows nothing of what is stored.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Protocol, TypedDict, TypeVar, Unpack
 
 Result = TypeVar("Result")
 
@@ -52,6 +52,21 @@ class Connection(Protocol):
         """Whether everything that it reads is committed."""
         ...
 
+    def act_as(self, owner: int | None, /) -> None:
+        """Read and write from now on only what an owner and everybody has; ``None`` stands for all owners, and stays.
+
+        A database may enforce it, beside the owner in the queries.
+        """
+        ...
+
+    def hold(self, owner: int | None, /) -> None:
+        """Wait for other writers of what an owner has, and keep them waiting until this transaction ends.
+
+        0 is what everybody shares; ``None`` is everything in the workspace. What is written depends on what was read
+        after this: a database with one writer at a time needs nothing for it.
+        """
+        ...
+
     def execute(self, query: str, values: Mapping[str, Any] | Sequence[Any] = ..., /) -> Cursor:
         """Run a statement."""
         ...
@@ -65,13 +80,12 @@ Work = Callable[[Connection], Result]
 """The work of one transaction. It may run more than once, so it must not have other effects."""
 
 
-class Change(NamedTuple):
-    """An entry in the feed of changes: ``owner`` is a number, 0 for everybody; ``noun`` says what ``key`` names."""
+class ChangeFields(TypedDict, total=False):
+    """What happened to something, who did it, and the space that it is in, if it has one. Never text of it."""
 
-    seq: int
-    owner: int
-    noun: str
-    key: str
+    event: str
+    actor: str
+    place: str
 
 
 class Database(Protocol):
@@ -113,12 +127,31 @@ class Database(Protocol):
         """Raise ``ConflictError`` if this process holds the lock ``key`` and somebody else took it since."""
         ...
 
-    def notify(self, connection: Connection, owner: int, noun: str, key: str, /) -> None:
-        """Append to the feed of changes, within a write."""
+    def notify(self, connection: Connection, owner: int, noun: str, key: str, /, **what: Unpack[ChangeFields]) -> None:
+        """Append to the feed of changes, within a write: to that of ``owner``, a number, or of everybody.
+
+        ``noun`` says what ``key`` names. The numbers in a feed grow in the order of the commits; old ones are dropped.
+        """
         ...
 
-    def changes(self, after: int, /) -> Sequence[Change]:
-        """Return the changes with a higher ``seq`` than ``after``, the oldest first. Old ones are dropped."""
+    def version(self) -> int:
+        """Return a number that differs after a commit by anybody that told of something (``notify``), or soon after.
+
+        It may differ after others, too. Cheap: no table is read.
+        """
+        ...
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether it ends with the process."""
+        ...
+
+    def is_current(self) -> bool:
+        """Return whether it is still the database that was opened."""
+        ...
+
+    def verify(self) -> None:
+        """Raise an error if the database itself finds that it is damaged. Slow for a large one."""
         ...
 
     def purge(self) -> None:

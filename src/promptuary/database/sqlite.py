@@ -17,17 +17,15 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Unpack
 
 from promptuary.base import durable
-from promptuary.base.errors import ConflictError, LockTimeoutError, PromptuaryError, StateReplacedError, shortage
-from promptuary.database import migrate
-from promptuary.database.columns import from_column, to_column
+from promptuary.base.errors import LockTimeoutError, PromptuaryError, StateReplacedError, shortage
+from promptuary.database import migrate, shared
+from promptuary.database.columns import to_column
 from promptuary.database.errors import damaged, is_busy, lacks_shared_memory, translated
-from promptuary.database.port import Change, Connection, Database, Result, Work
-from promptuary.database.queries import queries, script, statements
-
-_QUERIES: Final = queries(__package__, "sqlite.sql")
+from promptuary.database.port import ChangeFields, Connection, Database, Result, Work
+from promptuary.database.queries import script, statements
 
 _Begin = Literal["BEGIN", "BEGIN IMMEDIATE"]
 
@@ -36,9 +34,6 @@ _PAUSE: Final = 0.004
 
 _STUCK: Final = 1.0
 """Seconds after which a reader that blocks a purge may be this process itself."""
-
-MAX_CHANGES: Final = 5_000
-"""How many changes the feed keeps; it has up to twice as many before the oldest are dropped."""
 
 _SMALLEST: Final = 512
 """Bytes of the smallest database. SQLite treats a shorter file as empty and overwrites it."""
@@ -53,6 +48,12 @@ class SqliteConnection(sqlite3.Connection):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.owners: dict[Any, int] = {}
+
+    def act_as(self, owner: int | None, /) -> None:
+        """Do nothing: only the queries say whose rows they are about."""
+
+    def hold(self, owner: int | None, /) -> None:
+        """Do nothing: there is one writer at a time."""
 
 
 class SqliteDatabase(Database):
@@ -182,7 +183,7 @@ class SqliteDatabase(Database):
         """
         with self._lock_file(key):
             values = {"tenant": self.tenant, "key": to_column(key)}
-            self._held[key] = self.write(lambda own: int(own.execute(_QUERIES["take"], values).fetchone()[0]))
+            self._held[key] = self.write(lambda own: int(own.execute(shared.QUERIES["take"], values).fetchone()[0]))
             try:
                 yield self._held[key]
             finally:
@@ -211,28 +212,15 @@ class SqliteDatabase(Database):
 
     def check_lock(self, connection: Connection, key: str, /) -> None:
         """Raise ``ConflictError`` if this process holds the lock ``key`` and somebody else took it since."""
-        token = self._held.get(key)
-        if token is None:
-            return
-        row = connection.execute(_QUERIES["token"], {"tenant": connection.tenant, "key": to_column(key)}).fetchone()
-        if row is None or row[0] != token:
-            raise ConflictError(
-                f"{self.name}: another process took over while this one worked, so this step is not stored; repeat it."
-            )
+        shared.check_token(connection, key, self._held.get(key), self.name)
 
-    def notify(self, connection: Connection, owner: int, noun: str, key: str, /) -> None:
-        """Append to the feed of changes, within a write."""
-        own = {"tenant": connection.tenant, "owner": owner, "noun": noun, "id": to_column(key)}
-        (seq,) = connection.execute(_QUERIES["add_change"], own).fetchone()
-        if seq % MAX_CHANGES == 0:
-            connection.execute(_QUERIES["drop_changes"], own | {"seq": seq - MAX_CHANGES})
+    def notify(self, connection: Connection, owner: int, noun: str, key: str, /, **what: Unpack[ChangeFields]) -> None:
+        """Append to the feed of changes of an owner, within a write."""
+        shared.add_change(connection, owner, noun, key, what)
 
-    def changes(self, after: int, /) -> Sequence[Change]:
-        """Return the changes with a higher ``seq`` than ``after``, the oldest first."""
-        rows = self.read(
-            lambda own: own.execute(_QUERIES["changes"], {"tenant": own.tenant, "after": after}).fetchall()
-        )
-        return [Change(int(seq), int(owner), str(noun), from_column(key)) for seq, owner, noun, key in rows]
+    def version(self) -> int:
+        """Return a number that differs after a commit by any thread or process. Cheap: nothing of the file is read."""
+        return self.read(lambda own: int(own.execute("PRAGMA data_version").fetchone()[0]))
 
     def is_current(self) -> bool:
         """Return whether the file at the path is still the one that was opened."""

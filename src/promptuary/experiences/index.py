@@ -40,11 +40,12 @@ class ExperienceIndex(RecordIndex[str]):
     def __init__(self, open_backend: OpenBackend, store: ExperienceStore, clock: Callable[[], str]) -> None:
         super().__init__(open_backend)
         self.store, self.clock = store, clock
+        self._follower = store.follow()
 
     @classmethod
     def open(cls, app: "App", store: ExperienceStore) -> "ExperienceIndex":
         """Return the index of the experiences of the principal."""
-        return cls(partial(open_records, app, "experiences", RECIPE), store, now)
+        return cls(partial(open_records, app, "experiences", RECIPE, partial(store.count, _EVERY)), store, now)
 
     def find(self, query: ExperienceQuery, *, timeout: float = PATIENCE) -> ExperienceResult:
         """Return the experiences that match; waits up to ``timeout`` seconds for those being indexed."""
@@ -58,9 +59,14 @@ class ExperienceIndex(RecordIndex[str]):
         found = self.ask(SearchQuery(query.text, limit, lexical_only=query.lexical_only))
         return rank(query, found, self.store.some([hit.path for hit in found.hits]), self.clock())
 
-    def is_used(self) -> bool:
-        """Return whether there is an experience."""
-        return self.store.count(_EVERY) > 0
+    def count(self) -> int:
+        return self.store.count(_EVERY)
+
+    def texts(self) -> Iterable[tuple[str, str]]:
+        return ((one.id, " ".join((one.intent, one.problem, *one.tags))) for one in self.store.list(_EVERY))
+
+    def news(self) -> set[str] | None:
+        return self._follower.news()
 
     def folders(self) -> Sequence[Folder]:
         """Return the folder of the index: there is one."""

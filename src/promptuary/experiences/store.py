@@ -11,6 +11,7 @@ from typing import Any, Final
 from promptuary.base.principals import Owner
 from promptuary.database.columns import from_body, from_column, row_checksum, to_body, to_column, to_text
 from promptuary.database.errors import sound
+from promptuary.database.feed import Follower
 from promptuary.database.owners import Key, OwnedRows
 from promptuary.database.port import Connection, Database, Row
 from promptuary.database.queries import queries
@@ -18,6 +19,7 @@ from promptuary.experiences.values import Experience, ExperienceFilter, contradi
 
 _QUERIES: Final = queries(__package__, "experiences.sql")
 _NO_LIMIT: Final = 2**53
+_MOST_NAMED: Final = 50
 _ALL: Final = ExperienceFilter()
 
 Change = Callable[[Experience], Experience]
@@ -116,6 +118,10 @@ class ExperienceStore(OwnedRows):
 
         return self._write(remove, after_commit=lambda count: self._on_change(tuple(ids)) if count else None)
 
+    def follow(self) -> Follower:
+        """Return what tells which experiences have changed, whoever changed them."""
+        return Follower(self._database, self._owner, "experience")
+
     def purge(self) -> None:
         """Erase removed experiences from the files of the database."""
         self._database.purge()
@@ -128,9 +134,9 @@ class ExperienceStore(OwnedRows):
             self._notify(connection, owner, [experience.id for experience in experiences])
 
     def _notify(self, connection: Connection, owner: Key, ids: Collection[str]) -> None:
-        """Tell once for each transaction what was changed: the one experience, or several."""
-        (only,) = ids if len(ids) == 1 else [""]
-        self._database.notify(connection, owner["owner"], "experience", only)
+        """Tell once for each transaction what was changed: the experiences or, if they are many, that it may be any."""
+        named = "\n".join(ids) if len(ids) <= _MOST_NAMED else ""
+        self._database.notify(connection, owner["owner"], "experience", named)
 
     def _find(self, connection: Connection, query: str, values: Key) -> Sequence[Experience]:
         return self._experiences(connection.execute(_QUERIES[query], values).fetchall())

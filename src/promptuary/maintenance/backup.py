@@ -6,8 +6,9 @@ models. A restore checks everything before it writes anything, and binds a resto
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
@@ -15,8 +16,11 @@ from promptuary.base.clock import now
 from promptuary.base.errors import DatabaseDamagedError, PromptuaryError, UnknownFormatError
 from promptuary.base.text import one_line
 from promptuary.config.settings import user_file
+from promptuary.database.binding import BoundDatabase
 from promptuary.database.sqlite import copy_database, same_database
+from promptuary.database.transfer import Copy, target_state
 from promptuary.maintenance.old_format import bring_up_to_date
+from promptuary.memory.persons import PERSONS
 from promptuary.state import StateDatabase
 from promptuary.workspace.data_folder import known_workspaces
 from promptuary.workspace.data_folder.archive import NAME, unpack, write_archive
@@ -43,7 +47,11 @@ from promptuary.workspace.data_folder.notes_folders import person_notes
 from promptuary.workspace.data_folder.private_folder import private_folder
 from promptuary.workspace.data_folder.relocation import proof
 from promptuary.workspace.indexed_folders import names_folders_outside
+from promptuary.workspace.state_file import find_person, find_tenant
 from promptuary.workspace.user_folders import make_folder, notes_folder, state_folder, workspace_file
+
+if TYPE_CHECKING:
+    from promptuary.database.tenant import TenantDatabase
 
 _FOLDERS: Final = "folders.json"
 _PERSON: Final = "person"
@@ -55,14 +63,32 @@ _WHY_LEFT_OUT: Final = (
 _NOT_KEPT: Final = (".lock", ".tmp", "-wal", "-shm", "-journal")
 
 
-def backup(root: Path, target: Path, *, everywhere: bool, force: bool) -> KeptReport:
+class Server(Struct, frozen=True):
+    """Where the state of workspaces is, if not in their files: in PostgreSQL, that of ``root`` in a named tenant."""
+
+    url: str
+    tenant: str
+    root: Path
+    has_notes: bool = False
+    """Whether the notes are there, too, and with them those that follow the person."""
+
+    def person(self) -> "TenantDatabase":
+        """Return the rows of the notes that follow the person, of which there may be none."""
+        return find_person(self.root, self.url, self.tenant, None)
+
+    def tenant_of(self, root: Path) -> "TenantDatabase":
+        """Return the rows of a workspace, of which there may be none."""
+        return find_tenant(root, self.url, self.tenant if root == self.root else "")
+
+
+def backup(root: Path, target: Path, *, everywhere: bool, force: bool, server: Server | None = None) -> KeptReport:
     """Write all stored files, of the workspace at ``root`` or of every known one, and of the person, to one file."""
     roots = list(dict.fromkeys([*known_workspaces.list_known(), root])) if everywhere else [root]
     gathered = _Gathering()
     with scratch_folder() as folder:
         for number, one in enumerate(roots):
-            gathered.take_workspace(one, f"workspaces/{number}", folder)
-        gathered.take_person(folder)
+            gathered.take_workspace(one, f"workspaces/{number}", folder, server)
+        gathered.take_person(folder, server)
         if not gathered.files:
             raise PromptuaryError("nothing is stored yet, so there is nothing to back up")
         kept = [KeptFile(name, str(path), size_of(path)) for name, path in gathered.files.items()]
@@ -70,7 +96,16 @@ def backup(root: Path, target: Path, *, everywhere: bool, force: bool) -> KeptRe
     return KeptReport(kept, done=True, notes=gathered.notes)
 
 
-def restore(root: Path, source: Path, *, everywhere: bool, force: bool, config: bool, dry_run: bool) -> KeptReport:
+def restore(
+    root: Path,
+    source: Path,
+    *,
+    everywhere: bool,
+    force: bool,
+    config: bool,
+    dry_run: bool,
+    server: Server | None = None,
+) -> KeptReport:
     """Restore a backup; existing files are replaced only with ``force``, otherwise nothing is done.
 
     Without ``config`` a configuration, folders outside of the workspace and a ``.git`` are left out.
@@ -80,9 +115,11 @@ def restore(root: Path, source: Path, *, everywhere: bool, force: bool, config: 
         for database in [path for _, path in files_below(folder) if path.name == STATE]:
             _check_database(database)
         roots, notes = _targets(manifest.workspaces, root, everywhere=everywhere)
-        steps = [step for number, one in roots for step in _workspace_steps(folder / f"workspaces/{number}", one)]
-        steps += _person_steps(folder / _PERSON)
-        kept = [KeptFile(one.what, str(one.target), size_of(one.source), one.action(config=config)) for one in steps]
+        steps: list[_Step | _TenantStep] = [
+            step for number, one in roots for step in _workspace_steps(folder / f"workspaces/{number}", one, server)
+        ]
+        steps += _person_steps(folder / _PERSON, server)
+        kept = [KeptFile(one.what, one.place, size_of(one.source), one.action(config=config)) for one in steps]
         if any(one.action == _LEFT_OUT for one in kept):
             notes = [*notes, _WHY_LEFT_OUT]
         in_the_way = sum(one.action == "replaced" for one in kept)
@@ -120,16 +157,22 @@ class _Gathering(Struct):
     files: dict[str, Path] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def take_workspace(self, root: Path, name: str, scratch: Path) -> None:
+    def take_workspace(self, root: Path, name: str, scratch: Path, server: Server | None) -> None:
         place = data_path(root)
-        self._take_database(place.folder / STATE, f"{name}/{STATE}", scratch, proof(root))
+        if server is None:
+            self._take_database(place.folder / STATE, f"{name}/{STATE}", scratch, proof(root))
+        else:
+            self._take_tenant(server.tenant_of(root), f"{name}/{STATE}", scratch, proof(root))
         self._take_notes(place.folder / NOTES, f"{name}/{NOTES}")
         if place.inside:
             self._take(place.folder / CONFIG, f"{name}/{CONFIG}")
         self._take(_folders_file(root), f"{name}/{_FOLDERS}")
 
-    def take_person(self, scratch: Path) -> None:
-        self._take_database(notes_folder() / STATE, f"{_PERSON}/{STATE}", scratch, None)
+    def take_person(self, scratch: Path, server: Server | None) -> None:
+        if server is not None and server.has_notes:
+            self._take_tenant(server.person(), f"{_PERSON}/{STATE}", scratch, PERSONS)
+        else:
+            self._take_database(notes_folder() / STATE, f"{_PERSON}/{STATE}", scratch, None)
         self._take_notes(notes_folder(), f"{_PERSON}/{NOTES}")
         if (own := user_file()) is not None:
             self._take(own, f"{_PERSON}/{CONFIG}")
@@ -168,6 +211,18 @@ class _Gathering(Struct):
                 return
         self.files[name] = target
 
+    def _take_tenant(self, source: "TenantDatabase", name: str, scratch: Path, binding: str) -> None:
+        """Copy rows of PostgreSQL to a file, in which they are like those of any other workspace."""
+        target = scratch / name.replace("/", "-")
+        with closing(source):
+            if not source.found():
+                return
+            with closing(BoundDatabase(target)) as file:
+                copy = Copy(source, file)
+                copy.run()
+                copy.finish(binding)
+        self.files[name] = target
+
 
 class _Step(Struct, frozen=True):
     """One file of a restore: its source, its target, and how it is written."""
@@ -176,6 +231,10 @@ class _Step(Struct, frozen=True):
     source: Path
     target: Path
     write: Callable[[Path], None]
+
+    @property
+    def place(self) -> str:
+        return str(self.target)
 
     def action(self, *, config: bool) -> str:
         same = same_database if self.target.name == STATE else same_content
@@ -189,6 +248,35 @@ class _Step(Struct, frozen=True):
         """Return whether the file decides what is sent, read or run, rather than being read itself."""
         reaches = self.source.name == _FOLDERS and names_folders_outside(self.source)
         return reaches or self.source.name == CONFIG or ".git" in map(str.lower, self.source.parts)
+
+
+class _TenantStep(Struct, frozen=True):
+    """The rows of a workspace or a person in PostgreSQL, restored from a file in one transaction."""
+
+    source: Path
+    find: "Callable[[], TenantDatabase]"
+    what: str = "threads"
+
+    @property
+    def place(self) -> str:
+        with closing(self.find()) as target:
+            return target.name
+
+    def action(self, *, config: bool) -> str:  # noqa: ARG002  (as other steps)
+        with closing(self.find()) as target, closing(BoundDatabase(self.source)) as source:
+            state = target_state(source, target)
+            return "replaced" if state == "continued" else state
+
+    def write(self, source: Path) -> None:
+        """Replace the rows: whoever is killed meanwhile has the old ones."""
+        with (
+            closing(self.find()) as target,
+            closing(BoundDatabase(source)) as own,
+            target.transaction(),
+        ):
+            copy = Copy(own, target)
+            copy.run(replace=True)
+            copy.finish(target.expected)
 
 
 def _check_database(path: Path) -> None:
@@ -207,7 +295,7 @@ def _bind(path: Path, root: Path) -> None:
             state.database.bind(proof(root))
 
 
-def _workspace_steps(folder: Path, root: Path) -> Iterator[_Step]:
+def _workspace_steps(folder: Path, root: Path, server: Server | None) -> Iterator[_Step | _TenantStep]:
     place = data_path(root).folder
 
     def put_note(inner: str) -> Callable[[Path], None]:
@@ -224,7 +312,9 @@ def _workspace_steps(folder: Path, root: Path) -> Iterator[_Step]:
         put_file(make_folder(list_of_folders.parent), list_of_folders.name, source)
 
     for inner, source in files_below(folder):
-        if inner == STATE:
+        if inner == STATE and server is not None:
+            yield _TenantStep(source, partial(server.tenant_of, root))
+        elif inner == STATE:
             yield _Step("threads", source, place / STATE, put_state)
         elif inner == CONFIG:
             yield _Step("configuration", source, place / CONFIG, put_config)
@@ -235,7 +325,7 @@ def _workspace_steps(folder: Path, root: Path) -> Iterator[_Step]:
             yield _Step("note", source, place / inner, put_note(below))
 
 
-def _person_steps(folder: Path) -> Iterator[_Step]:
+def _person_steps(folder: Path, server: Server | None) -> Iterator[_Step | _TenantStep]:
     def put_note(inner: str) -> Callable[[Path], None]:
         return lambda source: put_file(person_notes(), inner, source)
 
@@ -245,7 +335,9 @@ def _person_steps(folder: Path) -> Iterator[_Step]:
             put_file(make_folder(own.parent), own.name, source)
 
     for inner, source in files_below(folder):
-        if inner == STATE:
+        if inner == STATE and server is not None and server.has_notes:
+            yield _TenantStep(source, server.person, "your notes")
+        elif inner == STATE:
             yield _Step(
                 "your notes' journal",
                 source,

@@ -23,9 +23,10 @@ from promptuary.memory.note_file import as_text, claimed_owner, owner_label
 from promptuary.memory.notebook.external_edits import is_page
 from promptuary.memory.notebook.notebook import Notebook
 from promptuary.memory.notebook.ownership import SAME_ID
+from promptuary.memory.roots import LEFT_IN_FILES
 from promptuary.memory.values import Examination, Finding, FindingCode, Note, NoteFilter
 from promptuary.memory.writeback.values import QueuedTurn
-from promptuary.state import StateDatabase
+from promptuary.state import LEFT_IN_STATE_FILE, StateDatabase
 from promptuary.threads.ledger_values import ThreadSize
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ _PRIVATE: Final = NoteFilter(audiences=("private",), statuses=())
 _LINK: Final = re.compile(r"\]\((?P<path>[^()\s:]{1,500}\.md)(?:#[^()\s]{0,200})?\)")
 _WIKI_LINK: Final = re.compile(r"\[\[(?P<name>[^\[\]|#\n]{1,200})(?:[|#][^\[\]\n]{0,200})?\]\]")
 
+_LEFT: Final[Mapping[FindingCode, str]] = {"NOTES_IN_FILES": LEFT_IN_FILES, "STATE_IN_FILE": LEFT_IN_STATE_FILE}
+"""What was told when something was opened beside what is used."""
+
 Repair = Callable[[], object]
 """Carries out the advice of a finding."""
 
@@ -45,7 +49,8 @@ def examined(app: "App", *, fix: bool) -> Examination:
     state, principal = app.state(create=False), app.principal
     memories = app.memory.erasers(state)
     waiting = state.writeback_queue(principal).waiting()
-    found = [*_of_database(state), *_of_writeback(waiting)]
+    has_vectors = app.settings.index == "database" and app.settings.embedder != "none"
+    found = [*_of_database(state, has_vectors=has_vectors), *_of_writeback(waiting)]
     counts = Counter({"threads": len(state.threads(principal).threads())})
     if waiting:
         counts["waiting turns"] = len(waiting)
@@ -53,6 +58,10 @@ def examined(app: "App", *, fix: bool) -> Examination:
         notes, findings = _of_notes(memory, eraser, fix=fix)
         counts.update(notes)
         found += [replace(one, where=f"thread {thread}: {one.where}") if number else one for one in findings]
+    for code, left in _LEFT.items():
+        if left in app.notes:
+            problem, _, advice = left.partition(": ")
+            found.append(Finding(code, problem, advice=f"{advice}."))
     return Examination(list(counts.items()), found, _sizes(state, principal))
 
 
@@ -63,11 +72,14 @@ def _sizes(state: StateDatabase, principal: Principal) -> Sequence[ThreadSize]:
     return ()
 
 
-def _of_database(state: StateDatabase) -> Iterator[Finding]:
+def _of_database(state: StateDatabase, *, has_vectors: bool) -> Iterator[Finding]:
     try:
         state.verify()
     except PromptuaryError as error:
         yield Finding("DATABASE", str(error), state.name, "Restore it from a backup; files and notes are not lost.")
+        return
+    for problem, advice in state.database.problems(has_vectors=has_vectors):
+        yield Finding("DATABASE", problem, state.name, advice)
 
 
 def _of_writeback(waiting: Sequence[QueuedTurn]) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from difflib import SequenceMatcher, get_close_matches, unified_diff
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Unpack
 
 from msgspec.structs import replace
@@ -24,7 +25,7 @@ from promptuary.base.principals import NoteScope
 from promptuary.base.text import one_line
 from promptuary.memory.note_file import as_bytes, as_text
 from promptuary.memory.notebook.drafting import Writer, check_choices, check_selection, scope_of
-from promptuary.memory.notebook.history import found_at, moment, notes_at, text_before
+from promptuary.memory.notebook.history import found_at, headers_at, moment, notes_at, text_before
 from promptuary.memory.notebook.notebook import Notebook, Written
 from promptuary.memory.notebook.pages import MemoryPages
 from promptuary.memory.places import MemoryPlace
@@ -131,7 +132,8 @@ class Memory:
         self._lock = threading.Lock()
         self._upkeep: concurrency.Task[None] | None = None
         self._stale: set[NoteScope] = set()
-        self._synced: dict[NoteScope, tuple[float, float]] = {}
+        self._app, self._space = app, place.space
+        self._scanned: frozenset[NoteScope] = frozenset()
         self._syncing: dict[NoteScope, concurrency.Task[bool]] = {}
         self._large: set[NoteScope] = set()
         self._closing = threading.Event()
@@ -168,7 +170,7 @@ class Memory:
             if selection.get("statuses"):
                 raise PromptuaryError("as_of returns notes that were active at that time; leave out statuses")
             at = moment(as_of)
-            past = [note.header for book in books for note in notes_at(book.view, book.scope, at)]
+            past = [header for book in books for header in headers_at(book.view, book.scope, at)]
             chosen = [header for header in past if _selected(header, selection)]
             return NoteList(chosen[:limit], len(chosen), complete)
         wanted = _filter(selection)
@@ -432,7 +434,7 @@ class Memory:
             task = self._syncing.get(notebook.scope)
             if task is not None and not task.wait(0):
                 return task
-            ended, took = self._synced.get(notebook.scope, (float("-inf"), 0.0))
+            ended, took = self._app.note_scans.get(self._folder(notebook), (float("-inf"), 0.0))
             if time.monotonic() - ended < max(_MIN_BETWEEN, _REST * took):
                 return None
             if notebook.scope in self._large:
@@ -449,12 +451,16 @@ class Memory:
         began = time.monotonic()
         if notebook.sync(limit=limit) is None:
             return False
-        is_first = notebook.scope not in self._synced
-        self._synced[notebook.scope] = (time.monotonic(), time.monotonic() - began)
+        is_first, self._scanned = notebook.scope not in self._scanned, self._scanned | {notebook.scope}
+        self._app.note_scans[self._folder(notebook)] = (time.monotonic(), time.monotonic() - began)
         # An earlier process may have been killed before its list was written.
         if is_first and self.pages(notebook).may_be_outdated():
             self._list_later(notebook.scope)
         return True
+
+    def _folder(self, notebook: Notebook) -> tuple[str, Path | None]:
+        """Return what tells the folder of a notebook from the others of the workspace and its principals."""
+        return self._space, self._app.person_notes if notebook.scope == "user" else None
 
     def current_notes(self) -> VisibleNotes:
         """Return what the principal may see, after a scan for changes made by hand."""
@@ -499,6 +505,8 @@ class Memory:
         self._roots.close()
 
     def _list_later(self, scope: NoteScope) -> None:
+        if self._app.settings.notes == "database":  # which has no lists
+            return
         self._writes.touch()
         with self._lock:
             self._stale.add(scope)

@@ -10,6 +10,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from promptuary.base.principals import NoteScope
+from promptuary.database.feed import Follower
 from promptuary.memory.note_file import Ownership, as_bytes, read_note
 from promptuary.memory.values import Note, NoteChange, NoteFilter, NoteHeader, NoteTrust, NoteView
 from promptuary.workspace.access import NotePin
@@ -65,6 +66,14 @@ class PinnedNotes(NoteView):
         """Return the last change of every note at or before a time, and not after the pinned one."""
         found = ([change for change in self.changes(note) if change.at <= at] for note in self._pins)
         return [changes[-1] for changes in found if changes]
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Return the id and the text of every note; of one that has changed, as it is now."""
+        return ((note, text) for note, text in self._view.texts() if note in self._pins)
+
+    def follow(self) -> Follower:
+        """Return what tells which notes have changed: among them are those that were unpinned, or are gone."""
+        return self._view.follow()
 
     def read(self, note: str, read_now: ReadNote) -> Note | None:
         """Return a note at its pinned revision, ``None`` if it is no longer available."""

@@ -2,11 +2,14 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
 from promptuary.base.principals import Principal
+from promptuary.memory.persons import are_in_database, persons_database
+from promptuary.memory.store.rows import has_files
 from promptuary.memory.values import folder_name
 from promptuary.workspace.data_folder.data_path import data_path
 
@@ -46,6 +49,13 @@ def places(principal: Principal, template: str, threads: Iterable[str]) -> Mappi
 
 
 def has_notes(app: "App", place: MemoryPlace) -> bool:
-    """Return whether there is a folder of notes at a place, of the project or of the person."""
+    """Return whether there are notes at a place, of the project or of the person."""
+    has_own = place.principal.group is None
+    if are_in_database(app.settings):
+        state = app.state(create=False)
+        persons = persons_database(app, create=False) if has_own else None
+        with closing(persons) if persons is not None else nullcontext():
+            every = [state.database if state.persistent else None, persons]
+            return any(has_files(database, place.space) for database in every if database is not None)
     in_project = data_path(app.path).has(f"{MEMORY}/{place.space}")
-    return in_project or (place.principal.group is None and (app.person_notes / place.space).exists())
+    return in_project or (has_own and (app.person_notes / place.space).exists())

@@ -1,32 +1,37 @@
-"""The places where notes are stored, each opened on first use: reading creates nothing on disk."""
+"""The places where notes are stored, each opened on first use: reading creates nothing on disk.
+
+By default they are folders; with ``notes = "database"`` rows beside their journal.
+"""
 
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from promptuary.base.clock import now_in_seconds
 from promptuary.base.errors import NoteFileError, PromptuaryError
 from promptuary.base.principals import NoteScope
-from promptuary.database.binding import BoundDatabase
-from promptuary.memory.notebook.external_edits import Tracked
+from promptuary.database.binding import Bound
+from promptuary.memory.notebook.external_edits import Tracked, is_page
 from promptuary.memory.notebook.notebook import Notebook
 from promptuary.memory.notebook.pages import MemoryPages
+from promptuary.memory.persons import are_in_database, persons_database
 from promptuary.memory.places import MEMORY, MemoryPlace
 from promptuary.memory.store.files import NoteFiles
 from promptuary.memory.store.journal import NoteJournal
+from promptuary.memory.store.rows import NoteRows, check_in_files
 from promptuary.memory.values import NoteView
 from promptuary.workspace.data_folder.data_path import data_path
-from promptuary.workspace.data_folder.notes_folders import notes_below, person_notes, workspace_notes
+from promptuary.workspace.data_folder.notes_folders import person_notes, workspace_notes
 from promptuary.workspace.data_folder.private_folder import unignore
 from promptuary.workspace.disk.protected_folders import FOLDER
+from promptuary.workspace.state_file import has_state
 
 if TYPE_CHECKING:
     from promptuary.app import App
 
-_STATE: Final = "state.db"
-_PERSONS: Final = "person"
-"""The owner of the database of a person's own notes, which is in the folder of these."""
+LEFT_IN_FILES: Final = (
+    "notes in files are not used, since notes are in the database: `promptuary migrate --notes database` moves them"
+)
 
 OnChange = Callable[[NoteScope, Collection[str]], None]
 """Called with the ids of notes that were changed."""
@@ -40,7 +45,9 @@ class Roots:
         # A group does not see a person's own notes.
         self._scopes: Sequence[NoteScope] = ("project", "user") if place.principal.group is None else ("project",)
         self._notebooks: dict[NoteScope, Notebook] = {}
-        self._persons: BoundDatabase | None = None
+        self._persons: Bound | None = None
+        self._unused = set[NoteScope]()
+        """Where there were no notes: their databases are not asked again."""
         self._lock = threading.RLock()
 
     def existing(self) -> list[Notebook]:
@@ -91,19 +98,22 @@ class Roots:
 
     def _opened(self, scope: NoteScope, *, create: bool) -> Notebook | None:
         """Open the notes of a scope; ``None`` if there are none yet and ``create`` is not set."""
-        space, root = self._place.space, self._app.path
-        if scope == "project":
-            if not create and not data_path(root).has(f"{MEMORY}/{space}"):
-                return None
-            base, database = workspace_notes(root), self._app.state().database
-        else:
-            if not create and not (self._app.person_notes / space).exists():
-                return None
-            base = person_notes(self._app.person_notes)
-            database = self._persons = _persons_state(base / _STATE)
+        space, is_here = self._place.space, not are_in_database(self._app.settings)
+        create = create or (is_here and self._has_folder(scope))
+        if is_here and not create and scope in self._unused:
+            return None
+        database = self._database(scope, create=create)
+        if database is None:
+            return None
+        if is_here and not create:
+            check_in_files(database, space)
+            self._unused.add(scope)
+            return None
+        if not is_here and self.are_left_in_files(scope):
+            self._app.note(LEFT_IN_FILES)
         return Notebook(
             scope,
-            NoteFiles(base, space),
+            self._files(scope) if is_here else NoteRows(database, space, self._place.principal.owner),
             NoteJournal(database, space),
             self._place.principal,
             tracked=self._is_tracked(scope),
@@ -111,18 +121,35 @@ class Roots:
             on_change=self._on_change,
         )
 
+    def _database(self, scope: NoteScope, *, create: bool) -> Bound | None:
+        """Return the database with the journal of a scope; ``None`` if there is none, unless ``create`` is set."""
+        if scope == "project":
+            if not (create or self._app.settings.database or has_state(self._app.workspace)):
+                return None
+            state = self._app.state(create=create)
+            return state.database if state.persistent else None
+        if self._persons is None:
+            # In PostgreSQL it is made at once: it costs two rows, and to look for it each time more than that.
+            self._persons = persons_database(self._app, create=create or are_in_database(self._app.settings))
+        return self._persons
+
+    def _files(self, scope: NoteScope) -> NoteFiles:
+        base = workspace_notes(self._app.path) if scope == "project" else person_notes(self._app.person_notes)
+        return NoteFiles(base, self._place.space)
+
+    def _has_folder(self, scope: NoteScope) -> bool:
+        if scope == "project":
+            return data_path(self._app.path).has(f"{MEMORY}/{self._place.space}")
+        return (self._app.person_notes / self._place.space).exists()
+
+    def are_left_in_files(self, scope: NoteScope) -> bool:
+        """Return whether there are files of notes that are not used, since notes are in the database."""
+        return self._has_folder(scope) and not all(map(is_page, self._files(scope).list()))
+
     def _is_tracked(self, scope: NoteScope) -> Tracked:
         if scope == "user" or not data_path(self._app.path).inside:
             return frozenset
         return lambda: self._app.workspace.tracked_by_git(f"{FOLDER}/{MEMORY}/{self._place.space}")
-
-
-def _persons_state(path: Path) -> BoundDatabase:
-    """Return the database of the person's own notes. Notes that are there before it may be anybody's."""
-    database = BoundDatabase(path)
-    if database.binding is None:
-        database.bind(_PERSONS, notes_below(path.parent) if database.is_unused else ())
-    return database
 
 
 class RootViews(Mapping[NoteScope, NoteView]):

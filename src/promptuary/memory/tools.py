@@ -24,7 +24,7 @@ from promptuary.memory.writeback.decisions import Archive, Decision, Drop, Propo
 from promptuary.memory.writeback.learning import turn_so_far
 from promptuary.memory.writeback.snapshot import TurnSnapshot, snapshot
 from promptuary.models.json_answers import wrong_arguments
-from promptuary.references.detail import whole
+from promptuary.references.render import answer_block
 from promptuary.search.values import note_text
 from promptuary.tools import SEARCH_NOTES, TOOLS, WRITE_NOTE, ToolForm, note_tools
 
@@ -119,7 +119,8 @@ def _content(context: ToolContext, note: Note) -> str:
     if not is_external(note.header):
         return without_secrets(note.body)
     # Somebody else's text is inside a boundary that it cannot forge.
-    return whole(note_source(note, context.now), context.app.counter).text
+    source = note_source(note, context.now)
+    return answer_block(replace(source, facts=(note.header.kind, *source.facts)))
 
 
 def _write(context: ToolContext, given: Mapping[str, Any]) -> dict[str, object]:

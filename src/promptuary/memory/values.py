@@ -17,6 +17,7 @@ from msgspec.structs import force_setattr
 
 from promptuary.base.principals import NoteScope, Owner
 from promptuary.base.values import fields_without
+from promptuary.database.feed import Follower
 from promptuary.search.values import RecordResult, Why
 
 if TYPE_CHECKING:
@@ -341,6 +342,14 @@ class NoteView(Protocol):
         """
         ...
 
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Return the id and the text of every note that is recorded, as it was written last: all of them at once."""
+        ...
+
+    def follow(self) -> Follower:
+        """Return what tells which notes have changed, whoever changed them."""
+        ...
+
 
 PlaceKind = Literal["thread", "summary", "proposal", "queue", "experience", "typed"]
 """Where a text also occurs: said or shown in a thread, in a summary of one, in a proposal, in a turn that waits, learnt
@@ -390,6 +399,8 @@ FindingCode = Literal[
     "FORGETTING_UNFINISHED",
     "WRITEBACK_FAILED",
     "DATABASE",
+    "NOTES_IN_FILES",
+    "STATE_IN_FILE",
 ]
 """The kind of a finding. Stable: programs match on these."""
 

@@ -155,3 +155,8 @@ FORMS: Mapping[Provider, Callable[[Prompt], Any]] = {
     "text": plain_text,
 }
 """How a prompt is rendered for each provider."""
+
+
+def render_message(message: Message, provider: Provider) -> Any:
+    """Return one message, without any other, in the form of a provider."""
+    return FORMS[provider](Prompt((), (), (), message))

@@ -29,6 +29,18 @@ _TRIES = 8
 _TICKS = re.compile(r"`{3,}")
 
 
+class _NoCounter:
+    """Counts nothing."""
+
+    def count(self, text: str) -> int:
+        del text
+        return 0
+
+
+NOT_COUNTED: TokenCounter = _NoCounter()
+"""For blocks whose cost nobody asks for."""
+
+
 def render(source: Source, detail: Detail, body: str | None, counter: TokenCounter, remark: str = "") -> Block:
     """Return ``source`` as a block; ``body`` is what is shown of it, ``None`` for its name only.
 
@@ -59,6 +71,11 @@ def render(source: Source, detail: Detail, body: str | None, counter: TokenCount
     head, tokens = _head(source, facts, notes, counter.count(fenced), counter)
     start = len(head) + len(opening)
     return Block(source, detail, head + fenced, tokens, (start, start + len(shown)))
+
+
+def answer_block(source: Source) -> str:
+    """Return all of ``source`` as a block for the answer of a tool; without a text, its heading and facts."""
+    return render(source, Detail.FULL, source.text or None, NOT_COUNTED).text
 
 
 def _head(
@@ -106,12 +123,6 @@ def _fence(source: Source, body: str, language: str) -> tuple[str, str]:
     claims = "".join(f"{one_line(claim)}\n" for claim in source.claims)
     boundary = _boundary(source.label, claims + body)
     return f"<external {boundary}>\n{claims}{opening}", f"{closing}\n</external {boundary}>"
-
-
-def external_text(label: str, text: str) -> str:
-    """Return text from elsewhere inside a boundary that it cannot forge."""
-    boundary = _boundary(label, text)
-    return f"<external {boundary}>\n{text}\n</external {boundary}>"
 
 
 def _boundary(label: str, body: str) -> str:

@@ -23,7 +23,7 @@ def passing_files(filters: Filters, index: SearchIndex) -> Collection[int] | Non
     if not filters:
         return None
     files = index.select(filters)
-    if not filters.paths:
+    if not filters.paths and not filters.within:
         return {number for number, _, _ in files}
     whole = {number: f"{folder.rstrip('/')}/{path}" for number, folder, path in files}
     short = {number: path for number, _, path in files}
@@ -34,6 +34,8 @@ def passing_files(filters: Filters, index: SearchIndex) -> Collection[int] | Non
 
     included = [pattern for pattern in filters.paths if not pattern.startswith("!")]
     wanted = set().union(*map(named, included)) if included else set(short)
+    if filters.within:
+        wanted &= set().union(*map(named, filters.within))
     return wanted.difference(*(named(pattern[1:]) for pattern in filters.paths if pattern.startswith("!")))
 
 

@@ -6,8 +6,11 @@ which index is decided in ``indexes``.
 """
 
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
+from contextlib import suppress
+from typing import Final
 
 from msgspec import Struct
 
@@ -17,20 +20,26 @@ from promptuary.search.answer import Answer, answer
 from promptuary.search.index.port import SearchIndex, VectorStore
 from promptuary.search.rerank import Reranking
 from promptuary.search.values import EmbedProgress, IndexRebuilt, SearchedByWordsOnly, SearchNote, SearchQuery
-from promptuary.search.vectors.embed import embed_missing
+from promptuary.search.vectors.embed import embed_missing, restore
 from promptuary.search.vectors.scale import measured
+
+_RESTORE_TIMEOUT: Final = 2.0
+"""Seconds that a search spends on restoring stored vectors."""
 
 
 class SearchBackend(Struct, frozen=True):
     """The index, the store of vectors, what embeds, and what puts the best hits in order.
 
-    Without a store or an embedder there are no vectors.
+    Without a store or an embedder there are no vectors. ``most`` is for how many records an index in memory is made;
+    ``None`` on disk. ``drop_copies`` removes other indexes of the same things, which may hold what was forgotten.
     """
 
     index: SearchIndex
     store: VectorStore | None = None
     embedder: Embedder | None = None
     reranking: Reranking | None = None
+    most: int | None = None
+    drop_copies: Callable[[], object] = lambda: None
 
 
 OpenBackend = Callable[[], SearchBackend]
@@ -115,6 +124,14 @@ class KindIndex(ABC):
         if backend is None or backend.store is None or backend.embedder is None:
             return 0
         return embed_missing(backend.index, backend.store, backend.embedder, first=first, progress=progress)
+
+    def restore_vectors(self) -> None:
+        """Put stored vectors into an index that lacks them: it may just have been made. Nothing is embedded."""
+        backend, deadline = self.backend, time.monotonic() + _RESTORE_TIMEOUT
+        # The search reports an error better, and continues by words.
+        with suppress(PromptuaryError):
+            if backend.store is not None and backend.embedder is not None and backend.index.lacks_vectors():
+                restore(backend.index, backend.store, backend.embedder, progress=lambda _: time.monotonic() < deadline)
 
     def close(self) -> None:
         """Close every file."""

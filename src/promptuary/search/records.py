@@ -6,8 +6,11 @@ the index. Changes are found by comparing places and revisions. What the records
 
 A writer reports which records changed, and continues; they are indexed in the background. A search waits for pending
 records; if they take too long, it finds what is indexed by then and says that this is not everything. Once per process
-everything is compared, since another process may have been killed before it indexed what it wrote. Nothing is embedded
-while somebody waits.
+everything is compared, since another process may have been killed before it indexed what it wrote; from then on each
+search reads in the feed of changes what other processes and servers wrote. Nothing is embedded while somebody waits.
+
+An index of few records may be in memory. No other process writes to that, so everything is compared before each search.
+When there are more, an index on disk takes its place.
 """
 
 import logging
@@ -16,16 +19,19 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from heapq import nlargest
 from typing import ClassVar, Final, Generic, NamedTuple, TypeVar
 
 from promptuary.base import concurrency
 from promptuary.base.errors import IndexDamagedError, PromptuaryError
 from promptuary.base.files import Folder
-from promptuary.search.answer import Answer
-from promptuary.search.index.port import IndexWriter, SearchIndex
-from promptuary.search.kind_index import KindIndex, OpenBackend
+from promptuary.search import query as language
+from promptuary.search.answer import Answer, answer
+from promptuary.search.index.memory import MemoryIndex
+from promptuary.search.index.port import IndexWriter
+from promptuary.search.kind_index import KindIndex, OpenBackend, SearchBackend
 from promptuary.search.ranking import FEWEST, luck
-from promptuary.search.values import Chunk, IndexBusy, IndexedFile, SearchNote, SearchQuery
+from promptuary.search.values import Chunk, IndexBusy, IndexedFile, SearchedByWordsOnly, SearchNote, SearchQuery
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +50,9 @@ _AT_LAST: Final = 5.0
 _MAX_SOON: Final = 64
 _EMBED_SECONDS: Final = 1.0
 _PAUSE: Final = 0.05
+_MOST_READ: Final = 200
+"""How many records are ranked while there is no index: those whose texts have the most words of the query."""
+_SHORT, _ENDING = 3, 2
 _MIN_CHUNKS: Final = 20
 """The least number of chunks to assume: among fewer records, any of them is likely to be the one wanted."""
 
@@ -79,16 +88,25 @@ class RecordIndex(KindIndex, Generic[Key]):
     def __init__(self, open_backend: OpenBackend) -> None:
         super().__init__(open_backend)
         self._lock = threading.RLock()
+        self._following = threading.Lock()
         self._indexing: concurrency.Task[None] | None = None
         self._embedding: concurrency.Task[None] | None = None
         self._changed: set[Key] = set()
-        self._compared = self._searched = False
+        self._compared = self._searched = self._is_comparing = False
         self._failure = ""
         self._closing = False
         self._hurry = threading.Event()
         self._writes = concurrency.Debounce(_LINGER, _AT_LAST)
 
     # What belongs in it
+
+    @abstractmethod
+    def count(self) -> int:
+        """Return how many records there are, including some that do not belong in the index."""
+
+    def is_used(self) -> bool:
+        """Return whether there is a record."""
+        return self.count() > 0
 
     @abstractmethod
     def folders(self) -> Sequence[Folder]:
@@ -103,6 +121,14 @@ class RecordIndex(KindIndex, Generic[Key]):
         """Return which records belong in the index: of those with ``keys``, or of all."""
 
     @abstractmethod
+    def news(self) -> Collection[Key] | None:
+        """Return which records were changed since the last call, by anybody; ``None`` if it may be all of them."""
+
+    @abstractmethod
+    def texts(self) -> Iterable[tuple[Key, str]]:
+        """Return the text of every record as the database has it, read at once."""
+
+    @abstractmethod
     def entry(self, key: Key) -> RecordEntry | None:
         """Return the current record; ``None`` if it no longer belongs in the index."""
 
@@ -114,11 +140,40 @@ class RecordIndex(KindIndex, Generic[Key]):
     # Searching
 
     def ask(self, query: SearchQuery) -> Answer:
-        """Return the best hits as far as they are indexed."""
+        """Return the best hits as far as they are indexed; by words from the database while the index is being made."""
+        if self._is_cold():
+            return self._ask_database(query)
         found = super().ask(query)
         if not found.hybrid:
             return found
         return found._replace(confidence=among_few(found.confidence, self.backend.index.size()))
+
+    def _is_cold(self) -> bool:
+        """Return whether the index is being made, and does not have half of the records yet."""
+        if not self._is_comparing or self._indexing is None:
+            return False
+        with suppress(PromptuaryError):
+            return self.backend.index.size() * 2 < self.count()
+        return False
+
+    def _ask_database(self, query: SearchQuery) -> Answer:
+        """Return the best hits by words among the records that have the most of them in the database."""
+        words = language.parse(query.text)
+        every = (*words.terms, *words.phrases, *words.prefixes)
+        # What another form of a word begins with, too: which texts really match is decided by the index below.
+        parts = {word.casefold()[: max(_SHORT, len(word) - _ENDING)] for word in every}
+
+        def shared(found: tuple[Key, str]) -> int:
+            text = found[1].casefold()
+            return sum(part in text for part in parts)
+
+        index = MemoryIndex()
+        with index.writing() as writer:
+            for key, _ in nlargest(_MOST_READ, self.texts(), key=shared):
+                if writer is not None and (entry := self.entry(key)) is not None:
+                    writer.put(*entry)
+        found = answer(query, index, None)
+        return found._replace(notes=(SearchedByWordsOnly(f"{self.title} is still being made here"),))
 
     def wait(self, timeout: float) -> tuple[bool, tuple[SearchNote, ...]]:
         """Wait until pending records are indexed; return whether there is any record.
@@ -127,7 +182,9 @@ class RecordIndex(KindIndex, Generic[Key]):
         """
         deadline = time.monotonic() + timeout
         notes: tuple[SearchNote, ...] = ()
-        self._compare()
+        if self.backend_if_used is None:
+            return False, notes
+        self._follow()
         while not notes and (indexing := self._start(now=True)) is not None:
             if not indexing.wait(max(0.0, deadline - time.monotonic())):
                 notes = (IndexBusy(here=True),)
@@ -138,7 +195,7 @@ class RecordIndex(KindIndex, Generic[Key]):
                     notes = (IndexBusy(),)
                 else:
                     time.sleep(_PAUSE)  # another process is writing the index
-        return self.backend_if_used is not None, notes
+        return True, notes
 
     # Following the database
 
@@ -211,6 +268,8 @@ class RecordIndex(KindIndex, Generic[Key]):
         """Return the hashes under which the vectors of a record are stored."""
         if (backend := self.backend_if_used) is None:
             return []
+        if backend.most is not None:
+            self.wait(LONG_PATIENCE)  # it may just have been opened, and be empty
         places = ((folder, path) for folder, paths in self.places([key]) for path in paths)
         every = (backend.index.content(folder, path)[1] for folder, path in places)
         return sorted({chunk.sha256 for chunks in every for chunk in chunks})
@@ -225,6 +284,7 @@ class RecordIndex(KindIndex, Generic[Key]):
         _ = self.backend  # opened even if the last record is gone: the index may still hold it
         self.remove_vectors(hashes)
         self.rebuild()
+        self.backend.drop_copies()
 
     def close(self) -> None:
         """Index pending records, and close every file."""
@@ -249,19 +309,36 @@ class RecordIndex(KindIndex, Generic[Key]):
                 self._hurry.set()
             return self._indexing
 
+    def _follow(self) -> None:
+        """Find what was changed since the last search, by other processes and servers too."""
+        with self._following:
+            try:
+                keys = self.news()
+            except BaseException:
+                self._compared = False  # some of it may have been told
+                raise
+            with self._lock:
+                if keys is None:
+                    self._compared = False
+                elif self._compared:
+                    self._changed.update(keys)
+            self._compare()
+
     def _compare(self) -> None:
-        """Compare all records with the index, once, and write nothing if it has them: mostly it does."""
+        """Compare all records with the index, and write nothing if it has them: mostly it does."""
         self._searched = True
-        if self._compared or self._changed or self._indexing is not None:
+        known = self._compared and (self._backend is None or self._backend.most is None)
+        if known or self._changed or self._indexing is not None:
             return
         # If the index cannot be opened or read, the task that is started next says so.
         with suppress(Exception):
-            backend = self.backend_if_used
-            if backend is None or self._is_complete(backend.index):
-                self._compared = True
+            backend, compared = self.backend_if_used, self._compared
+            self._compared = backend is None or self._is_complete(backend)
+            if self._compared and not compared:
                 self._embed_later()
 
-    def _is_complete(self, index: SearchIndex) -> bool:
+    def _is_complete(self, backend: SearchBackend) -> bool:
+        index = backend.index
         return index.is_current() and index.is_complete() and index.revisions() == self._wanted()
 
     def _wanted(self) -> dict[tuple[str, str], str]:
@@ -274,6 +351,7 @@ class RecordIndex(KindIndex, Generic[Key]):
                 with self._lock:
                     self._hurry.clear()
                     self._changed |= batch[0]
+                    self._compared = self._compared and not batch[1]
                     self._indexing = None
                 return
         self._embed_later()
@@ -285,6 +363,9 @@ class RecordIndex(KindIndex, Generic[Key]):
         with self._lock:
             keys, self._changed = self._changed, set()
             everything = self._searched and not self._compared  # who only writes leaves that to the next search
+            # Before it is done: what is told meanwhile may come too late for it.
+            self._compared = self._compared or everything
+            self._is_comparing = everything
             if keys or everything:
                 return keys, everything
             # Under the lock: records added from now on start another task.
@@ -295,14 +376,26 @@ class RecordIndex(KindIndex, Generic[Key]):
     def _index_batch(self, keys: set[Key], everything: bool) -> bool:  # noqa: FBT001
         """Index records; return False if that failed or another process is writing: the next search tries again."""
         try:
+            self._move_to_disk()
             done = self.backend_if_used is None or (self.sync() if everything else self.update(keys))
+            if self._backend is not None and self._backend.most is not None:
+                self.restore_vectors()
         except Exception as error:  # searches find what is indexed, and say why that is not everything
             self._failure = str(error) or type(error).__name__
             logger.exception("%s could not be indexed", self.what)
             return False
         self._failure = ""
-        self._compared = self._compared or (done and everything)
         return done
+
+    def _move_to_disk(self) -> None:
+        """Open the index on disk if there are more records than an index in memory is for."""
+        backend = self._backend
+        if backend is None or backend.most is None or self.count() <= backend.most:
+            return
+        with self._opening:
+            # Not closed: somebody may be searching it, and it ends with the last one who does.
+            self._backend = self._open_backend()
+        self._compared = False
 
     def _embed_later(self) -> None:
         backend = self._backend

@@ -43,7 +43,6 @@ from promptuary.search.values import (
     SyncReport,
     vector_space_id,
 )
-from promptuary.search.vectors.embed import restore
 from promptuary.search.vectors.scale import measured, scale_hashes
 from promptuary.workspace.changes.snapshot import is_ignore_file
 from promptuary.workspace.disk.protected_folders import ProtectedFolders
@@ -57,8 +56,6 @@ _INDEX_TIMEOUT: Final = 10.0
 _PAUSE: Final = 0.05
 _FIND_TIMEOUT: Final = 0.2
 """Seconds that a search waits for a sync in another thread: most are done by then."""
-_RESTORE_TIMEOUT: Final = 2.0
-"""Seconds that a search spends on restoring stored vectors."""
 _FOUND_FILES: Final = 64
 """How many of the files that were found last are embedded before all others."""
 
@@ -176,7 +173,7 @@ class SearchService(KindIndex):
         notes: Sequence[SearchNote] = (report,) if isinstance(report, IndexBusy) else report.notes(recurring=False)
         synced = not isinstance(report, IndexBusy) and report.has_changes
         if synced and not query.lexical_only:
-            _restore(backend)
+            self.restore_vectors()
         found = self.ask(query)
         # The best last: it stays longest.
         self._found.extend(dict.fromkeys(hit.path for hit in reversed(found.hits)))
@@ -369,12 +366,3 @@ class SearchService(KindIndex):
 def _marked(report: SyncReport | IndexBusy) -> SyncReport | IndexBusy:
     """Return the report of a rebuild that damage made necessary."""
     return report if isinstance(report, IndexBusy) else replace(report, rebuilt=True)
-
-
-def _restore(backend: SearchBackend) -> None:
-    """Put stored vectors into an index that lacks them: it may just have been rebuilt."""
-    deadline = time.monotonic() + _RESTORE_TIMEOUT
-    # The search reports an error better, and continues by words.
-    with suppress(PromptuaryError):
-        if backend.store is not None and backend.embedder is not None and backend.index.lacks_vectors():
-            restore(backend.index, backend.store, backend.embedder, progress=lambda _: time.monotonic() < deadline)

@@ -131,12 +131,17 @@ class IndexedFile(Struct, frozen=True):
     tags: tuple[str, ...] = ()
 
 
+_MAX_NUMBER: Final = 2**53
+"""The largest number that every part of the index can compare, and JSON can carry."""
+
+
 class Filters(Struct, frozen=True):
     """The filters of a search. An empty one matches everything; ``since`` and ``until`` are seconds since 1970.
 
     ``paths`` are globs, files or folders, with ``!`` before what is excluded: relative to the workspace, relative to
     the indexed folder, or absolute. a relative one is first tried from ``current_folder`` (absolute), if it matches any
     file there; ``workspace`` is filled in by the search. ``tags``: notes with one of them, or with one below it.
+    ``within`` are further paths, of which a file must have one, too: what the reader may see.
     """
 
     folders: tuple[str, ...] = ()
@@ -148,15 +153,18 @@ class Filters(Struct, frozen=True):
     current_folder: str = ""
     workspace: str = ""
     tags: tuple[str, ...] = ()
+    within: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("folders", "paths", "kinds", "labels", "tags"):
+        for name in ("folders", "paths", "kinds", "labels", "tags", "within"):
             if isinstance(value := getattr(self, name), str):
                 raise ConfigError(f"{name} of a search are a tuple of strings: {name}=({value!r},)")
         if unknown := [kind for kind in self.kinds if kind not in FILE_KINDS]:
             raise ConfigError(f"{unknown[0]!r} is not a kind of file; use {', '.join(FILE_KINDS)}")
         if not all(map(as_tag, self.tags)):
             raise ConfigError("a tag of a search has no name; use one such as work or work/plans")
+        if any(abs(date) > _MAX_NUMBER for date in (self.since, self.until) if date is not None):
+            raise ConfigError("since and until of a search are seconds since 1970; this number is no such date")
 
     def __bool__(self) -> bool:
         return self != Filters()
@@ -175,6 +183,10 @@ class SearchQuery(Struct, frozen=True):
     lexical_only: bool = False
     per_file: int = 0
     merge_copies: bool = True
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.limit <= _MAX_NUMBER and 0 <= self.per_file <= _MAX_NUMBER):
+            raise ConfigError("limit and per_file of a search are numbers of hits, from 0 on")
 
 
 class Words(Struct, frozen=True):
@@ -208,7 +220,7 @@ class Why(Struct, frozen=True):
 
     lexical: float | None = None
     cosine: float | None = None
-    match: Callable[[], tuple[str, ...]] = tuple
+    match: Callable[[], tuple[str, ...]] = field(default_factory=lambda: tuple)
     rerank: float | None = None
     meaning: float | None = None
     length: float = 0.0
@@ -280,7 +292,7 @@ HeldReason = Literal["missing", "empty", "unreadable"]
 """Why the files of a folder are not deleted from the index: the folder is gone, has no files, or cannot be listed."""
 
 
-class FolderHeld(Struct, frozen=True):
+class FolderHeld(Struct, frozen=True, tag=True):
     """Files of an indexed folder cannot be seen, so their entries in the index were kept.
 
     ``inside`` is the folder below ``folder`` that cannot be listed, if it is not all of ``folder``. ``detail`` is an
@@ -293,25 +305,25 @@ class FolderHeld(Struct, frozen=True):
     detail: str = ""
 
 
-class FilesSkipped(Struct, frozen=True):
+class FilesSkipped(Struct, frozen=True, tag=True):
     """Files that could not be indexed, by their absolute paths, and why."""
 
     files: Mapping[str, Code]
 
 
-class FilesUnparsed(Struct, frozen=True):
+class FilesUnparsed(Struct, frozen=True, tag=True):
     """Files of code that take too long to parse, by their absolute paths; they were indexed by paragraphs."""
 
     files: tuple[str, ...]
 
 
-class IgnoreRulesCut(Struct, frozen=True):
+class IgnoreRulesCut(Struct, frozen=True, tag=True):
     """Ignore files that have more rules than are applied, by their absolute paths: they hide less than they say."""
 
     files: tuple[str, ...]
 
 
-class IndexBusy(Struct, frozen=True):
+class IndexBusy(Struct, frozen=True, tag=True):
     """The index lacks something: another thread of this process (``here``), or another process, is writing it.
 
     ``reason`` is why it could not be written, if that failed.
@@ -321,23 +333,23 @@ class IndexBusy(Struct, frozen=True):
     reason: str = ""
 
 
-class IndexRebuilt(Struct, frozen=True):
+class IndexRebuilt(Struct, frozen=True, tag=True):
     """The index was damaged and was rebuilt from the files."""
 
 
-class SearchedByWordsOnly(Struct, frozen=True):
+class SearchedByWordsOnly(Struct, frozen=True, tag=True):
     """The query could not be embedded, so that only words were compared."""
 
     reason: str
 
 
-class NotReranked(Struct, frozen=True):
+class NotReranked(Struct, frozen=True, tag=True):
     """The reranker did not answer, so that the hits are in the order of words and meaning."""
 
     reason: str
 
 
-class FilesUnpinned(Struct, frozen=True):
+class FilesUnpinned(Struct, frozen=True, tag=True):
     """Files of a session, by their paths in the workspace, that are left out: they changed since it was pinned."""
 
     session: str
@@ -526,7 +538,7 @@ class SyncReport(Struct, frozen=True):
         )
 
 
-class IndexCounts(NamedTuple):
+class IndexCounts(Struct, frozen=True):
     """How much an index holds; ``unembedded`` chunks have no vector yet."""
 
     files: int = 0
@@ -534,7 +546,7 @@ class IndexCounts(NamedTuple):
     unembedded: int = 0
 
 
-class FolderStatus(NamedTuple):
+class FolderStatus(Struct, frozen=True):
     """An indexed folder with the number of its indexed files; ``missing``: it is not there at the moment."""
 
     path: str
@@ -543,7 +555,7 @@ class FolderStatus(NamedTuple):
     missing: bool
 
 
-class IndexStatus(NamedTuple):
+class IndexStatus(Struct, frozen=True):
     """The status of an index. ``embedder`` is the id of the embedder, empty if there is none."""
 
     folders: tuple[FolderStatus, ...] = ()

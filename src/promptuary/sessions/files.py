@@ -48,8 +48,8 @@ def find_within(search: Search, query: SearchQuery, workspace: Workspace) -> Sea
     access, home = workspace.access, str(workspace.root.path)
     if not access.places():
         return SearchResult()
-    paths = tuple(f"{home.rstrip('/')}/{place}".rstrip("/").translate(_WILD) for place in access.places())
-    found = search(replace(query, filters=replace(query.filters, paths=paths), merge_copies=False))
+    within = tuple(f"{home.rstrip('/')}/{place}".rstrip("/").translate(_WILD) for place in access.places())
+    found = search(replace(query, filters=replace(query.filters, within=within), merge_copies=False))
     named = [(hit, path_of_hit(hit, home)) for hit in found.hits]
     # Files indexed outside the workspace have an absolute path.
     inside = [(hit, path) for hit, path in named if not path.startswith("/") and workspace.refusal(path) is None]

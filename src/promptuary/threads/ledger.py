@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from promptuary.base.errors import Code, ConflictError, PromptuaryError, SourceError
 from promptuary.base.messages import Item
 from promptuary.threads.ledger_values import Pruned
-from promptuary.threads.records import ThreadInfo, Totals, TurnRecord
+from promptuary.threads.records import RecentTurns, SeenTurn, SentText, ThreadInfo, Totals, TurnRecord
 from promptuary.threads.values import thread_name
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _LONGEST_AGO: Final = 365_000
 _AFTER_ALL: Final = "9999-12-31T23:59:59"
 """Later than every turn."""
+_MOST_RECENT: Final = 200
+_PART: Final = 64 << 10
+"""The most characters of a text that are returned at once."""
 _LARGEST: Final = 2**63 - 1
 """The largest number that a database can search for."""
 
@@ -38,6 +41,17 @@ class Ledger:
     def list(self) -> Sequence[ThreadInfo]:
         """Return every thread, the most recently used first."""
         return self._store.threads()
+
+    def recent(self, *, thread: str | None, limit: int, cursor: str) -> RecentTurns:
+        """Return the newest turns of a thread or of all; ``cursor`` continues an earlier answer."""
+        if cursor and not (cursor.isascii() and cursor.isdecimal() and int(cursor[:30]) <= _LARGEST):
+            raise PromptuaryError(f"{cursor[:40]!r} is not a cursor of recent turns; begin without one")
+        turns, following = self._store.recent(
+            thread=None if thread is None else self.named(thread),
+            limit=min(max(1, limit), _MOST_RECENT),
+            before=int(cursor) if cursor else _LARGEST,
+        )
+        return RecentTurns(tuple(turns), str(following) if following else "")
 
     def turns(self, *, thread: str) -> Sequence[TurnRecord]:
         """Return the turns of a thread in the order of their numbers."""
@@ -95,6 +109,23 @@ class Ledger:
         if turn is None:
             raise SourceError(Code.NOT_FOUND, self._why_missing(thread, number))
         return turn
+
+    def seen(self, *, thread: str, number: int | None) -> SeenTurn:
+        """Return a turn without most of its texts; raise ``SourceError`` if it does not exist."""
+        thread = self.named(thread)
+        turn = self._store.seen_turn(thread, number) if number is None or abs(number) <= _LARGEST else None
+        if turn is None:
+            raise SourceError(Code.NOT_FOUND, self._why_missing(thread, number))
+        return turn
+
+    def sent(self, *, thread: str, number: int, message: int, start: int) -> SentText:
+        """Return a part of a message of a prompt; raise ``SourceError`` if it does not exist."""
+        thread = self.named(thread)
+        fits = max(abs(number), abs(message), abs(start)) <= _LARGEST
+        found = self._store.sent_text(thread, number, message, start, _PART) if fits else None
+        if found is None:
+            raise SourceError(Code.NOT_FOUND, f"there is no message {message} of turn {number} of thread {thread}")
+        return found
 
     def _why_missing(self, thread: str, number: int | None) -> str:
         known = self._store.threads()

@@ -1,4 +1,4 @@
-"""Stores what the ledger lacks of the turn that waits for its reply, so that it can be found again after a restart.
+"""Stores what the ledger lacks of the turns that wait for their replies, so that they can be found after a restart.
 
 It is stored as the state of a layer with this name. The texts of the prompt are only in the ledger; the results of
 tools are here in full, until the turn is finished and they are in the history.
@@ -19,15 +19,17 @@ from promptuary.threads.records import TurnRecord
 from promptuary.threads.store.store import ThreadStore
 
 _LAYER: Final = "pending"
-_VERSION: Final = 1
+_VERSION: Final = 2
+_MAX_TURNS: Final = 16
+"""How many turns of a thread may wait at once; of older ones, only what is in the ledger is known."""
 
 
 def pending_key(thread: str) -> StateKey:
     return StateKey(_LAYER, "thread", thread)
 
 
-def pending_state(turn: Turn) -> LayerState:
-    """Return the state to store for a turn that waits for its reply."""
+def pending_state(turn: Turn, stored: LayerState | None) -> LayerState:
+    """Return the state to store for a turn that waits for its reply, beside those that wait already."""
     prompt, sent = turn.prompt, {item.id: item for item in turn.said}
     content = prompt.message["content"]
     value: Json = {
@@ -42,24 +44,31 @@ def pending_state(turn: Turn) -> LayerState:
         "said": [_item_json(item) for item in turn.said],
         "loop": [item.id if sent.get(item.id) == item else _item_json(item) for item in turn.loop],
     }
-    return LayerState(pending_key(turn.thread), _VERSION, value)
+    # The turn that it continues does not wait any more.
+    others = [one for one in _waiting(stored) if one["turn"].partition(".")[0] != turn.root]
+    return LayerState(pending_key(turn.thread), _VERSION, [*others, value][-_MAX_TURNS:])
 
 
 def no_pending(thread: str, stored: LayerState | None, turn: str) -> Sequence[LayerState]:
     """Return the states to store when ``turn`` no longer waits."""
-    waits = stored is not None and isinstance(stored.value, dict) and stored.value.get("turn") == turn
-    return [LayerState(pending_key(thread), _VERSION, None)] if waits else []
+    waiting = _waiting(stored)
+    others = [one for one in waiting if one["turn"] != turn]
+    return [LayerState(pending_key(thread), _VERSION, others or None)] if len(others) < len(waiting) else []
 
 
-def found(store: ThreadStore, thread: str) -> Turn | None:
-    """Return the last turn of ``thread`` if it waits for its reply, whichever process prepared it. Blocks."""
-    record = store.turn(thread)
+def _waiting(stored: LayerState | None) -> list[dict[str, Any]]:
+    value = stored.value if stored is not None and stored.version == _VERSION else None
+    return value if isinstance(value, list) else []
+
+
+def found(store: ThreadStore, thread: str, number: int | None = None) -> Turn | None:
+    """Return a turn of ``thread``, by default the last, if it waits for its reply, whoever prepared it. Blocks."""
+    record = store.turn(thread, number)
     if record is None or record.status != "prepared":
         return None
     (stored,) = store.states([pending_key(thread)])
-    value = stored.value if stored and stored.version == _VERSION else None
-    if not isinstance(value, dict) or value.get("turn") != record.id:
-        value = {}  # prepared by a version that did not store this state
+    # Nothing for one that was prepared by a version that did not store this state.
+    value: dict[str, Any] = next((one for one in _waiting(stored) if one["turn"] == record.id), {})
     before = [one for number in value.get("earlier", ()) if (one := store.turn(thread, number)) is not None]
     return _turn(value, record, before)
 

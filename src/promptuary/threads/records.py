@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct
 
-from promptuary.base.messages import SPEAKERS, Item, Message, Replacement
+from promptuary.base.messages import SPEAKERS, Item, Message, Replacement, ToolCall
 
 # Types only: many commands open the database for other purposes than threads.
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from promptuary.context.receipt import Receipt
     from promptuary.layers.layer import LayerState
@@ -56,6 +56,72 @@ class TurnRecord(Struct, frozen=True):
     def is_continuation(self) -> bool:
         """Whether it continues another turn of the same message."""
         return self.id != self.root
+
+
+class TurnHead(Struct, frozen=True):
+    """A turn in a listing. ``text`` is the beginning of what the person said.
+
+    ``layers`` are the tokens of each layer, in the order of the prompt; ``omitted`` is how many things were left out.
+    """
+
+    thread: str
+    number: int
+    created: str
+    status: TurnStatus
+    text: str
+    tokens: int
+    window: int
+    reserve: int
+    layers: Mapping[str, int]
+    omitted: int
+    reply_tokens: int = 0
+    cost: float | None = None
+    id: str = ""
+
+
+class RecentTurns(Struct, frozen=True):
+    """Turns, the newest first. ``following`` is the cursor of the next ones, empty if there are none."""
+
+    turns: tuple[TurnHead, ...]
+    following: str = ""
+
+
+class SentMessage(Struct, frozen=True):
+    """A message of a prompt without most of its text: its beginning. ``calls`` are the tools that it calls."""
+
+    role: str
+    beginning: str
+    calls: tuple[ToolCall, ...] = ()
+
+
+class SeenTurn(Struct, frozen=True):
+    """A turn with its receipt, but of its texts only the beginnings; ``ThreadStore.sent_text`` returns the rest.
+
+    ``earlier`` and ``later`` are the numbers of the turns before and after it in its thread, 0 if there are none.
+    """
+
+    id: str
+    thread: str
+    number: int
+    created: str
+    status: TurnStatus
+    text: str
+    receipt: Receipt
+    messages: tuple[SentMessage, ...]
+    user: str = ""
+    reply_tokens: int = 0
+    cost: float | None = None
+    earlier: int = 0
+    later: int = 0
+
+
+class SentText(Struct, frozen=True):
+    """A part of the text of a message of a prompt, from the character ``start`` on; ``length`` is that of all of it."""
+
+    role: str
+    text: str
+    start: int
+    length: int
 
 
 class Totals(Struct, frozen=True):

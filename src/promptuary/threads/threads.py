@@ -193,9 +193,9 @@ class Threads:
         """Return a thread that is not stored and that belongs to no session. Blocks."""
         return Thread(UNRECORDED, replace(self._rehearsal(window), access=lambda _: self._app.workspace.access))
 
-    def pending(self, *, thread: str) -> Turn | None:
-        """Return the turn of a thread that waits for its reply, if there is one."""
-        return self._thread(thread).pending()
+    def pending(self, *, thread: str, number: int | None = None) -> Turn | None:
+        """Return the last turn of a thread, or that with this number, if it waits for its reply."""
+        return self._thread(thread).pending(number)
 
     async def abandon(self, turn: Turn) -> None:
         """End a turn without a reply, unless a model is answering it now."""

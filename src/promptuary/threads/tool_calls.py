@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import json
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
@@ -38,8 +39,7 @@ class Toolbox:
     def __init__(self, tools: Sequence[Tool], confirm: Confirm | None) -> None:
         self._tools = {tool.name: tool for tool in tools}
         if len(self._tools) < len(tools):
-            names = [tool.name for tool in tools]
-            twice = next(name for name in names if names.count(name) > 1)
+            twice = next(name for name, count in Counter(tool.name for tool in tools).items() if count > 1)
             raise ConfigError(f"two tools are called {twice!r}; a model could not tell them apart")
         self._confirm = confirm
         self._ids: set[str] = set()

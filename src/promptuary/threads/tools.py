@@ -5,7 +5,6 @@ Their results are inside a boundary that they cannot forge, like attachments of 
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +12,7 @@ from promptuary.base import concurrency
 from promptuary.base.blocks import Block
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.references import Reference
+from promptuary.memory.tool_texts import answer_text
 from promptuary.models.chat_model import ToolSpec
 from promptuary.references import kinds
 from promptuary.references.expand import RankedSource, fit
@@ -81,7 +81,7 @@ class ThreadTools:
         answer = await concurrency.run(lambda: self._call_in_turn(name, given, turn, said))
         if "error" in answer:
             raise PromptuaryError(str(answer["error"]))
-        return json.dumps(answer, ensure_ascii=False)
+        return answer_text(answer)
 
     def _call_in_turn(
         self, name: str, given: Mapping[str, Any], turn: Turn | None, said: Sequence[Message] | None

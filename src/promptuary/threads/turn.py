@@ -97,7 +97,9 @@ class Thread:
 
         ``tools`` are described to the model with each request, in the same window.
         """
-        said = Incoming(text, text, pasted_spans(text, pasted))
+        # In a thread if there are many: each is looked for in the whole text.
+        spans = await concurrency.run(lambda: pasted_spans(text, pasted)) if pasted else ()
+        said = Incoming(text, text, spans)
         described = receipt_entries.of_tools(tools, self._common.counter)
         async with self._lock:
             return await self._prepare(text, said, described)
@@ -156,7 +158,7 @@ class Thread:
         states = [*self._runner.take_changes(), *([replace(queued, value=[])] if queued and queued.value else [])]
         states += [replace(stored.documents, value=[])] if stored.documents and stored.documents.value else []
         states += before_turn.added(stored.before, self.name, self._found(turn.root, stored, marks))
-        states.append(pending_state(turn))
+        states.append(pending_state(turn, self._head.pending))
         change = ThreadChange(self.name, turn=recorded_turn(turn, "prepared"), states=states, replacements=compacted)
         await self._begin(turn, change)
         return turn
@@ -191,14 +193,14 @@ class Thread:
             past = await concurrency.run(lambda: self._history(self._head.history))
             extension = Extension(self._common, self._runner, turn, said, self._ask)
             further = await extension.run(past, self._head.last_number + 1, log)
-            states = [*self._runner.take_changes(), pending_state(further)]
+            states = [*self._runner.take_changes(), pending_state(further, self._head.pending)]
             change = ThreadChange(self.name, turn=recorded_turn(further, "prepared"), states=states, continued=turn.id)
             await self._apply(change)
             return further
 
-    def pending(self) -> Turn | None:
-        """Return the turn that was prepared last, if it still waits for its reply."""
-        return pending.found(self._common.store, self.name)
+    def pending(self, number: int | None = None) -> Turn | None:
+        """Return the turn that was prepared last, or that with this number, if it still waits for its reply."""
+        return pending.found(self._common.store, self.name, number)
 
     async def finish(self, turn: Turn, reply: Answer, cost: float | None = None) -> Receipt:
         """Show the reply to the layers, add it to the history, and return the receipt with what the hooks did.

@@ -143,9 +143,19 @@ class EntryChange(Struct, frozen=True):
     before: ReceiptEntry | None
     after: ReceiptEntry | None
 
+    @property
+    def is_change(self) -> bool:
+        """Whether the two differ."""
+        return _shape(self.before) != _shape(self.after)
+
 
 def differences(before: Receipt, after: Receipt) -> list[EntryChange]:
     """Return the entries whose status differs between two receipts, in the order of the receipts."""
+    return [one for one in pairs(before, after) if one.is_change]
+
+
+def pairs(before: Receipt, after: Receipt) -> list[EntryChange]:
+    """Return every entry of two receipts beside that of the other, in the order of the receipts."""
 
     def lines(receipt: Receipt) -> dict[tuple[str, str, int], ReceiptEntry]:
         found: dict[tuple[str, str, int], ReceiptEntry] = {}
@@ -160,7 +170,6 @@ def differences(before: Receipt, after: Receipt) -> list[EntryChange]:
     return [
         EntryChange(key[0], (now.get(key) or then[key]).label, then.get(key), now.get(key))
         for key in dict.fromkeys((*then, *now))
-        if _shape(then.get(key)) != _shape(now.get(key))
     ]
 
 

@@ -20,7 +20,8 @@ from promptuary.config.settings import SETTINGS, setting_help
 def settings_of(command: str) -> set[str]:
     """Return the settings for which ``command`` takes a flag; one of the same name may be no setting."""
     commands = next(action for action in make_parser()._actions if isinstance(action, argparse._SubParsersAction))
-    return {action.dest for action in commands.choices[command]._actions} & set(SETTINGS)
+    common = {"server"}  # where the workspace is, which every command says that can be asked there
+    return ({action.dest for action in commands.choices[command]._actions} & set(SETTINGS)) - common
 
 
 INDEXING = {"allowed_extensions", "allow_sensitive", "max_file_size", "follow_symlinks", "embedder", "allow_hosts"}

@@ -61,7 +61,7 @@ def test_a_workspace_cannot_raise_the_window_that_the_person_has(files: Files, o
     assert (
         f"{name} in promptuary.toml is ignored: a workspace can only lower your window, 32,000 tokens; "
         "use a flag or your own configuration"
-    ) in settings.notes
+    ) in settings.warnings
     assert settings.origin(name) != "promptuary.toml"
 
 
@@ -70,7 +70,7 @@ def test_a_workspace_that_lowers_the_window_is_told_of(files: Files) -> None:
     settings = load(files({"promptuary.toml": "window = 2000"}))
 
     assert settings.effective_window == 2_000
-    assert "promptuary.toml lowers the window from 32,000 to 2,000 tokens" in settings.notes
+    assert "promptuary.toml lowers the window from 32,000 to 2,000 tokens" in settings.warnings
 
 
 def test_a_flag_raises_the_window_whatever_the_workspace_says(files: Files) -> None:
@@ -89,7 +89,7 @@ def test_a_workspace_cannot_open_a_door(files: Files, name: str) -> None:
     settings = load(files({"promptuary.toml": f"{name} = {value}"}))
 
     assert getattr(settings, name) == default
-    assert settings.notes == (
+    assert settings.warnings == (
         f"{name} in promptuary.toml is ignored: a workspace cannot set it; use a flag or your own configuration",
     )
 
@@ -181,30 +181,30 @@ def test_what_a_workspace_sets_wrongly_is_noted_and_the_rest_holds(files: Files,
     files({".promptuary/config.toml": "fetch_timeout = 7"})
     settings = load(files({"promptuary.toml": text}))
 
-    assert replace(settings, fetch_timeout=15.0, notes=(), origins=()) == Settings()
+    assert replace(settings, fetch_timeout=15.0, warnings=(), origins=()) == Settings()
     assert settings.fetch_timeout == 7.0
-    assert len(settings.notes) == 1
-    assert told in settings.notes[0]
-    assert "promptuary.toml" in settings.notes[0]
-    assert settings.notes[0].endswith("(ignored)")
+    assert len(settings.warnings) == 1
+    assert told in settings.warnings[0]
+    assert "promptuary.toml" in settings.warnings[0]
+    assert settings.warnings[0].endswith("(ignored)")
 
 
 @pytest.mark.parametrize("text", ["tool = 1", "[tool]\npromptuary = 3", "[[tool]]\nx = 1"])
 def test_a_pyproject_without_a_proper_table_is_noted(files: Files, text: str) -> None:
-    (note,) = load(files({"pyproject.toml": text})).notes
+    (note,) = load(files({"pyproject.toml": text})).warnings
 
     assert "in pyproject.toml must be a table" in note
 
 
 def test_a_flood_of_wrong_settings_is_noted_in_a_few_lines(files: Files) -> None:
-    notes = load(files({"promptuary.toml": "\n".join(f"x{n} = 1" for n in range(50_000))})).notes
+    notes = load(files({"promptuary.toml": "\n".join(f"x{n} = 1" for n in range(50_000))})).warnings
 
     assert len(notes) == 6
     assert notes[-1] == "promptuary.toml sets 49,995 more unknown settings (ignored)"
 
 
 def test_a_note_cannot_carry_control_characters(files: Files) -> None:
-    (note,) = load(files({"promptuary.toml": '"\\u001b[31m\\n" = 1'})).notes
+    (note,) = load(files({"promptuary.toml": '"\\u001b[31m\\n" = 1'})).warnings
 
     assert note.isprintable()
 
@@ -216,7 +216,7 @@ def test_a_configuration_that_is_not_a_plain_text_file_is_noted(files: Files, tm
     settings = load(workspace)
 
     assert settings.window == 0
-    assert [note.partition(":")[0] for note in settings.notes] == [
+    assert [note.partition(":")[0] for note in settings.warnings] == [
         "pyproject.toml is ignored (NOT_A_FILE)",
         "promptuary.toml is ignored (SYMLINK)",
         ".promptuary/config.toml is ignored (BINARY)",
@@ -248,7 +248,7 @@ def test_a_misspelled_variable_is_noted_with_the_nearest_name(workspace: Path, m
     monkeypatch.setenv("PROMPTUARY_SOMETHING_OF_ANOTHER_PROGRAM", "1")
     monkeypatch.setenv("PROMPTUARY_TOKEN", "pt_of_a_server")  # which clients read
 
-    assert load(workspace).notes == (
+    assert load(workspace).warnings == (
         "PROMPTUARY_WARN in the environment is not a setting; did you mean PROMPTUARY_WARN_SHARE?",
         "PROMPTUARY_WINDW in the environment is not a setting; did you mean PROMPTUARY_WINDOW?",
     )
@@ -272,20 +272,20 @@ def test_an_unknown_model_works_if_its_window_is_given(workspace: Path) -> None:
     settings = load(workspace, {"model": "foo", "window": "8k"})
 
     assert (settings.effective_window, settings.effective_vocabulary) == (8_000, "o200k_base")
-    assert settings.notes == ("token counts for foo are approximate: the model is unknown, so o200k_base is used",)
-    assert load(workspace, {"model": "foo", "window": "8k", "vocabulary": "llama3"}).notes == ()
+    assert settings.warnings == ("token counts for foo are approximate: the model is unknown, so o200k_base is used",)
+    assert load(workspace, {"model": "foo", "window": "8k", "vocabulary": "llama3"}).warnings == ()
 
 
 def test_an_unknown_model_of_a_workspace_is_noted(files: Files) -> None:
     settings = load(files({"promptuary.toml": "model = 'x9'"}))
 
     assert settings.effective_window == 128_000
-    assert settings.notes[0] == "model x9 in promptuary.toml is unknown: set window, too"
+    assert settings.warnings[0] == "model x9 in promptuary.toml is unknown: set window, too"
 
 
 def test_counts_are_said_to_be_approximate_where_the_vocabulary_is_not_public(workspace: Path) -> None:
-    assert load(workspace, {"model": "claude-3"}).notes[0].startswith("token counts for claude-3 are approximate: ")
-    assert load(workspace, {"model": "gpt-4"}).notes == ()
+    assert load(workspace, {"model": "claude-3"}).warnings[0].startswith("token counts for claude-3 are approximate: ")
+    assert load(workspace, {"model": "gpt-4"}).warnings == ()
 
 
 @pytest.mark.parametrize("marker", [".git/HEAD", ".promptuary/config.toml", "promptuary.toml"])
@@ -326,7 +326,7 @@ def test_the_goal_of_a_compaction_is_below_what_makes_it_due(
 ) -> None:
     settings = load(files({"promptuary.toml": f"compact_share = {share}\ncompact_goal_share = {goal}"}))
 
-    assert settings.notes == ()
+    assert settings.warnings == ()
     assert settings.effective_compact_goal == pytest.approx(then)
 
 

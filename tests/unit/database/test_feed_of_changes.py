@@ -1,4 +1,4 @@
-"""Whoever follows the feed of changes is told of every change, once for each transaction."""
+"""Whoever follows the feed of changes is told of every change, and never of what anything says."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -9,13 +9,14 @@ from promptuary.base.principals import LOCAL
 from promptuary.experiences.values import use
 from promptuary.state import StateDatabase
 from promptuary.threads.records import ThreadChange
+from tests.stores import feed_of
 from tests.suites.experiences import DAY_TWO, FAILED, SOLVED
 from tests.suites.forgetting import BODY, EVE, NOTE, RECALLED, TEXTS, said, turn_with
 from tests.suites.notes import noted, stamped, write
 from tests.suites.writeback import FIRST, ONE
 
 SPACE = "agents/default"
-Told = Callable[[], list[tuple[str, str]]]
+Told = Callable[[], list[tuple[str, ...]]]
 
 
 @pytest.fixture
@@ -27,12 +28,12 @@ def state() -> Iterator[StateDatabase]:
 @pytest.fixture
 def told(state: StateDatabase) -> Told:
     """Return a function that returns what the feed has said since it was called last."""
-    seen = [0]
+    seen: set[tuple[object, ...]] = set()
 
-    def news() -> list[tuple[str, str]]:
-        found = state.database.changes(seen[0])
-        seen[0] = max([seen[0], *(change.seq for change in found)])
-        return [(change.noun, change.key) for change in found]
+    def news() -> list[tuple[str, ...]]:
+        found = [row for row in feed_of(state.database) if row[:2] not in seen]
+        seen.update(row[:2] for row in found)
+        return [row[2:] if row[4] else row[2:4] for row in found]
 
     return news
 
@@ -40,11 +41,11 @@ def told(state: StateDatabase) -> Told:
 def test_notes(state: StateDatabase, told: Told) -> None:
     journal = state.notes(SPACE)
     write(journal, noted("aaaa"))
-    assert told() == [("notes", SPACE)]
+    assert told() == [("note", "aaaa", "create")]
     journal.observe([(noted(name, path=f"private/user/{name}.md"), stamped(), True) for name in ("bbbb", "cccc")])
     assert told() == [("notes", SPACE)]
     journal.forget("aaaa", at="2026-01-01T00:00:00Z", actor="ada/default")
-    assert told() == [("notes", SPACE)]
+    assert told() == [("note", "aaaa", "forget")]
     journal.forget("unknown", at="2026-01-01T00:00:00Z", actor="ada/default")
     journal.observe([], gone=["private/user/unknown.md"])
     assert told() == []
@@ -53,9 +54,9 @@ def test_notes(state: StateDatabase, told: Told) -> None:
 def test_proposals(state: StateDatabase, told: Told) -> None:
     proposals = state.proposals(LOCAL)
     assert [proposals.add(FIRST), proposals.add(FIRST)] == [True, False]
-    assert told() == [("proposal", FIRST.id)]
+    assert told() == [("proposal", FIRST.id, "proposed")]
     assert [proposals.remove(FIRST.id, rejected=True), proposals.remove(FIRST.id, rejected=True)] == [True, False]
-    assert told() == [("proposal", FIRST.id)]
+    assert told() == [("proposal", FIRST.id, "rejected")]
     state.writeback_queue(LOCAL).add(ONE)
     assert told() == []
 
@@ -66,14 +67,17 @@ def test_experiences(state: StateDatabase, told: Told) -> None:
     assert told() == [("experience", FAILED.id)]
     experiences.add(SOLVED)
     experiences.change(None, lambda one: use(one, DAY_TWO))
-    assert told() == [("experience", SOLVED.id), ("experience", "")]
+    assert told() == [("experience", SOLVED.id), ("experience", f"{SOLVED.id}\n{FAILED.id}")]
     assert experiences.remove(["unknown"]) == 0
     assert told() == []
 
 
 def test_threads_that_are_pruned(state: StateDatabase, told: Told) -> None:
     threads = state.threads(LOCAL)
-    threads.apply(ThreadChange("t", turn=turn_with("hello")))
+    turn = turn_with("hello")
+    threads.apply(ThreadChange("t", turn=turn))
+    assert told() == [("turn", turn.id, turn.status)]
+    threads.put_states("t", ())
     assert told() == [("thread", "t")]
     threads.prune("2000-01-01T00:00:00")
     threads.prune("2030-01-01T00:00:00", dry_run=True)
@@ -90,10 +94,10 @@ def test_threads_from_which_something_is_forgotten(state: StateDatabase, told: T
     told()
 
     assert forgetting.redact_note(NOTE, TEXTS)
-    assert [(change.owner, change.key) for change in state.database.changes(0)][-1] == (0, "")
+    assert [row[0] for row in feed_of(state.database) if row[2:4] == ("thread", "")] == [0]
     assert told() == [("thread", "")]
     assert forgetting.redact_places(NOTE, TEXTS)
-    assert [(change.owner > 0, change.key) for change in state.database.changes(0)][-1] == (True, "")
+    assert len([row for row in feed_of(state.database) if row[2:4] == ("thread", "") and row[0] > 0]) == 1
     assert told() == [("thread", "")]
     assert [forgetting.redact_note(NOTE, TEXTS), forgetting.redact_places(NOTE, TEXTS)] == [0, 0]
     assert [forgetting.redact_source("file:a.txt"), told()] == [0, []]

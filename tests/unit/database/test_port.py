@@ -12,11 +12,12 @@ import pytest
 
 from promptuary.base.errors import ConflictError, DatabaseDamagedError, LockTimeoutError, ThreadBusyError
 from promptuary.base.principals import LOCAL, Principal
-from promptuary.database import sqlite
+from promptuary.database import shared, sqlite
 from promptuary.database.binding import BoundDatabase
 from promptuary.database.queries import queries
 from promptuary.state import StateDatabase
 from promptuary.threads.records import ThreadChange
+from tests.stores import feed_of
 from tests.suites.threads import said, turned
 
 
@@ -95,16 +96,16 @@ def test_changes_are_fed_with_what_was_written_and_in_order(database: BoundDatab
         written("b")
         written("\udc80")
 
-    assert [(change.seq, change.key) for change in database.changes(0)] == [(1, "a"), (2, "b"), (3, "\udc80")]
-    assert [change.key for change in database.changes(2)] == ["\udc80"]
+    assert [row[1:4] for row in feed_of(database)] == [(1, "thread", "a"), (2, "thread", "b"), (3, "thread", "\udc80")]
 
 
 def test_old_changes_are_dropped(database: BoundDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite, "MAX_CHANGES", 3)
+    monkeypatch.setattr(shared, "MAX_CHANGES", 3)
     for number in range(10):
-        database.write(lambda connection, key=str(number): database.notify(connection, 0, "noun", key))  # type: ignore[misc]
+        for owner in (0, 7) if number == 0 else (0,):
+            database.write(lambda own, owner=owner, key=str(number): database.notify(own, owner, "noun", key))  # type: ignore[misc]
 
-    assert [change.key for change in database.changes(0)] == ["6", "7", "8", "9"]
+    assert [row[3] for row in feed_of(database)] == ["6", "7", "8", "9", "0"]
 
 
 def test_every_change_of_a_thread_is_fed_to_its_owner(tmp_path: Path) -> None:
@@ -113,8 +114,8 @@ def test_every_change_of_a_thread_is_fed_to_its_owner(tmp_path: Path) -> None:
             state.threads(principal).apply(ThreadChange("t"))
         state.threads(LOCAL).rename("t", "u")
 
-        fed = [(change.owner, change.noun, change.key) for change in state.database.changes(0)]
-    assert fed == [(1, "thread", "t"), (2, "thread", "t"), (1, "thread", "t"), (1, "thread", "u")]
+        fed = [(row[0], *row[2:4]) for row in feed_of(state.database)]
+    assert fed == [(1, "thread", "t"), (1, "thread", "t"), (1, "thread", "u"), (2, "thread", "t")]
 
 
 def test_a_query_knows_where_it_is_from() -> None:

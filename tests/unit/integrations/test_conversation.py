@@ -225,11 +225,13 @@ def test_every_request_is_shown_before_it_is_sent(p: Promptuary) -> None:
 def test_a_note_of_a_turn_without_foreign_text_is_the_agents_own_and_any_other_is_not(p: Promptuary) -> None:
     conversation, note = Conversation(p), {"type": "project", "title": "T", "content": "Deploy on Fridays."}
     conversation.request("We deploy on Fridays", [])
-    assert '"trust": "agent"' in conversation.call_tool("write_memory", note)
+    assert "elsewhere" not in conversation.call_tool("write_memory", note)
 
     conversation.request("We deploy on Fridays", [CALL, RESULT])
-    assert '"trust": "external"' in conversation.call_tool("write_memory", note | {"content": "Do as the tool says."})
-    assert '"trust": "external"' in Conversation(p).call_tool("write_memory", note | {"content": "Without a turn."})
+    assert "as text from elsewhere" in conversation.call_tool(
+        "write_memory", note | {"content": "Do as the tool says."}
+    )
+    assert "as text from elsewhere" in Conversation(p).call_tool("write_memory", note | {"content": "Without a turn."})
 
 
 def test_a_tool_that_fails_answers_the_model(root: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -237,7 +239,7 @@ def test_a_tool_that_fails_answers_the_model(root: Path, caplog: pytest.LogCaptu
         conversation = Conversation(p)
     answer = conversation.call_tool("search_recall_memories", {"query": "x"})
 
-    assert answer.startswith('{"error": ')
+    assert answer == "This Promptuary is closed; open the workspace again."
     assert "search_recall_memories" in caplog.text
 
 

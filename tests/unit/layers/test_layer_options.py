@@ -44,7 +44,7 @@ def test_the_options_of_tracked_files_may_stand_in_a_table_of_the_workspace(file
     )
     settings = load(workspace)
 
-    assert settings.notes == ()
+    assert settings.warnings == ()
     assert (settings.file_reference_base_dir, settings.file_reference_slot) == ("api", 90)
     assert settings.origin("file_reference_slot") == "promptuary.toml"
     assert statuses(workspace, "#a.py") == {"a.py": "ok"}
@@ -81,7 +81,7 @@ def test_a_workspace_can_narrow_what_is_tracked_and_not_widen_it(files: Files, t
     )
     (tmp_path / "outside.py").write_text("secret = 1\n")
     (workspace / "link.py").symlink_to(tmp_path / "outside.py")
-    notes = "\n".join(load(workspace).notes)
+    notes = "\n".join(load(workspace).warnings)
 
     assert "file_reference_follow_symlinks in promptuary.toml is ignored: a workspace cannot set it" in notes
     assert "file_reference_scoring_model in promptuary.toml is ignored" in notes
@@ -170,7 +170,7 @@ def test_files_stand_in_the_window_as_the_workspace_and_the_person_say(files: Fi
     ],
 )
 def test_a_mistake_of_the_workspace_in_a_layer_is_a_note(files: Files, table: str, told: str) -> None:
-    (note,) = load(files({"promptuary.toml": f"[layers.static.x]\n{table}\n"})).notes
+    (note,) = load(files({"promptuary.toml": f"[layers.static.x]\n{table}\n"})).warnings
 
     assert told in note
     assert note.endswith("(ignored)")
@@ -185,7 +185,7 @@ def test_a_secret_is_no_standing_text(files: Files) -> None:
 def test_compaction_may_stand_in_a_table(files: Files) -> None:
     settings = load(files({"promptuary.toml": "[compaction]\nshare = 0.5\nkeep = 3\nsummary_tokens = 900\n"}))
 
-    assert settings.notes == ()
+    assert settings.warnings == ()
     assert (settings.compact_share, settings.compact_keep, settings.summary_tokens) == (0.5, 3, 900)
     own_settings("compact_share = 0.6\n[compaction]\nshare = 0.5")
     with pytest.raises(ConfigError, match="set twice"):
@@ -194,7 +194,7 @@ def test_compaction_may_stand_in_a_table(files: Files) -> None:
 
 @pytest.mark.parametrize("text", ["layers = 1", "[layers]\nstatic = 1", "[layers]\nodd = 1", "compaction = []"])
 def test_a_table_that_is_none_is_said(files: Files, text: str) -> None:
-    (note,) = load(files({"promptuary.toml": text})).notes
+    (note,) = load(files({"promptuary.toml": text})).warnings
 
     assert "must be a table" in note
 

@@ -78,11 +78,11 @@ def test_a_search_and_a_turn_wait_for_notes_that_are_not_indexed_yet(folder: Pat
         assert "Zebra" in str(recalled(promptuary.threads.prepare("Which port has the zebra service?")))
 
 
-def test_a_turn_that_cannot_wait_longer_says_that_notes_are_missing(folder: Path, slow_index: Slow) -> None:
+def test_a_turn_that_cannot_wait_longer_finds_words_in_the_database_and_says_so(folder: Path, slow_index: Slow) -> None:
     slow_index(PATIENCE + 1.5)
     with Promptuary.open(folder) as promptuary:
         turn = promptuary.threads.prepare("Which port has the zebra service?")
-        assert recalled(turn) == []
+        assert "Zebra" in str(recalled(turn))
         assert any(MISSING in one for one in turn.receipt.warnings)
 
 
@@ -93,8 +93,10 @@ def test_a_command_says_that_not_everything_was_searched(
     monkeypatch.setattr(memory, "LONG_PATIENCE", 0.1)
     monkeypatch.setattr(NoteIndex, "embed_few", lambda _: None)
 
-    assert main(["memory", "search", "zebra", "--workspace", str(folder)]) == 1
-    assert MISSING in capsys.readouterr().err
+    assert main(["memory", "search", "zebra", "--workspace", str(folder)]) == 0
+    told = capsys.readouterr()
+    assert "Zebra" in told.out
+    assert MISSING in told.err
 
 
 def test_notes_written_by_hand_are_listed_and_found_however_long_reading_them_takes(

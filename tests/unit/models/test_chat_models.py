@@ -140,7 +140,7 @@ def test_a_window_that_nobody_knows_is_small_and_told(workspace: Path) -> None:
     settings = load(workspace, {"answer_model": "ollama/some-model"})
 
     assert settings.effective_window == 32_768
-    assert any("window of some-model is not known" in note for note in settings.notes)
+    assert any("window of some-model is not known" in note for note in settings.warnings)
 
 
 def test_prices_are_those_of_the_configuration_or_of_the_list(workspace: Path) -> None:
@@ -190,7 +190,7 @@ def test_a_workspace_defines_no_model_and_chooses_none(files: Files, name: str) 
     assert settings.writeback_wait_policy == "soft_drain"
     refused = {"models", "writeback_model", "writeback_qa_prompt", "writeback_profile_prompt"}
     refused |= {"recall_model", "recall_prompt", "answer_model"}
-    assert {note.split()[0] for note in settings.notes if "a workspace cannot set it" in note} == refused
+    assert {note.split()[0] for note in settings.warnings if "a workspace cannot set it" in note} == refused
 
 
 def test_settings_of_memory_may_stand_in_tables(workspace: Path) -> None:

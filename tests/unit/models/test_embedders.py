@@ -86,7 +86,7 @@ def test_a_workspace_cannot_name_a_folder_with_a_model(files: Files) -> None:
     settings = load(files({"promptuary.toml": 'embedder = "onnx:/somewhere"\n'}))
 
     assert settings.embedder == "auto"
-    assert any("embedder in promptuary.toml is ignored" in note for note in settings.notes)
+    assert any("embedder in promptuary.toml is ignored" in note for note in settings.warnings)
 
 
 @pytest.mark.parametrize(

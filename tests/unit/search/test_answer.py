@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from promptuary.base.errors import PromptuaryError
+from promptuary.base.errors import ConfigError, PromptuaryError
 from promptuary.base.files import Folder
 from promptuary.models.protocols import Purpose
 from promptuary.search.answer import POOL, answer
@@ -177,9 +177,10 @@ def test_a_question_that_asks_for_nothing_finds_nothing(service: SearchService, 
     assert ask(service, text).hits == ()
 
 
-@pytest.mark.parametrize("limit", [0, -1])
-def test_no_answers_are_no_answers(service: SearchService, limit: int) -> None:
-    assert ask(service, "release", limit).hits == ()
+def test_no_answers_are_no_answers_and_fewer_are_a_slip(service: SearchService) -> None:
+    assert ask(service, "release", 0).hits == ()
+    with pytest.raises(ConfigError, match="numbers of hits, from 0 on"):
+        ask(service, "release", -1)
 
 
 # What words mean

@@ -23,6 +23,7 @@ from promptuary.search.values import (
     IndexRebuilt,
     SearchedByWordsOnly,
     SearchNote,
+    SearchQuery,
     SyncReport,
     Why,
     note_text,
@@ -35,6 +36,8 @@ from promptuary.search.values import (
         ({"kinds": ("cod",)}, "'cod' is not a kind of file; use markdown, code, text, data"),
         ({"paths": "src"}, r"paths of a search are a tuple of strings: paths=\('src',\)"),
         ({"kinds": "code"}, r"kinds=\('code',\)"),
+        ({"since": 10**20}, "since and until of a search are seconds since 1970"),
+        ({"until": -(10**20)}, "since and until of a search are seconds since 1970"),
     ],
 )
 def test_a_filter_that_could_never_match_is_refused(filters: dict[str, Any], told: str) -> None:
@@ -44,6 +47,12 @@ def test_a_filter_that_could_never_match_is_refused(filters: dict[str, Any], tol
 
 def hit(path: str, *, folder: str = "/work", workspace: str = "/work", lines: tuple[int, int] = (10, 20)) -> Hit:
     return Hit(folder, path, *lines, "text", (), "text", 0, "ab" * 32, 1.0, Why(), workspace)
+
+
+@pytest.mark.parametrize("numbers", [{"limit": -1}, {"limit": 10**20}, {"per_file": -1}, {"per_file": 10**20}])
+def test_a_number_of_hits_that_nobody_can_return_is_refused(numbers: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="limit and per_file of a search are numbers of hits, from 0 on"):
+        SearchQuery("hello", **numbers)
 
 
 @pytest.mark.parametrize(

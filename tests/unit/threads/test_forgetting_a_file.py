@@ -1,6 +1,5 @@
 """A file or a page is taken out of the ledger: its content is in no stored prompt, and a mark says that it was."""
 
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 
@@ -9,9 +8,9 @@ import pytest
 from promptuary import Principal
 from promptuary.base.errors import PromptuaryError, SourceError
 from promptuary.blocking import Promptuary
-from promptuary.database.contents import unpack
 from promptuary.testing.loopback import Loopback, answer, redirect
 from tests.conftest import Files
+from tests.stores import state_in, texts_in
 
 SECRET = "launch code 4711"
 MARK = "[forgotten: file:src/app.py]"
@@ -37,9 +36,8 @@ def ask(promptuary: Promptuary, text: str, thread: str = "main") -> None:
 def stored(project: Path) -> str:
     """Return every byte below the folder of the workspace, and every text of its database as it was before packing."""
     files = [one.read_bytes() for one in (project / ".promptuary").rglob("*") if one.is_file()]
-    with closing(sqlite3.connect(project / ".promptuary" / "state.db")) as connection:
-        texts = [unpack(*row) for row in connection.execute("SELECT sha256, packed, body FROM content")]
-    return b"".join(files).decode("latin-1") + "".join(texts)
+    with closing(state_in(project)) as state:
+        return b"".join(files).decode("latin-1") + texts_in(state.database)
 
 
 def test_no_byte_of_a_file_that_is_forgotten_is_left_and_each_turn_says_so(project: Path) -> None:

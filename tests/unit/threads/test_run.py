@@ -532,8 +532,8 @@ def test_our_tools_search_files_and_remember_what_the_person_agrees_to(project: 
 
         assert "notes.md" in ended[0].result
         assert "Tea is hot." in ended[0].result
-        assert json.loads(ended[1].result)["written"] is True
-        assert '"title": "Tea"' in ended[2].result
+        assert ended[1].result.startswith("Written: memory:")
+        assert "## Tea\n" in ended[2].result
         assert [note.title for note in promptuary.memory.list().headers] == ["Tea"]
 
 

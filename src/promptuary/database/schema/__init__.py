@@ -23,14 +23,24 @@ STATE: Final = (
         "1_experiences.sql",
         "1_sessions.sql",
     ),
+    ("2_changes.sql",),
+    ("3_notes.sql",),
 )
 """The files of each step of ``state.db``."""
 
 INBOX: Final = (("inbox_1.sql",),)
 """The files of each step of the inbox."""
 
-SERVER: Final = (("server_1.sql",),)
+SERVER: Final = (("server_1.sql",), ("server_2.sql",), ("server_3.sql",))
 """The files of each step of ``server.db``."""
+
+
+def postgres_steps() -> list[str]:
+    """Return the script of each step of ``STATE`` with what only PostgreSQL needs."""
+    first, second, notes = steps(STATE)
+    own = [script(__name__, f"postgres_{number}.sql") for number in range(1, 5)]
+    # The third is search in the database, which a file of the state has no use for: its index is a folder.
+    return [f"{first}\n{own[0]}", f"{second}\n{own[1]}", own[2], f"{notes}\n{own[3]}"]
 
 
 def steps(files: tuple[tuple[str, ...], ...]) -> list[str]:

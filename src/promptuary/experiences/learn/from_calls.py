@@ -54,6 +54,7 @@ _OWN_TOOLS: Final = (
     "promptuary",
     "write_memory",
     "search_recall_memories",
+    "list_memories",
     "find_experiences",
     "record_experience",
     "expand_references",

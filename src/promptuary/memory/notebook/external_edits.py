@@ -14,8 +14,8 @@ from promptuary.base.errors import NoteFileError
 from promptuary.base.principals import LOCAL_USER, NoteScope, Principal
 from promptuary.memory.note_file import as_bytes, as_text, rev_of
 from promptuary.memory.notebook.ownership import FileFacts, Ruling, SeenFile, Verdict, judge
-from promptuary.memory.store.files import NoteFiles
 from promptuary.memory.store.journal import NoteJournal
+from promptuary.memory.store.rows import AnyNoteFiles
 from promptuary.memory.values import HAND, ChangeKind, KnownFile, NoteChange, NoteHeader, NoteStamp, NoteTrust
 
 Tracked = Callable[[], Container[str] | None]
@@ -44,7 +44,7 @@ class HandChanges:
     def __init__(
         self,
         scope: NoteScope,
-        files: NoteFiles,
+        files: AnyNoteFiles,
         journal: NoteJournal,
         principal: Principal,
         *,
@@ -85,6 +85,8 @@ class HandChanges:
 
     def record(self, differing: ChangedFile) -> set[str]:
         """Record the differences, and return the ids of the notes concerned."""
+        if differing.missing:
+            self._journal.check_in_files()
         found = self._judge(differing)
         here = {one.note.header.id for one, _ in found}
         gone = [known for known in differing.missing.values() if known.note not in here]

@@ -9,7 +9,7 @@ from promptuary.base.errors import PromptuaryError
 from promptuary.base.principals import NoteScope
 from promptuary.memory.note_file import Ownership, as_bytes, normal_time, read_note
 from promptuary.memory.secret_texts import without_secrets
-from promptuary.memory.values import MemoryResult, Note, NoteChange, NoteHit, NoteView, valid_at
+from promptuary.memory.values import MemoryResult, Note, NoteChange, NoteFilter, NoteHeader, NoteHit, NoteView, valid_at
 from promptuary.search.query import matched, parse
 from promptuary.search.values import Why
 
@@ -42,11 +42,32 @@ def text_before(changes: Sequence[NoteChange]) -> str | None:
 def notes_at(view: NoteView, scope: NoteScope, at: str) -> list[Note]:
     """Return the notes that were active and valid at a time, as they were then, the most recently changed first."""
     found = [
-        read_note(as_bytes(change.text), change.path, Ownership(scope, id=change.note, trust=change.trust))
+        _note_at(change, scope)
         for change in sorted(view.changed_until(at), key=lambda one: one.at, reverse=True)
         if change.text is not None
     ]
     return [note for note in found if note.header.status == "active" and valid_at(note.header, at)]
+
+
+def headers_at(view: NoteView, scope: NoteScope, at: str) -> list[NoteHeader]:
+    """Return the headers of the same notes. Of one that has not changed since, no text is parsed: most have not."""
+    current = {header.id: header for header in view.headers(NoteFilter(statuses=()))}
+    found = [
+        _header_at(change, scope, current.get(change.note))
+        for change in sorted(view.changed_until(at), key=lambda one: one.at, reverse=True)
+        if change.text is not None
+    ]
+    return [header for header in found if header.status == "active" and valid_at(header, at)]
+
+
+def _header_at(change: NoteChange, scope: NoteScope, now: NoteHeader | None) -> NoteHeader:
+    if now is not None and (now.rev, now.path) == (change.rev, change.path) and change.trust in (None, now.trust):
+        return now
+    return _note_at(change, scope).header
+
+
+def _note_at(change: NoteChange, scope: NoteScope) -> Note:
+    return read_note(as_bytes(change.text or ""), change.path, Ownership(scope, id=change.note, trust=change.trust))
 
 
 def found_at(notes: Sequence[Note], query: str, limit: int) -> MemoryResult:

@@ -7,7 +7,7 @@ changes that people made to them are recorded before a note is changed, and when
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Final
 
 from msgspec import Struct
@@ -32,8 +32,8 @@ from promptuary.memory.note_file import (
 from promptuary.memory.notebook.drafting import Writer, change_file, new_file, path_after, title_after, trust_after
 from promptuary.memory.notebook.external_edits import HandChanges, Tracked, is_page
 from promptuary.memory.secret_texts import refuse_secrets, without_secrets
-from promptuary.memory.store.files import NoteFiles
 from promptuary.memory.store.journal import NoteJournal
+from promptuary.memory.store.rows import AnyNoteFiles
 from promptuary.memory.values import (
     AUDIENCES,
     HAND,
@@ -85,7 +85,7 @@ class Notebook:
     def __init__(
         self,
         scope: NoteScope,
-        files: NoteFiles,
+        files: AnyNoteFiles,
         journal: NoteJournal,
         principal: Principal,
         *,
@@ -237,7 +237,8 @@ class Notebook:
 
     def forget(self, note: str) -> int:
         """Erase a note from the journal, and return how many entries it had."""
-        with self._lock():
+        # In a database it is one transaction anyway, and that must have ended before what was deleted is erased.
+        with self._lock() if self.files.by_hand else nullcontext():
             count = self.journal.forget(note, at=self._clock(), actor=self._actor)
         self._on_change(self.scope, [note])
         return count
@@ -250,8 +251,10 @@ class Notebook:
         Returns ``None``, and records nothing, if more than ``limit`` files are known, or if very many differ.
 
         If another process holds the lock for long, nothing happens: that process does its own sync. If very many files
-        differ, the lock is released in between for other writers.
+        differ, the lock is released in between for other writers. In a database, nobody changes notes by hand.
         """
+        if not self.files.by_hand:
+            return False
         try:
             found = self._by_hand.differing(paths, limit)
             if found is None:
@@ -406,6 +409,8 @@ class Notebook:
         try:
             yield
         except PromptuaryError as error:
+            if not self.files.by_hand:
+                raise  # nothing of the transaction is stored
             there = [path for path in paths if self._holds(path, data)]
             if is_new:
                 with suppress(PromptuaryError):
@@ -473,7 +478,7 @@ class Notebook:
         """Record a note that was just written, and return it."""
         header, data = written.header, as_bytes(written.text)
         stamp = self.files.stamp(header.path)
-        if stamp is None or self.files.read(header.path) != data:
+        if stamp is None or (self.files.by_hand and self.files.read(header.path) != data):
             stamp = _UNKNOWN
         self._record([(self._change(header, kind, data, reason=reason, before=before), header, stamp)])
         return written
@@ -496,6 +501,8 @@ class Notebook:
 
     def _record_by_hand(self, paths: Collection[str] | None) -> bool:
         """Record changes made by hand, with the lock held; return whether there were any."""
+        if not self.files.by_hand:
+            return False
         touched = self._by_hand.record(self._by_hand.differing(paths))
         if touched:
             self._on_change(self.scope, touched)

@@ -28,18 +28,20 @@ class MemoryPages:
         self, notebook: Notebook, owner: Owner, *, tracked: Tracked, on_shared: Callable[[], object] = lambda: None
     ) -> None:
         self._notebook, self._owner, self._tracked, self._on_shared = notebook, owner, tracked, on_shared
+        # Nobody would read lists in a database; it has pages on which a person wrote something when they were files.
+        self._audiences = AUDIENCES if notebook.files.by_hand else ()
 
     def refresh(self) -> None:
         """Update the lists. An audience without notes gets no page, but an existing one stays."""
-        for audience in AUDIENCES:
+        for audience in self._audiences:
             with self._notebook.files.lock():
                 self._refresh(audience)
-        if self._notebook.view.headers(NoteFilter(audiences=("shared",), statuses=(), limit=1)):
+        if self._audiences and self._notebook.view.headers(NoteFilter(audiences=("shared",), statuses=(), limit=1)):
             self._on_shared()
 
     def may_be_outdated(self) -> bool:
         """Return whether a list is missing, or older than a note: only then it may lack one. Looks at no note."""
-        for audience in AUDIENCES:
+        for audience in self._audiences:
             known = self._notebook.last_known.items()
             newest = max((file.stamp.modified for path, file in known if path.startswith(f"{audience}/")), default=0)
             with suppress(NoteFileError):
@@ -67,6 +69,8 @@ class MemoryPages:
         return found
 
     def _is_external(self, path: str) -> bool:
+        if not self._notebook.files.by_hand:
+            return False
         if self._notebook.journal.is_brought(path):
             return True
         tracked = self._tracked()
@@ -75,12 +79,12 @@ class MemoryPages:
     def _is_used(self, path: str) -> bool:
         """Return whether a page is used: a private one that may be a hard link to another user's file is not."""
         files = self._notebook.files
-        return path.startswith("shared/") or files.is_own(path) or files.stamp(path) is None
+        return not files.by_hand or path.startswith("shared/") or files.is_own(path) or files.stamp(path) is None
 
     def outdated(self) -> list[str]:
         """Return the pages whose lists do not match the notes."""
         found = []
-        for audience in AUDIENCES:
+        for audience in self._audiences:
             path = page_path(audience, self._owner)
             with suppress(NoteFileError):
                 now = self._notebook.files.read(path)

@@ -28,6 +28,7 @@ from promptuary.tokens.counting import DEFAULT_VOCABULARY, Counter
 
 if TYPE_CHECKING:
     from promptuary.app import App
+    from promptuary.database.feed import Follower
 
 RECIPE: Final = "notes 1"
 """The version of how notes are split, beside the sizes of chunks: an index with another version is rebuilt."""
@@ -68,12 +69,14 @@ class NoteIndex(RecordIndex[NoteKey]):
         super().__init__(open_backend)
         self.notes = notes
         self._counter, self._sizes = counter, sizes
+        self._followers: dict[NoteScope, Follower] = {}
 
     @classmethod
     def open(cls, app: "App", place: MemoryPlace, visible: VisibleNotes, session: str = "") -> "NoteIndex":
         """Return the index of the notes that a principal sees at a place, or that one of its sessions sees."""
         sizes = Sizes(app.settings.chunk_tokens, app.settings.chunk_overlap)
-        open_backend = partial(open_records, app, "notes", f"{RECIPE} {sizes.recipe}", place.space, session)
+        recipe = f"{RECIPE} {sizes.recipe}"
+        open_backend = partial(open_records, app, "notes", recipe, visible.count, place=place.space, session=session)
         return cls(open_backend, visible, Counter(DEFAULT_VOCABULARY), sizes)
 
     def find(self, query: NoteQuery, *, timeout: float = PATIENCE) -> MemoryResult:
@@ -88,9 +91,21 @@ class NoteIndex(RecordIndex[NoteKey]):
         found = self.ask(SearchQuery(query.text, limit, _filters(query), query.lexical_only))
         return rank(query, [(key_at(hit.folder, hit.path), hit) for hit in found.hits], found, self.notes)
 
-    def is_used(self) -> bool:
-        """Return whether there is a note."""
-        return self.notes.count() > 0
+    def count(self) -> int:
+        return self.notes.count()
+
+    def texts(self) -> Iterable[tuple[NoteKey, str]]:
+        return ((NoteKey(scope, note), text) for scope, view in self.notes.views.items() for note, text in view.texts())
+
+    def news(self) -> set[NoteKey] | None:
+        found: dict[NoteScope, set[str] | None] = {}
+        for scope, view in self.notes.views.items():
+            if scope not in self._followers:
+                self._followers[scope] = view.follow()
+            found[scope] = self._followers[scope].news()
+        if None in found.values():
+            return None
+        return {NoteKey(scope, note) for scope, ids in found.items() for note in ids or ()}
 
     def folders(self) -> Sequence[Folder]:
         return folders()

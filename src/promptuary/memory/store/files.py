@@ -46,6 +46,9 @@ class NoteFiles:
     the user alone. The lock file is in the private folder, where git ignores it.
     """
 
+    by_hand = True
+    """Whether people edit these files, so that they may differ from what the journal knows."""
+
     def __init__(self, base: Path, space: str) -> None:
         self._base = base
         self._space = tuple(space.split("/"))

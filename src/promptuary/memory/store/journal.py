@@ -6,7 +6,7 @@ decides who may see a note: ``core.notes.visible_to`` does.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
@@ -17,9 +17,11 @@ from promptuary.base.principals import Owner
 from promptuary.database.columns import from_body, from_column, row_checksum, to_body, to_column
 from promptuary.database.contents import pack, unpack
 from promptuary.database.errors import sound
+from promptuary.database.feed import Follower
 from promptuary.database.owners import EVERYBODY, NOBODY, Key, add_owner, find_owner
-from promptuary.database.port import Connection, Database, Result, Row
+from promptuary.database.port import ChangeFields, Connection, Database, Result, Row
 from promptuary.database.queries import queries
+from promptuary.memory.store.rows import check_in_files
 from promptuary.memory.values import KnownFile, NoteChange, NoteFilter, NoteHeader, NoteStamp, NoteView, visible_to
 
 _QUERIES: Final = queries("promptuary.memory.store", "notes.sql")
@@ -47,11 +49,19 @@ class NoteJournal:
         """Return what ``owner`` may see."""
         return _View(self, owner)
 
+    def follow(self, owner: Owner) -> Follower:
+        """Return what tells which notes that ``owner`` may see have changed; for the view."""
+        return Follower(self._database, owner, "note", self._space)
+
     def files(self) -> Mapping[str, KnownFile]:
         """Return every file that is known, by path."""
         found = self.read(lambda connection: _rows(connection, "known_files", self.key))
         with sound(self._database.name):
             return {file.path: file for file in map(_known_file, found)}
+
+    def check_in_files(self) -> None:
+        """Raise ``ConfigError`` if the files are in the database: then none was removed from a folder by hand."""
+        check_in_files(self._database, self._space)
 
     def known(self, key: str) -> KnownFile | None:
         """Return the file with this id, or at this path; a note has one file, the last one recorded."""
@@ -90,7 +100,7 @@ class NoteJournal:
         """
 
         def write(connection: Connection) -> tuple[int, ...]:
-            writing = _Writing(connection, self.key)
+            writing = _Writing(connection, self._database, self.key)
             numbers = tuple(writing.record(*change) for change in changes)
             kept = [self._brought(change.path) for change, header, _ in changes if header is not None]
             connection.executemany(_QUERIES["unbring"], kept)
@@ -106,7 +116,7 @@ class NoteJournal:
         """
 
         def write(connection: Connection) -> None:
-            writing = _Writing(connection, self.key)
+            writing = _Writing(connection, self._database, self.key)
             for path in gone:
                 writing.drop("drop_path", {"path": to_column(path)})
             for header, stamp, is_visible in seen:
@@ -117,7 +127,7 @@ class NoteJournal:
 
     def unadopted(self) -> Sequence[NoteHeader]:
         """Return the private notes that nobody owns, and the shared ones that came from elsewhere."""
-        return self.headers("unadopted", {}, lambda _: NOBODY)
+        return self.headers("unadopted", {}, None)
 
     def forgotten(self) -> Sequence[str]:
         """Return the ids of the notes that were forgotten."""
@@ -132,29 +142,41 @@ class NoteJournal:
         """
 
         def write(connection: Connection) -> int:
-            writing = _Writing(connection, self.key)
+            writing = _Writing(connection, self._database, self.key)
             return self._finish(writing, writing.forget(note, at, actor))
 
         count = self._database.write(write)
         self._database.purge()
         return count
 
-    def headers(self, query: str, values: Key, reader: Callable[[Connection], int]) -> tuple[NoteHeader, ...]:
+    def headers(self, query: str, values: Key, owner: Owner | None) -> tuple[NoteHeader, ...]:
         """Return the headers that a query finds for a reader; for the view."""
-        found = self.read(
-            lambda connection: _rows(connection, query, self.key | values | {"reader": reader(connection)})
-        )
+
+        def read(connection: Connection) -> list[Row]:
+            reader = NOBODY if owner is None else self.reader(connection, owner)
+            return _rows(connection, query, self.key | values | {"reader": reader})
+
+        found = self.read(read, owner)
         with sound(self._database.name):
             return tuple(from_body(row[0], NoteHeader) for row in found)
 
-    def read(self, work: Callable[[Connection], Result]) -> Result:
-        """Run ``work``, which reads from one snapshot; for the view."""
+    def read(self, work: Callable[[Connection], Result], owner: Owner | None = None) -> Result:
+        """Run ``work``, which reads from one snapshot, for an owner; for the view."""
+
+        def read(connection: Connection) -> Result:
+            if owner is None:
+                connection.act_as(None)
+            else:
+                self.reader(connection, owner)
+            return work(connection)
+
         with sound(self._database.name):
-            return self._database.read(work)
+            return self._database.read(read)
 
     def reader(self, connection: Connection, owner: Owner) -> int:
         """Return the number of the reader, within ``read``; for the view."""
         if (known := self._readers.get(owner)) is not None:
+            connection.act_as(known)
             return known
         if (found := find_owner(connection, owner)) is None:
             return NOBODY
@@ -165,9 +187,9 @@ class NoteJournal:
         return {"tenant": self.key["tenant"], "path": to_column(f"{self._space}/{path}")}
 
     def _finish(self, writing: "_Writing", result: Result) -> Result:
-        """Store the counts and tell about the change, at the end of a transaction."""
+        """Store the counts and tell about files that were only seen, at the end of a transaction."""
         writing.count()
-        if writing.is_changed:
+        if writing.is_changed and not writing.is_told:
             self._database.notify(writing.connection, EVERYBODY, "notes", self._space)
         return result
 
@@ -209,7 +231,7 @@ class _View(NoteView):
             values = self._journal.key | _filter(wanted) | readers
             return int(connection.execute(_QUERIES["count_notes"], values).fetchone()[0])
 
-        return self._journal.read(count)
+        return self._journal.read(count, self._owner)
 
     def changes(self, note: str) -> Sequence[NoteChange]:
         """Return the history of a note, the oldest change first."""
@@ -225,7 +247,7 @@ class _View(NoteView):
                 owner=self._owner,
             )
 
-        return self._journal.read(read)
+        return self._journal.read(read, self._owner)
 
     def changed_until(self, at: str) -> Sequence[NoteChange]:
         """Return the last change of every visible note at or before a time."""
@@ -245,10 +267,23 @@ class _View(NoteView):
                     last.append(_with_text(connection, key, until[-1], texts[until[-1].number]))
             return tuple(last)
 
-        return self._journal.read(read)
+        return self._journal.read(read, self._owner)
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Return the id and the text of every note that is recorded, as it was written last."""
+        visible = {header.id for header in self.headers()}
+        for note, *text in self._journal.read(
+            lambda connection: _rows(connection, "last_texts", self._journal.key), self._owner
+        ):
+            if (key := from_column(note)) in visible:
+                yield key, unpack(*text)
+
+    def follow(self) -> Follower:
+        """Return what tells which notes have changed, whoever changed them."""
+        return self._journal.follow(self._owner)
 
     def _headers(self, query: str, values: Key) -> tuple[NoteHeader, ...]:
-        found = self._journal.headers(query, values, self._reader)
+        found = self._journal.headers(query, values, self._owner)
         return tuple(header for header in found if visible_to(header, self._owner))
 
     def _reader(self, connection: Connection) -> int:
@@ -258,13 +293,18 @@ class _View(NoteView):
 class _Writing:
     """Writes changes of one space, within one transaction."""
 
-    def __init__(self, connection: Connection, key: Key) -> None:
-        self.connection, self._key = connection, key
+    def __init__(self, connection: Connection, database: Database, key: Key) -> None:
+        connection.act_as(None)
+        connection.hold(EVERYBODY)  # changes are numbered, and notes counted, for the whole space
+        self.connection, self._database, self._key = connection, database, key
         self._more = Counter[tuple[int, str, str]]()
         """By how much the number of notes of a reader, a kind and a status changes."""
-        self.is_changed = False
+        self._readers = set[int]()
+        """Who could see the note that is being written, before or after."""
+        self.is_changed = self.is_told = False
 
     def record(self, change: NoteChange, header: NoteHeader | None, stamp: NoteStamp | None) -> int:
+        self._readers.clear()
         found = _owner_of(self.connection, self._key, change.note)
         if header is not None and header.owner is not None:
             if found is None:
@@ -277,7 +317,9 @@ class _Writing:
             self._put(header, stamp, found, is_visible=True, is_recorded=True)
         else:
             self.drop("drop_note", key)
-        return self._add(change)
+        number = self._add(change)
+        self._tell(change, found)
+        return number
 
     def observe(self, header: NoteHeader, stamp: NoteStamp, *, is_visible: bool) -> None:
         found = _owner_of(self.connection, self._key, header.id) if is_visible else None
@@ -295,7 +337,9 @@ class _Writing:
         (count,) = self.connection.execute(_QUERIES["count_changes"], key).fetchone()
         if self.drop("drop_every", key) or count:
             # Before the others are removed: its number must be higher than theirs.
-            self._add(NoteChange(note, "forget", at, actor, "", ""))
+            forgotten = NoteChange(note, "forget", at, actor, "", "")
+            self._add(forgotten)
+            self._tell(forgotten, _owner_of(self.connection, self._key, note))
         for query in ("forget_changes", "forget_texts"):
             self.connection.execute(_QUERIES[query], key)
         return int(count)
@@ -329,13 +373,27 @@ class _Writing:
         row = note_row(self._key, replace(header, owner=name), stamp, reader, is_recorded=is_recorded)
         self._count(self.connection.execute(_QUERIES["counted"], row).fetchall(), -1)
         self.connection.execute(_QUERIES["put_note"], row)
+        self.connection.execute(_QUERIES["put_reader"], row)
         self._count([(reader, header.kind, header.status)], 1)
 
     def _count(self, rows: Iterable[Row], more: int) -> None:
         for reader, kind, status in rows:
             self.is_changed = True
             if reader is not None:
+                self._readers.add(reader)
                 self._more[reader, kind, status] += more
+
+    def _tell(self, change: NoteChange, owner: tuple[int, Owner] | None) -> None:
+        """Tell those who could see the note or can see it now: everybody, or its owner; never what it says."""
+        if EVERYBODY in self._readers or _is_shared(change):
+            reader = EVERYBODY
+        elif owner is not None:
+            reader = owner[0]
+        else:
+            return
+        what = ChangeFields(event=change.kind, actor=change.actor, place=self._key["space"])
+        self._database.notify(self.connection, reader, "note", change.note, **what)
+        self.is_told = True
 
     def _add(self, change: NoteChange) -> int:
         self.is_changed = True

@@ -39,6 +39,10 @@ ON CONFLICT (tenant, space, path) DO UPDATE SET
     tags = excluded.tags, updated_at = excluded.updated_at, pinned = excluded.pinned, trust = excluded.trust,
     external = excluded.external, fingerprint = excluded.fingerprint;
 
+-- name: put_reader
+-- The file of a note, if it is in the database, is for whom the note is for.
+UPDATE note_file SET reader = :reader WHERE tenant = :tenant AND space = :space AND path = :path AND reader <> :reader;
+
 -- name: counted
 -- As what the note at a path is counted.
 SELECT reader, kind, status FROM note WHERE tenant = :tenant AND space = :space AND path = :path;
@@ -178,6 +182,18 @@ ORDER BY number;
 SELECT number, note, text, body, checksum, NULL, 0, NULL FROM note_change
 WHERE tenant = :tenant AND space = :space
 ORDER BY note, number;
+
+-- name: last_texts
+-- The text after the last change of every note.
+SELECT last.note, sha256, packed, note_text.body
+FROM (
+    SELECT note, max(number) AS number FROM note_change WHERE tenant = :tenant AND space = :space GROUP BY note
+) AS last
+JOIN note_change AS change
+    ON change.tenant = :tenant AND change.space = :space AND change.number = last.number
+JOIN note_text
+    ON note_text.tenant = :tenant AND note_text.space = :space AND note_text.note = last.note
+    AND sha256 = change.text;
 
 -- name: audience
 -- Where a note is now, if it is visible.

@@ -9,10 +9,11 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from promptuary.base.principals import Owner
 from promptuary.database.columns import from_body, from_column, row_checksum, to_body, to_column
 from promptuary.database.errors import sound
 from promptuary.database.owners import Key, OwnedRows
-from promptuary.database.port import Connection, Row
+from promptuary.database.port import Connection, Database, Row
 from promptuary.database.queries import queries
 from promptuary.memory.writeback.values import SEPARATOR, Proposal, QueuedTurn
 
@@ -93,9 +94,13 @@ class NoteQueue(OwnedRows):
 
 
 class ProposalStore(OwnedRows):
-    """The proposals of one owner. They never expire."""
+    """The proposals of one owner; ``user`` is who acts. They never expire."""
 
     _queries = _QUERIES
+
+    def __init__(self, database: Database, owner: Owner, user: str) -> None:
+        super().__init__(database, owner)
+        self._user = user
 
     def add(self, proposal: Proposal) -> bool:
         """Add a proposal; return False, and change nothing, if one with its fingerprint waits or was rejected."""
@@ -105,7 +110,7 @@ class ProposalStore(OwnedRows):
             if connection.execute(_QUERIES["is_proposed"], owner | values).fetchone()[0]:
                 return False
             connection.execute(_QUERIES["add_proposal"], owner | values)
-            self._notify(connection, owner, proposal.id)
+            self._notify(connection, owner, proposal.id, "proposed")
             return True
 
         return self._write(add)
@@ -121,27 +126,28 @@ class ProposalStore(OwnedRows):
 
     def replace(self, proposal: Proposal) -> bool:
         """Replace the proposal of the same id; return False if it is not there."""
-        return self._change("replace_proposal", proposal.id, _to_row(proposal))
+        return self._change("replace_proposal", "edited", proposal.id, _to_row(proposal))
 
     def remove(self, proposal: str, *, rejected: bool) -> bool:
         """Remove a proposal; return False if it is not there. A ``rejected`` one is not added again.
 
         Of a rejected one only the fingerprint is stored, and no text.
         """
-        return self._change("reject_proposal" if rejected else "remove_proposal", proposal, {})
+        query, event = ("reject_proposal", "rejected") if rejected else ("remove_proposal", "accepted")
+        return self._change(query, event, proposal, {})
 
-    def _change(self, query: str, proposal: str, values: dict[str, Any]) -> bool:
+    def _change(self, query: str, event: str, proposal: str, values: dict[str, Any]) -> bool:
         def change(connection: Connection, owner: Key) -> bool:
             named = owner | {"proposal": to_column(proposal)} | values
             is_changed = connection.execute(_QUERIES[query], named).rowcount > 0
             if is_changed:
-                self._notify(connection, owner, proposal)
+                self._notify(connection, owner, proposal, event)
             return is_changed
 
         return self._write(change)
 
-    def _notify(self, connection: Connection, owner: Key, proposal: str) -> None:
-        self._database.notify(connection, owner["owner"], "proposal", proposal)
+    def _notify(self, connection: Connection, owner: Key, proposal: str, event: str) -> None:
+        self._database.notify(connection, owner["owner"], "proposal", proposal, event=event, actor=self._user)
 
     def _proposal(self, row: Row) -> Proposal:
         body, checksum = row

@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from hashlib import sha256
 from typing import Final
 
@@ -91,7 +92,11 @@ def quotes(text: str, spoken: str) -> bool:
 
 def are_about_the_same(text: str, other: str) -> bool:
     """Return whether two short texts share most of their telling words, and may contradict each other."""
-    words, others = set(_telling(text)), set(_telling(other))
+    return share_most(set(_telling(text)), set(_telling(other)))
+
+
+def share_most(words: AbstractSet[str], others: AbstractSet[str]) -> bool:
+    """Return whether two texts with these telling words are about the same."""
     shared = len(words & others)
     return shared >= _MIN_SHARED and 2 * shared >= max(len(words), len(others))
 

@@ -29,8 +29,8 @@ _PUT_DELAY: Final = 0.05
 """Seconds for which files are buffered while more come."""
 
 
-class DiskIndexWriter:
-    """The ``IndexWriter`` of a ``DiskIndex``."""
+class GenerationWriter:
+    """The ``IndexWriter`` of a generation, on disk or in memory."""
 
     def __init__(self, own: Generation, *, fresh: bool) -> None:
         self.fresh = fresh

@@ -1,4 +1,4 @@
-"""Persistent vectors, in the SQLite file of the state: by embedder and by the hash of what was embedded.
+"""Persistent vectors, in the database of the state: by embedder and by the hash of what was embedded.
 
 They are stored as 16-bit floats, which halves the size and changes a cosine in the fourth digit. A text that is moved
 or restored still has its vector. Knows nothing of chunks or of how vectors are searched.
@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 from promptuary.base.concurrency import load_native
 from promptuary.base.errors import PromptuaryError, how_to_install
 from promptuary.base.principals import Owner
-from promptuary.database.binding import BoundDatabase
+from promptuary.config.settings import Settings
+from promptuary.database.binding import Bound, BoundDatabase
 from promptuary.database.columns import to_column
 from promptuary.database.errors import damaged
 from promptuary.database.owners import EVERYBODY, NOBODY, add_owner, find_owner
 from promptuary.database.port import Connection
 from promptuary.database.queries import queries
-from promptuary.workspace.state_file import check_binding, state_file
+from promptuary.workspace.state_file import open_database
 from promptuary.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -34,11 +35,11 @@ class Vectors:
     """
 
     def __init__(self, path: Path | None, owner: Owner | None = None, *, timeout: float = 30.0) -> None:
-        self._opened = BoundDatabase(path, timeout=timeout) if path else None
+        self._opened: Bound | None = BoundDatabase(path, timeout=timeout) if path else None
         self._owner = owner
 
     @property
-    def _database(self) -> BoundDatabase:
+    def _database(self) -> Bound:
         if self._opened is None:
             raise AssertionError("the vectors have no file")
         return self._opened
@@ -61,7 +62,9 @@ class Vectors:
 
         def written(connection: Connection) -> None:
             name = {"tenant": connection.tenant, "name": to_column(embedder)}
-            connection.execute(_QUERIES["add_embedder"], name)
+            if connection.execute(_QUERIES["find_embedder"], name).fetchone() is None:
+                connection.hold(EVERYBODY)
+                connection.execute(_QUERIES["add_embedder"], name)
             owner = EVERYBODY if self._owner is None else add_owner(connection, self._owner)
             own = self._own(connection, embedder) | {"owner": owner}
             rows = (own | {"sha256": key, "body": body} for key, body in zip(keys, bodies, strict=True))
@@ -92,6 +95,7 @@ class Vectors:
         keys = [_key(sha256) for sha256 in hashes]
 
         def removed(connection: Connection) -> int:
+            connection.act_as(None)
             tenant = {"tenant": connection.tenant}
             owners = [EVERYBODY, *(row[0] for row in connection.execute(_QUERIES["owners"], tenant))]
             every = [
@@ -141,19 +145,16 @@ class WorkspaceVectors(Vectors):
     Every method raises ``ForeignStateError`` if that database is somebody else's.
     """
 
-    def __init__(self, workspace: Workspace, owner: Owner | None = None) -> None:
+    def __init__(self, workspace: Workspace, settings: Settings, owner: Owner | None = None) -> None:
         super().__init__(None, owner)
-        self._workspace, self._opening = workspace, threading.Lock()
+        self._workspace, self._settings, self._opening = workspace, settings, threading.Lock()
 
     @property
-    def _database(self) -> BoundDatabase:
+    def _database(self) -> Bound:
         with self._opening:
             if self._opened is None:
-                file = state_file(self._workspace)
-                opened = BoundDatabase(file.path)
-                check_binding(opened, file)
-                self._opened = opened
-            return self._opened
+                self._opened = open_database(self._workspace, self._settings.database, self._settings.tenant)
+            return super()._database
 
 
 def _key(sha256: str) -> bytes:

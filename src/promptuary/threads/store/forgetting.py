@@ -95,7 +95,10 @@ class Forgetting(OwnedRows):
         def redact(connection: Connection, owner: Key) -> int:
             # So that blocks are not searched for the words.
             everybodys = _Note(connection, address, texts).run()
-            said = _Words(connection, owner, address, texts).run()
+            words = _Words(connection, owner, address, texts)
+            said = words.run()
+            for proposal in words.removed:
+                self._database.notify(connection, owner["owner"], "proposal", proposal, event="removed")
             self._told(connection, EVERYBODY if everybodys else owner["owner"], everybodys + said)
             return said
 
@@ -136,6 +139,8 @@ class _Note:
 
     def run(self) -> int:
         """Remove the note, and return how many texts were changed."""
+        self._connection.act_as(None)
+        self._connection.hold(None)
         note = {"tenant": self._connection.tenant, "note": id_of(self._address)}
         changed, threads = 0, set[tuple[int, int]]()
         for owner, content, is_receipt in self._connection.execute(_QUERIES["mentions"], note).fetchall():
@@ -198,6 +203,8 @@ class _Words:
         self._left: dict[bytes, bytes] = {}
         """Texts that hold a passage, and the name of each redacted text, empty while that is not stored."""
         self._clean: set[bytes] = set()
+        self.removed: list[str] = []
+        """The proposals that were removed, by their ids."""
 
     def places(self) -> tuple[Place, ...]:
         """Return every place, in order."""
@@ -333,6 +340,7 @@ class _Words:
         for proposal, body in self._rows("proposed"):
             if self._is_proposed(from_column(body)):
                 self._connection.execute(_QUERIES["remove_proposed"], self._owner | {"proposal": proposal})
+                self.removed.append(from_column(proposal))
 
     def _without(self, column: Any) -> str | bytes:
         return to_column(without_words(from_column(column), self._address, self._passages))

@@ -50,7 +50,7 @@ ORDER BY item.item;
 -- name: turns
 -- Every turn of an owner.
 SELECT
-    turn.id, thread.name, number, turn.created, status, text, messages, receipt, user, turn.thread, reply_tokens, cost,
+    turn.id, thread.name, number, turn.created, status, text, messages, receipt, "user", turn.thread, reply_tokens, cost,
     checksum
 FROM thread
 JOIN turn ON turn.tenant = thread.tenant AND turn.owner = thread.owner AND turn.thread = thread.thread

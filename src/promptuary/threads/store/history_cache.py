@@ -40,21 +40,22 @@ class Histories:
         if found and found[0][3] != history_checksum(standing):
             raise ValueError("a history is not what was written")
         known = self._known.setdefault(owner, {})
-        new = [number for number, _, checksum in standing if number not in known or known[number][1] != checksum]
+        # Looked up once: another thread, which reads an older state, may put its own item into the cache meanwhile.
+        cached = ((number, known.get(number), checksum) for number, _, checksum in standing)
+        items = {number: one[0] for number, one, checksum in cached if one is not None and one[1] == checksum}
+        new = [number for number, *_ in standing if number not in items]
         if new:
             checksums = {number: checksum for number, _, checksum in standing}
             for number, *row in connection.execute(_QUERIES["history"], key | {"first": min(new)}):
                 item = rows.to_item(tuple(row))
                 if number not in known:
                     self._size += len(item.content) + _EACH
+                items[number] = item
                 known[number] = item, checksums[number]
-        items = []
         for number, pinned, checksum in standing:
-            item = known[number][0]
-            if item.pinned is not bool(pinned):
-                item = replace(item, pinned=bool(pinned))
-                known[number] = item, checksum
-            items.append(item)
+            if items[number].pinned is not bool(pinned):
+                items[number] = replace(items[number], pinned=bool(pinned))
+                known[number] = items[number], checksum
         if self._size > _KEPT_CHARACTERS:
             self._known, self._size = {}, 0
-        return tuple(items)
+        return tuple(items[number] for number, *_ in standing)

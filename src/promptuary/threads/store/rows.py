@@ -15,7 +15,7 @@ from promptuary.context.receipt import Receipt, receipt_from_json, receipt_json
 from promptuary.database.columns import from_column, row_checksum, to_column, to_text
 from promptuary.database.contents import Contents, hash_of, marked, pack, unpack
 from promptuary.layers.layer import LayerState, StateKey
-from promptuary.threads.records import ThreadInfo, TurnRecord
+from promptuary.threads.records import SeenTurn, SentMessage, SentText, ThreadInfo, TurnHead, TurnRecord
 from promptuary.threads.store.prompts import Sent, entries_of, put_messages
 from promptuary.threads.store.values import state_text
 
@@ -39,6 +39,10 @@ _FIXED: Final = (
 """The columns of an item that its checksum covers."""
 
 _NONE: Final = "[]"
+_BEGINNING: Final = 300
+"""How many characters of its text a turn in a listing has."""
+_SHOWN: Final = 4_000
+"""How many characters of its text a turn has that is seen alone."""
 
 
 def of_item(item: Item, thread: int, place: int, contents: Contents) -> Values:
@@ -166,9 +170,7 @@ def turn_checksum(fixed: Sequence[object], reply_tokens: int, cost: float | None
 
 def to_turn(row: Row, contents: Contents) -> TurnRecord:
     """Return the turn of a row, or raise ``ValueError`` if it differs from what was written."""
-    number, thread, count, created, status, text, messages, receipt, user, home, replied, cost, checksum = row
-    if checksum != turn_checksum((number, home, count, status, user), replied, cost, (text, messages, receipt)):
-        raise ValueError("a turn is not what was written")
+    number, thread, count, created, status, text, messages, receipt, user, _, replied, cost, _ = _checked_turn(row)
     sent = entries_of(messages, contents)
     return TurnRecord(
         id=from_column(number),
@@ -185,6 +187,70 @@ def to_turn(row: Row, contents: Contents) -> TurnRecord:
         reply_tokens=int(replied),
         cost=cost,
     )
+
+
+def to_turn_head(row: Row, contents: Contents) -> TurnHead:
+    """Return a turn of a listing, or raise ``ValueError`` if it differs from what was written."""
+    number, thread, count, created, status, text, _, stored, _, _, replied, cost, _ = _checked_turn(row)
+    receipt = receipt_from_json(json.loads(contents.get(stored)))
+    return TurnHead(
+        thread=from_column(thread),
+        number=int(count),
+        created=from_column(created),
+        status=from_column(status),  # type: ignore[arg-type]  # what was written was a status
+        text=contents.beginning(text, _BEGINNING),
+        tokens=receipt.tokens,
+        window=receipt.window,
+        reserve=receipt.reserve,
+        layers=receipt.by_layer(),
+        omitted=sum(entry.status == "out" for entry in receipt.entries),
+        reply_tokens=int(replied),
+        cost=cost,
+        id=from_column(number),
+    )
+
+
+def to_seen_turn(row: Row, contents: Contents, beside: tuple[int, int]) -> SeenTurn:
+    """Return a turn without most of its texts; ``beside`` are the numbers of the turns before and after it."""
+    number, thread, count, created, status, text, messages, stored, user, _, replied, cost, _ = _checked_turn(row)
+    return SeenTurn(
+        id=from_column(number),
+        thread=from_column(thread),
+        number=int(count),
+        created=from_column(created),
+        status=from_column(status),  # type: ignore[arg-type]  # what was written was a status
+        text=contents.beginning(text, _SHOWN),
+        receipt=replace(receipt_from_json(json.loads(contents.get(stored))), thread=from_column(thread)),
+        messages=tuple(_sent_message(entry, contents) for entry in entries_of(messages, contents)),
+        user=from_column(user),
+        reply_tokens=int(replied),
+        cost=cost,
+        earlier=beside[0],
+        later=beside[1],
+    )
+
+
+def _sent_message(entry: Sent, contents: Contents) -> SentMessage:
+    message = entry.message("")
+    calls = (ToolCall(one["id"], one["name"], one["arguments"][:_SHOWN]) for one in message.get("tool_calls", ()))
+    return SentMessage(message["role"], contents.beginning(entry.content, _BEGINNING), tuple(calls))
+
+
+def to_sent_text(row: Row, contents: Contents, message: int, start: int, most: int) -> SentText | None:
+    """Return a part of the text of a message of a turn; ``None`` if there is no such message."""
+    sent = entries_of(_checked_turn(row)[6], contents)
+    if not 0 <= message < len(sent):
+        return None
+    text = contents.get(sent[message].content)
+    start = min(max(0, start), len(text))
+    return SentText(sent[message].message("")["role"], text[start : start + most], start, len(text))
+
+
+def _checked_turn(row: Row) -> Row:
+    number, _, count, _, status, text, messages, receipt, user, home, replied, cost, checksum = row
+    if checksum != turn_checksum((number, home, count, status, user), replied, cost, (text, messages, receipt)):
+        raise ValueError("a turn is not what was written")
+    return row
 
 
 def receipt_text(receipt: Receipt) -> str:

@@ -143,13 +143,13 @@ WHERE thread.tenant = :tenant AND thread.owner = :owner AND thread.name = :threa
 UPDATE source_part SET revision = '', first = 0, last = 0
 WHERE tenant = :tenant AND (tenant, owner, source) IN (
     SELECT tenant, owner, source FROM source
-    WHERE tenant = :tenant AND address = :address AND (:owner IS NULL OR owner = :owner)
+    WHERE tenant = :tenant AND address = :address AND owner = coalesce(:owner, owner)
 );
 
 -- name: threads
 -- The threads of an owner, all or the one with a name.
 SELECT thread, name, updated FROM thread
-WHERE tenant = :tenant AND owner = :owner AND (:name IS NULL OR name = :name)
+WHERE tenant = :tenant AND owner = :owner AND name = coalesce(:name, name)
 ORDER BY thread;
 
 -- name: recorded_threads
@@ -230,19 +230,19 @@ WHERE tenant = :tenant AND owner = :owner
 
 -- name: used
 -- The texts that the items and turns of an owner name, and their lists of messages.
-SELECT content, NULL FROM item WHERE tenant = :tenant AND owner = :owner
+SELECT receipt, messages FROM turn WHERE tenant = :tenant AND owner = :owner
 UNION ALL
 SELECT text, NULL FROM turn WHERE tenant = :tenant AND owner = :owner
 UNION ALL
-SELECT receipt, messages FROM turn WHERE tenant = :tenant AND owner = :owner;
+SELECT content, NULL FROM item WHERE tenant = :tenant AND owner = :owner;
 
 -- name: texts_of_thread
 -- The same of one thread.
-SELECT content, NULL FROM item WHERE tenant = :tenant AND owner = :owner AND thread = :thread
+SELECT receipt, messages FROM turn WHERE tenant = :tenant AND owner = :owner AND thread = :thread
 UNION ALL
 SELECT text, NULL FROM turn WHERE tenant = :tenant AND owner = :owner AND thread = :thread
 UNION ALL
-SELECT receipt, messages FROM turn WHERE tenant = :tenant AND owner = :owner AND thread = :thread;
+SELECT content, NULL FROM item WHERE tenant = :tenant AND owner = :owner AND thread = :thread;
 
 -- name: counts
 -- How many turns and items a thread has.

@@ -26,9 +26,12 @@ from promptuary.threads.ledger_values import Pruned, SourceUse, ThreadSize
 from promptuary.threads.records import (
     RECENT_TURNS,
     USES_AT_ONCE,
+    SeenTurn,
+    SentText,
     ThreadChange,
     ThreadInfo,
     Totals,
+    TurnHead,
     TurnRecord,
     TurnStatus,
 )
@@ -53,7 +56,9 @@ _STATES_AT_ONCE: Final = 10
 """How many states are read at once: the slots of ``states``."""
 
 NOUN: Final = "thread"
-"""What the feed of changes calls a thread."""
+"""What the feed of changes calls a thread; it is told of one if none of its turns changed."""
+TURN: Final = "turn"
+"""What it calls a turn."""
 
 
 class ThreadHead(NamedTuple):
@@ -99,7 +104,10 @@ class ThreadStore:
             self._database.check_lock(connection, lock)
             writing = _Writing(connection, change, self._principal)
             writing.run(time)
-            self._database.notify(connection, writing.owner, NOUN, change.thread)
+            for turn, status in writing.turns:
+                self._database.notify(connection, writing.owner, TURN, turn, event=status, actor=self._principal.user)
+            if not writing.turns:
+                self._database.notify(connection, writing.owner, NOUN, change.thread)
 
         self._database.write(written)
 
@@ -151,14 +159,40 @@ class ThreadStore:
 
     def turn(self, thread: str, number: int | None = None) -> TurnRecord | None:
         """Return the turn with this number, or the last turn if no number is given."""
-        query = _QUERIES["last_turn" if number is None else "turn"]
 
         def found(connection: Connection) -> TurnRecord | None:
-            key = self._key(connection, thread)
-            row = connection.execute(query, key | {"number": number}).fetchone()
-            return None if row is None else rows.to_turn(row, Contents(connection, key["owner"]))
+            row = self._turn_row(connection, thread, number)
+            return None if row is None else rows.to_turn(row, Contents(connection, self._owner(connection)))
 
         return self._read(found)
+
+    def seen_turn(self, thread: str, number: int | None = None) -> SeenTurn | None:
+        """Return a turn as ``turn`` does, without most of its texts, which may be very long."""
+
+        def found(connection: Connection) -> SeenTurn | None:
+            row = self._turn_row(connection, thread, number)
+            if row is None:
+                return None
+            key = self._own(connection) | {"thread": row[9], "number": row[2]}
+            earlier, later = connection.execute(_QUERIES["turns_beside"], key).fetchone()
+            return rows.to_seen_turn(row, Contents(connection, key["owner"]), (int(earlier), int(later)))
+
+        return self._read(found)
+
+    def sent_text(self, thread: str, number: int, message: int, start: int, most: int) -> SentText | None:
+        """Return at most so many characters of a message of a prompt; ``None`` if there is no such message."""
+
+        def found(connection: Connection) -> SentText | None:
+            row = self._turn_row(connection, thread, number)
+            contents = Contents(connection, self._owner(connection))
+            return None if row is None else rows.to_sent_text(row, contents, message, start, most)
+
+        return self._read(found)
+
+    def _turn_row(self, connection: Connection, thread: str, number: int | None) -> rows.Row | None:
+        key = self._key(connection, thread) | {"number": number}
+        row: rows.Row | None = connection.execute(_QUERIES["last_turn" if number is None else "turn"], key).fetchone()
+        return row
 
     def turn_status(self, thread: str, number: int) -> tuple[str, str] | None:
         """Return the id of the turn with this number, and its status; ``None`` if there is none."""
@@ -197,6 +231,38 @@ class ThreadStore:
             return tuple(rows.to_turn(row, contents) for row in connection.execute(_QUERIES["turns"], key).fetchall())
 
         return self._read(found)
+
+    def recent(self, *, thread: str | None, limit: int, before: int) -> tuple[Sequence[TurnHead], int]:
+        """Return the newest turns of a thread or of all, and the cursor of the next ones, 0 if there are none.
+
+        ``before`` is such a cursor.
+        """
+
+        def found(connection: Connection) -> tuple[Sequence[TurnHead], int]:
+            own = self._own(connection)
+            contents = Contents(connection, own["owner"])
+            key = own | {"before": before, "limit": limit + 1}
+            newest: list[tuple[int, int]] = []
+            for number, used in self._by_use(connection, own, thread):
+                if len(newest) > limit and used < newest[-1][0]:
+                    break  # its turns, and those of all threads after it, are older
+                some = connection.execute(_QUERIES["serials_before"], key | {"thread": number}).fetchall()
+                if some:
+                    newest = sorted((*newest, *map(tuple, some)), reverse=True)[: limit + 1]
+            shown = newest[:limit]
+            each = (
+                connection.execute(_QUERIES["turn_by_serial"], own | {"serial": serial, "thread": of}).fetchone()
+                for serial, of in shown
+            )
+            following = int(shown[-1][0]) if len(newest) > limit else 0
+            return tuple(rows.to_turn_head(row, contents) for row in each), following
+
+        return self._read(found)
+
+    def _by_use(self, connection: Connection, own: dict[str, int], thread: str | None) -> Sequence[tuple[int, int]]:
+        if thread is not None:
+            return [(self._number(connection, thread), 0)]
+        return [(int(number), int(used)) for number, used in connection.execute(_QUERIES["threads_by_use"], own)]
 
     def threads(self) -> Sequence[ThreadInfo]:
         """Return every thread of the owner, the most recently used first."""
@@ -333,8 +399,12 @@ class ThreadStore:
             return self._database.read(work)
 
     def _write(self, work: Work[Result]) -> Result:
+        def write(connection: Connection) -> Result:
+            connection.hold(self._owner(connection))
+            return work(connection)
+
         with sound(self._database.name):
-            return self._database.write(work)
+            return self._database.write(write)
 
 
 class _OnlyTriedError(Exception):
@@ -353,7 +423,10 @@ def _of_scope(own: dict[str, int], key: StateKey) -> dict[str, int]:
 class _Writing:
     """Writes one change, within one transaction."""
 
-    __slots__ = ("_change", "_connection", "_contents", "_counter", "_own", "_sources", "_thread", "_user", "owner")
+    __slots__ = (
+        *("_change", "_connection", "_contents", "_counter", "_own", "_sources", "_thread", "_user"),
+        *("owner", "turns"),
+    )
 
     def __init__(self, connection: Connection, change: ThreadChange, principal: Principal) -> None:
         self._connection = connection
@@ -366,6 +439,8 @@ class _Writing:
         self._sources = SourceIndex(connection, self.owner, self._counter)
         self._user = principal.user
         self._thread = 0
+        self.turns: list[tuple[str, TurnStatus]] = []
+        """The turns that were added or changed, with the status that they have now."""
 
     def run(self, time: str) -> None:
         values = {"name": to_column(self._change.thread), "number": self._counter.next(), "time": to_column(time)}
@@ -469,6 +544,7 @@ class _Writing:
         column = to_column(status)
         checksum = rows.turn_checksum((turn, self._thread, number, column, user), replied, cost, texts)
         self._execute("set_status", {"id": turn, "status": column, "checksum": checksum})
+        self.turns.append((from_column(turn), status))
 
     def _record(self, turn: TurnRecord) -> None:
         before = self._execute("find_turn", {"id": to_column(turn.id)}).fetchone()
@@ -489,6 +565,7 @@ class _Writing:
         else:
             self._execute("change_turn", row)
             self._sources.set_shown(before[5], self._thread, turn.receipt)
+        self.turns.append((turn.id, turn.status))
 
     def _without_told(self, turn: TurnRecord, receipt: bytes) -> TurnRecord:
         """Return ``turn`` with a receipt that does not restore what was removed from the stored one."""

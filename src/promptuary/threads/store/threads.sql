@@ -145,7 +145,7 @@ ORDER BY item.item;
 
 -- name: find_turn
 -- The turn with an id.
-SELECT thread, number, user, receipt, packed, serial, text, messages
+SELECT thread, number, "user", receipt, packed, serial, text, messages
 FROM turn
 JOIN content ON content.tenant = turn.tenant AND content.owner = turn.owner AND content.sha256 = turn.receipt
 WHERE turn.tenant = :tenant AND turn.owner = :owner AND turn.id = :id;
@@ -157,7 +157,7 @@ SELECT id FROM turn WHERE tenant = :tenant AND owner = :owner AND thread = :thre
 -- name: add_turn
 -- Add a turn to the ledger.
 INSERT INTO turn (
-    tenant, owner, thread, number, serial, id, created, status, user, text, messages, receipt, tokens, reply_tokens,
+    tenant, owner, thread, number, serial, id, created, status, "user", text, messages, receipt, tokens, reply_tokens,
     cost, checksum
 ) VALUES (
     :tenant, :owner, :thread, :number, :serial, :id, :created, :status, :user, :text, :messages, :receipt, :tokens,
@@ -173,13 +173,13 @@ WHERE tenant = :tenant AND owner = :owner AND id = :id;
 
 -- name: pending_turn
 -- What the checksum of a prepared turn covers.
-SELECT number, user, text, messages, receipt, reply_tokens, cost
+SELECT number, "user", text, messages, receipt, reply_tokens, cost
 FROM turn
 WHERE tenant = :tenant AND owner = :owner AND id = :id AND thread = :thread AND status = :status;
 
 -- name: open_turns
 -- The turns of a message that are prepared or have another status, with what their checksums cover.
-SELECT id, number, user, text, messages, receipt, reply_tokens, cost
+SELECT id, number, "user", text, messages, receipt, reply_tokens, cost
 FROM turn
 WHERE tenant = :tenant AND owner = :owner AND thread = :thread AND id >= :first AND id < :last
     AND status IN ('prepared', :also);
@@ -191,7 +191,7 @@ UPDATE turn SET status = :status, checksum = :checksum WHERE tenant = :tenant AN
 -- name: turn
 -- One turn by its number.
 SELECT
-    turn.id, thread.name, number, turn.created, status, text, messages, receipt, user, turn.thread, reply_tokens, cost,
+    turn.id, thread.name, number, turn.created, status, text, messages, receipt, "user", turn.thread, reply_tokens, cost,
     checksum
 FROM thread
 JOIN turn ON turn.tenant = thread.tenant AND turn.owner = thread.owner AND turn.thread = thread.thread
@@ -207,7 +207,7 @@ WHERE thread.tenant = :tenant AND thread.owner = :owner AND thread.name = :name 
 -- name: last_turn
 -- The turn with the highest number.
 SELECT
-    turn.id, thread.name, number, turn.created, status, text, messages, receipt, user, turn.thread, reply_tokens, cost,
+    turn.id, thread.name, number, turn.created, status, text, messages, receipt, "user", turn.thread, reply_tokens, cost,
     checksum
 FROM thread
 JOIN turn ON turn.tenant = thread.tenant AND turn.owner = thread.owner AND turn.thread = thread.thread
@@ -229,12 +229,44 @@ WHERE tenant = :tenant AND owner = :owner AND name = :name;
 -- name: turns
 -- The turns of a thread, in order.
 SELECT
-    turn.id, thread.name, number, turn.created, status, text, messages, receipt, user, turn.thread, reply_tokens, cost,
+    turn.id, thread.name, number, turn.created, status, text, messages, receipt, "user", turn.thread, reply_tokens, cost,
     checksum
 FROM thread
 JOIN turn ON turn.tenant = thread.tenant AND turn.owner = thread.owner AND turn.thread = thread.thread
 WHERE thread.tenant = :tenant AND thread.owner = :owner AND thread.name = :name
 ORDER BY number;
+
+-- name: threads_by_use
+-- The threads of an owner, the most recently used first.
+SELECT thread, used FROM thread WHERE tenant = :tenant AND owner = :owner ORDER BY used DESC;
+
+-- name: serials_before
+-- The turns of a thread that were added before another of the owner, the newest first.
+SELECT serial, thread FROM turn
+WHERE tenant = :tenant AND owner = :owner AND thread = :thread AND serial < :before
+ORDER BY serial DESC
+LIMIT :limit;
+
+-- name: turn_by_serial
+-- One turn by its place among all those of its owner.
+SELECT
+    turn.id, thread.name, number, turn.created, status, text, messages, receipt, "user", turn.thread, reply_tokens, cost,
+    checksum
+FROM turn
+JOIN thread ON thread.tenant = turn.tenant AND thread.owner = turn.owner AND thread.thread = turn.thread
+WHERE turn.tenant = :tenant AND turn.owner = :owner AND turn.thread = :thread AND serial = :serial;
+
+-- name: turns_beside
+-- The numbers of the turns before and after one.
+SELECT
+    coalesce((
+        SELECT max(number) FROM turn
+        WHERE tenant = :tenant AND owner = :owner AND thread = :thread AND number < :number
+    ), 0),
+    coalesce((
+        SELECT min(number) FROM turn
+        WHERE tenant = :tenant AND owner = :owner AND thread = :thread AND number > :number
+    ), 0);
 
 -- name: totals
 -- The turns of a thread in figures, and how many messages it has, compacted ones too.
@@ -280,3 +312,7 @@ FROM wanted
 CROSS JOIN state
 WHERE state.tenant = :tenant AND state.owner = wanted.owner AND state.layer = wanted.layer
     AND state.scope = wanted.scope AND state.name = wanted.name;
+
+-- name: has_threads
+-- Whether anybody has a thread in the workspace.
+SELECT EXISTS (SELECT 1 FROM thread WHERE tenant = :tenant);

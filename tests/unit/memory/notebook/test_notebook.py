@@ -17,18 +17,21 @@ from promptuary.memory.notebook.notebook import Notebook
 from promptuary.memory.notebook.pages import MemoryPages
 from promptuary.memory.store.files import NoteFiles
 from promptuary.memory.store.journal import NoteJournal
+from promptuary.memory.store.rows import AnyNoteFiles, NoteRows
 from promptuary.memory.values import HAND, NoteDraft
 from promptuary.state import StateDatabase
 
 ADA, BEN = Principal("ada"), Principal("ben")
 SPACE = "agents/default"
+BY_HAND = pytest.mark.parametrize("place", ["files"], indirect=True)
+"""What people do to files, or what is in files alone: a database has neither."""
 
 
 @dataclass
 class Place:
     """Files and a journal that several principals use. ``edit`` and ``remove`` are what somebody does by hand."""
 
-    files: NoteFiles
+    files_of: Callable[[Principal], AnyNoteFiles]
     journal: NoteJournal
     edit: Callable[[str, str], None]
     tracked: Collection[str] | None = frozenset()
@@ -38,13 +41,17 @@ class Place:
     def of(self, principal: Principal = LOCAL) -> Notebook:
         return Notebook(
             "project",
-            self.files,
+            self.files_of(principal),
             self.journal,
             principal,
             tracked=lambda: self.tracked,
             clock=self.now,
             on_change=lambda _, notes: self.changed.extend(notes),
         )
+
+    @property
+    def files(self) -> AnyNoteFiles:
+        return self.files_of(LOCAL)
 
     def now(self) -> str:
         self.seconds += 1
@@ -54,18 +61,26 @@ class Place:
         return (self.files.read(path) or b"").decode()
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
+@pytest.fixture(params=["files", "database"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     base = tmp_path / "memory"
     base.mkdir()
     state = StateDatabase(tmp_path / "state.db")
+    if request.param == "database":
+        yield Place(
+            lambda principal: NoteRows(state.database, SPACE, principal.owner),
+            state.notes(SPACE),
+            lambda *_: pytest.fail("nobody edits notes in a database by hand"),
+        )
+        state.close()
+        return
 
     def edit(path: str, text: str) -> None:
         file = base / SPACE / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8", newline="")
 
-    yield Place(NoteFiles(base, SPACE), state.notes(SPACE), edit)
+    yield Place(lambda _: NoteFiles(base, SPACE), state.notes(SPACE), edit)
     state.close()
 
 
@@ -106,6 +121,7 @@ def test_an_update_keeps_the_path_and_what_it_does_not_name(place: Place) -> Non
     )
 
 
+@BY_HAND
 def test_broken_front_matter_gets_no_second_one_before_it(place: Place) -> None:
     note = written(place.of())
     broken = place.text(note.header.path).replace("kind:", "kind: [", 1)
@@ -131,6 +147,7 @@ def test_an_update_that_changes_nothing_is_no_change(place: Place) -> None:
     assert len(place.of().view.changes(first.header.id)) == 1
 
 
+@BY_HAND
 def test_unknown_keys_comments_and_line_endings_survive_an_update(place: Place) -> None:
     place.edit("private/user/mine.md", "---\r\n# mine\r\naliases: [x]  # keep\r\ntitle: 'T'\r\n---\r\nBody\r\n")
     notebook = place.of()
@@ -154,6 +171,7 @@ def test_a_write_for_another_revision_is_a_conflict_that_shows_what_is_there(pla
     assert place.of().read(first.header.id) == second
 
 
+@BY_HAND
 def test_what_an_editor_saved_is_recorded_before_it_is_changed(place: Place) -> None:
     note = written(place.of(), title="Tabs")
     place.edit(note.header.path, note.text.replace("Use tabs.", "Use spaces."))
@@ -169,10 +187,12 @@ def test_what_an_editor_saved_is_recorded_before_it_is_changed(place: Place) -> 
 def test_a_database_that_is_full_does_not_have_us_say_that_nothing_was_written(tmp_path: Path) -> None:
     (tmp_path / "memory").mkdir()
     with closing(StateDatabase(tmp_path / "state.db")) as state:
-        place = Place(NoteFiles(tmp_path / "memory", SPACE), state.notes(SPACE), lambda *_: None)
+        place = Place(lambda _: NoteFiles(tmp_path / "memory", SPACE), state.notes(SPACE), lambda *_: None)
         note, chance = written(place.of()), random.Random(1)
         other = " ".join(f"word{chance.random():.6f}" for _ in range(4_000))  # which cannot be packed
-        state._database._writer.execute("PRAGMA max_page_count = 1")  # which SQLite rounds up to what there is
+        state._database._writer.execute(  # type: ignore[attr-defined]
+            "PRAGMA max_page_count = 1"
+        )  # which SQLite rounds up to what there is
         with pytest.raises(PromptuaryError, match=r"tabs-\w+\.md was written, but .*state.db: the disk is full"):
             written(place.of(), other, id=note.header.id)
         assert other.strip() in place.text(note.header.path)
@@ -265,6 +285,7 @@ def test_whoever_pins_a_note_does_not_become_its_author(place: Place) -> None:
     assert (said.header.trust, said.header.source) == ("person", "manual")
 
 
+@BY_HAND
 def test_a_note_whose_file_was_deleted_can_be_brought_back(place: Place) -> None:
     note = written(place.of(), title="Tabs")
     place.files.remove(note.header.path)
@@ -279,6 +300,7 @@ def test_a_note_whose_file_was_deleted_can_be_brought_back(place: Place) -> None
 # What is done by hand
 
 
+@BY_HAND
 def test_a_file_by_hand_is_taken_over_where_it_can_only_be_the_persons_own(place: Place) -> None:
     place.edit("private/user/tea.md", "# Tea\n\nNo milk.\n")
     place.of().sync()
@@ -289,6 +311,7 @@ def test_a_file_by_hand_is_taken_over_where_it_can_only_be_the_persons_own(place
 
 
 @pytest.mark.parametrize("why", ["tracked", "unknown", "another principal", "names another", "somebody else looks"])
+@BY_HAND
 def test_a_private_file_that_may_be_anybodys_is_seen_by_nobody_until_adopted(place: Place, why: str) -> None:
     path = "private/user/tea.md"
     owner = "owner: ben\n" if why == "names another" else ""
@@ -313,6 +336,7 @@ def test_a_private_file_that_may_be_anybodys_is_seen_by_nobody_until_adopted(pla
     assert place.of(ADA).read(path) is None
 
 
+@BY_HAND
 def test_a_private_file_that_names_another_owner_is_adopted_once_it_names_the_person(place: Place) -> None:
     path, text = "private/user/tea.md", "---\nid: abcdef123456\nowner: ada\n---\nGreen tea.\n"
     place.edit(path, text)
@@ -324,6 +348,7 @@ def test_a_private_file_that_names_another_owner_is_adopted_once_it_names_the_pe
     assert [one.path for one in place.of().view.headers()] == [path]
 
 
+@BY_HAND
 def test_a_shared_file_of_a_clone_is_external_text_until_adopted(place: Place) -> None:
     path = "shared/project/deploys.md"
     place.tracked = {path}
@@ -343,6 +368,7 @@ def test_a_shared_file_of_a_clone_is_external_text_until_adopted(place: Place) -
     assert (pulled.header.external, pulled.header.trust) == (True, "external")
 
 
+@BY_HAND
 def test_an_owner_that_is_changed_in_a_file_changes_nothing(place: Place) -> None:
     note = written(place.of(ADA), "Mine.")
     place.edit(note.header.path, note.text.replace("owner: ada", "owner: ben"))
@@ -354,6 +380,7 @@ def test_an_owner_that_is_changed_in_a_file_changes_nothing(place: Place) -> Non
     assert kept.header.owner == ADA.owner
 
 
+@BY_HAND
 def test_a_file_that_claims_the_id_of_another_note_gets_none_of_it(place: Place) -> None:
     note = written(place.of(ADA), "Mine.")
     place.edit("private/user/forged.md", f"---\nid: {note.header.id}\nowner: ben\n---\nForged.\n")
@@ -370,6 +397,7 @@ def test_a_file_that_claims_the_id_of_another_note_gets_none_of_it(place: Place)
     assert shared.header.problem == "another note has its id"
 
 
+@BY_HAND
 def test_a_file_that_is_moved_by_hand_stays_the_same_note(place: Place) -> None:
     note = written(place.of(ADA), "Mine.", kind="user")
     place.files.remove(note.header.path)
@@ -382,6 +410,7 @@ def test_a_file_that_is_moved_by_hand_stays_the_same_note(place: Place) -> None:
     assert place.of(BEN).read(note.header.id) is None
 
 
+@BY_HAND
 def test_a_note_whose_file_was_moved_is_found_by_whoever_asks_for_it(place: Place) -> None:
     notebook = place.of()
     read, changed = written(notebook, "Read."), written(notebook, "Changed.")
@@ -396,6 +425,7 @@ def test_a_note_whose_file_was_moved_is_found_by_whoever_asks_for_it(place: Plac
     assert after.header.path == f"private/user/{changed.header.id}.md"
 
 
+@BY_HAND
 def test_where_very_many_files_are_new_others_write_in_between_and_all_are_taken_over(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -425,6 +455,7 @@ def test_where_very_many_files_are_new_others_write_in_between_and_all_are_taken
 
 
 @pytest.mark.parametrize("tracked", [False, True])
+@BY_HAND
 def test_what_a_note_was_earlier_is_a_change_when_it_is_put_back_by_hand(place: Place, tracked: bool) -> None:
     first = written(place.of(), title="Tabs")
     path = first.header.path
@@ -445,6 +476,7 @@ def test_what_a_note_was_earlier_is_a_change_when_it_is_put_back_by_hand(place: 
     assert not any(place.of().sync() and len(place.of().view.changes(first.header.id)) > 3 for _ in range(2))
 
 
+@BY_HAND
 def test_a_pull_that_is_taken_back_leaves_nothing_in_the_history(place: Place) -> None:
     note = written(place.of(), title="Deploys", audience="shared")
     place.tracked = {note.header.path}
@@ -457,6 +489,7 @@ def test_a_pull_that_is_taken_back_leaves_nothing_in_the_history(place: Place) -
     assert place.of().read(note.header.id) == note
 
 
+@BY_HAND
 def test_a_forgotten_note_does_not_come_back_with_its_file(place: Place) -> None:
     note = written(place.of(), "Mine.")
     place.of().remove(note.header.id)
@@ -467,6 +500,7 @@ def test_a_forgotten_note_does_not_come_back_with_its_file(place: Place) -> None
     assert place.of().read(note.header.id) is None
 
 
+@BY_HAND
 def test_legacy_folders_are_read_with_their_kinds(place: Place) -> None:
     place.edit("private/profile/a.md", "I am a nurse.\n")
     place.edit("private/qa/b.md", "The door code is on the board.\n")
@@ -485,6 +519,7 @@ def pages(place: Place, principal: Principal = LOCAL) -> MemoryPages:
     return MemoryPages(place.of(principal), principal.owner, tracked=lambda: place.tracked)
 
 
+@BY_HAND
 def test_a_list_tells_nobody_the_titles_of_another_person(place: Place) -> None:
     written(place.of(ADA), "Mine.", title="Ada's secret title")
     written(place.of(BEN), "Mine, too.", title="Ben's secret title")
@@ -496,6 +531,7 @@ def test_a_list_tells_nobody_the_titles_of_another_person(place: Place) -> None:
     assert all(("Ada" in text) != ("Ben" in text) for text in listed)
 
 
+@BY_HAND
 def test_human_text_around_a_list_is_kept_and_read(place: Place) -> None:
     written(place.of(), "Use tabs.", title="Tabs $& ]( <!-- -->")
     place.edit("private/MEMORY.md", "My own words.\n")
@@ -508,6 +544,7 @@ def test_human_text_around_a_list_is_kept_and_read(place: Place) -> None:
     assert [(page.text, page.external) for page in pages(place).read()] == [("My own words.", False)]
 
 
+@BY_HAND
 def test_a_page_that_git_tracks_may_be_anybodys_words(place: Place) -> None:
     written(place.of(), "Use tabs.", audience="shared")
     for audience in ("private", "shared"):

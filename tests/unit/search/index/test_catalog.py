@@ -65,7 +65,7 @@ def test_a_chunk_with_other_fields_gets_another_number_and_is_sent_again(catalog
         return list(written.new), list(written.dropped)
 
     chat = Chunk(1, 1, "me: x", ("Top",), own="x", names=("T",), date=9)
-    document = Document(1, 1, "a", ("Top",), "me: x", ("T",))
+    document = Document(1, 1, "a", ("Top",), "me: x", ("T",), "x")
 
     assert put_as(chat) == ([document], [])
     assert catalog.pending_changes().new == [document]

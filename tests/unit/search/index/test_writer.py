@@ -15,7 +15,7 @@ from promptuary.search.index.catalog.catalog import Catalog
 from promptuary.search.index.catalog.rows import CatalogChange, FileContent
 from promptuary.search.index.fulltext.index import TantivyIndex
 from promptuary.search.index.index import DiskIndex
-from promptuary.search.index.writer import DiskIndexWriter
+from promptuary.search.index.writer import GenerationWriter
 from promptuary.search.values import Chunk, IndexedFile, Words
 
 HERE, THERE = Folder("/here"), Folder("/there")
@@ -43,7 +43,7 @@ def transactions(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return made
 
 
-def put(writer: DiskIndexWriter, path: str, text: str, folder: Folder = HERE) -> None:
+def put(writer: GenerationWriter, path: str, text: str, folder: Folder = HERE) -> None:
     file = IndexedFile(path, Stamp(1, 2, 3, 4), "ab" * 32, "text", 5)
     chunks = [Chunk(number, number, line) for number, line in enumerate(text.split("\n"), 1)]
     writer.put(folder, file, text, chunks)

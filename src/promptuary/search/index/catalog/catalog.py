@@ -1,4 +1,6 @@
-"""The catalogue of an index in one SQLite file: folders, files with their stamps, chunks with their lines and texts.
+"""The catalogue of an index: folders, files with their stamps, chunks with their lines and texts.
+
+It is one SQLite file, or the rows of one index in PostgreSQL; queries.postgres.sql has the queries for that.
 
 The full-text index and the vectors hold numbers of chunks; the catalogue says what a number means. A file is written
 atomically, several of them in one transaction. The catalogue also lists the changes that the full-text index has not
@@ -9,7 +11,7 @@ import json
 import time
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from promptuary.base.files import Folder
 from promptuary.database.columns import from_column, to_column
@@ -34,21 +36,33 @@ if TYPE_CHECKING:
     from promptuary.search.index.document import Document
 
 _QUERIES = queries(__package__, "queries.sql")
-_MOST_LINKS: Final = 200
+MAX_LINKS: Final = 200
 """How many links a search considers, the best first."""
 _ENDS: Final = str.maketrans({'"': " ", "\0": " "})
 
 
+class CatalogDatabase(Protocol):
+    """The database of a catalogue: a file, or the rows of one index among others."""
+
+    def read(self, work: Work[Result], /) -> Result: ...
+    def write(self, work: Work[Result], /) -> Result: ...
+    def checkpoint(self, work: Work[object], /) -> object: ...
+    def close(self) -> None: ...
+
+
 class Catalog:
-    """The catalogue in the file ``path``. Every method may be called from any thread.
+    """The catalogue in the file ``path``, in ``database`` or, without either, in memory. Safe to use from any thread.
 
     Raises ``IndexDamagedError`` for a file that cannot be read. ``timeout`` is how many seconds to wait for a lock.
     """
 
-    def __init__(self, path: Path, *, timeout: float = 30.0) -> None:
+    def __init__(
+        self, path: Path | None = None, *, timeout: float = 30.0, database: "CatalogDatabase | None" = None
+    ) -> None:
         with as_damage():
-            schema = script(__package__, "schema_1.sql")
-            self._database = SqliteDatabase(path, [schema], timeout=timeout, durable=False)
+            self._database: CatalogDatabase = database or SqliteDatabase(
+                path, [script(__package__, "schema_1.sql")], timeout=timeout, durable=False
+            )
         self._folders: dict[Folder, int] = {}
         self._uncommitted: dict[Folder, int] = {}
         self._highest: int | None = None
@@ -148,7 +162,7 @@ class Catalog:
             own.execute(_QUERIES["move_file"], moved_to)
             number, _ = rows.add_file(own, place, file)
             moved = [one for one, *_ in own.execute(_QUERIES["chunks_of"], {"file": number}).fetchall()]
-            own.executemany(_QUERIES["add_pending"], [(one,) for one in moved])
+            own.executemany(_QUERIES["add_pending"], [{"chunk": one} for one in moved])
             return CatalogChange(rows.documents(own, moved)[0], ())
 
         return self._write(work)
@@ -259,7 +273,7 @@ class Catalog:
         def work(own: Connection) -> list[tuple[int, str]]:
             if own.execute(_QUERIES["some_link"]).fetchone() is None:
                 return []
-            return rows.linked(own, {"query": _any_of(terms), "limit": _MOST_LINKS}, files)
+            return rows.linked(own, {"query": _any_of(terms), "limit": MAX_LINKS}, files)
 
         return self._read(work) if terms else []
 
@@ -309,7 +323,7 @@ class Catalog:
         """Record that these chunks need no vector any more; ``vectors``: some of them got one."""
 
         def work(own: Connection) -> None:
-            own.executemany(_QUERIES["add_embedded"], [(one,) for one in numbers])
+            own.executemany(_QUERIES["add_embedded"], [{"chunk": one} for one in numbers])
             above = {"above": rows.number(own, EMBEDDED), "limit": 1}
             lacking = own.execute(_QUERIES["lacking_vectors"], above).fetchone()
             last = int(own.execute(_QUERIES["last_chunk"]).fetchone()[0])

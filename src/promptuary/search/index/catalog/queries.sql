@@ -91,7 +91,7 @@ DELETE FROM content WHERE file = :id;
 
 -- name: get_content
 -- The text of a file.
-SELECT text FROM content WHERE file = ?;
+SELECT text FROM content WHERE file = :file;
 
 -- name: get_contents
 -- The texts of some files.
@@ -108,23 +108,23 @@ SELECT start_line, end_line, heading, own, names, date, id FROM chunk WHERE file
 -- name: add_chunk
 -- Add a chunk.
 INSERT INTO chunk (id, file, start_line, end_line, heading, sha256, own, names, date)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
+VALUES (:id, :file, :start_line, :end_line, :heading, :sha256, :own, :names, :date);
 
 -- name: shift_chunk
 -- Update the lines of a chunk.
-UPDATE chunk SET start_line = ?, end_line = ? WHERE id = ?;
+UPDATE chunk SET start_line = :start_line, end_line = :end_line WHERE id = :id;
 
 -- name: drop_chunk
 -- Delete a chunk.
-DELETE FROM chunk WHERE id = ?;
+DELETE FROM chunk WHERE id = :chunk;
 
 -- name: add_link
 -- Add a link of a chunk.
-INSERT INTO link (id, chunk, target, name, text) VALUES (?, ?, ?, ?, ?);
+INSERT INTO link (id, chunk, target, name, text) VALUES (:id, :chunk, :target, :name, :text);
 
 -- name: add_link_text
 -- Index the text of a link.
-INSERT INTO link_text (rowid, text) VALUES (?, ?);
+INSERT INTO link_text (rowid, text) VALUES (:id, :text);
 
 -- name: last_link
 -- The highest number of a link.
@@ -140,11 +140,11 @@ SELECT chunk.id, target, text FROM link JOIN chunk ON link.chunk = chunk.id WHER
 
 -- name: drop_link_texts
 -- Remove the links of a chunk from the text index.
-DELETE FROM link_text WHERE rowid IN (SELECT id FROM link WHERE chunk = ?);
+DELETE FROM link_text WHERE rowid IN (SELECT id FROM link WHERE chunk = :chunk);
 
 -- name: drop_links
 -- Delete the links of a chunk.
-DELETE FROM link WHERE chunk = ?;
+DELETE FROM link WHERE chunk = :chunk;
 
 -- name: linked
 -- The links that a query finds, the best first, each with its file and the files that have the name of its target.
@@ -160,7 +160,7 @@ SELECT file, id, min(start_line) FROM chunk WHERE file IN (SELECT value FROM jso
 
 -- name: add_pending
 -- Mark a chunk as pending: the full-text index must get it again, or delete it.
-INSERT OR IGNORE INTO pending (chunk) VALUES (?);
+INSERT OR IGNORE INTO pending (chunk) VALUES (:chunk);
 
 -- name: pending
 -- The chunks that are pending, besides new ones.
@@ -177,7 +177,7 @@ SELECT id FROM chunk WHERE id > :written;
 -- name: document
 -- A chunk for the full-text index.
 SELECT file.id, file.path, chunk.start_line, chunk.end_line, chunk.heading, chunk.own, chunk.names, chunk.date
-FROM chunk JOIN file ON chunk.file = file.id WHERE chunk.id = ?;
+FROM chunk JOIN file ON chunk.file = file.id WHERE chunk.id = :chunk;
 
 -- name: chunks
 -- Chunks with their files.
@@ -199,11 +199,11 @@ WHERE own IS NOT '' AND file IN (SELECT value FROM json_each(:files)) ORDER BY f
 
 -- name: add_conversation
 -- Add what people say in a conversation.
-INSERT INTO conversation (rowid, said) VALUES (?, ?);
+INSERT INTO conversation (rowid, said) VALUES (:chunk, :said);
 
 -- name: drop_conversation
 -- Delete a conversation.
-DELETE FROM conversation WHERE rowid = ?;
+DELETE FROM conversation WHERE rowid = :chunk;
 
 -- name: some_conversation
 -- Any conversation.
@@ -249,7 +249,7 @@ SELECT id, sha256 FROM chunk WHERE id > :above AND id NOT IN (SELECT chunk FROM 
 
 -- name: add_embedded
 -- A chunk needs no vector any more.
-INSERT OR IGNORE INTO embedded (chunk) VALUES (?);
+INSERT OR IGNORE INTO embedded (chunk) VALUES (:chunk);
 
 -- name: forget_embedded
 -- All chunks up to a number need no vector any more.

@@ -30,6 +30,7 @@ Place = tuple[int, int, int]
 
 Identity = tuple[bytes, str | bytes | None, str, int | None]
 """The hash of a chunk, and its own words, its names and its date as stored in columns."""
+_IDENTITY: Final = ("sha256", "own", "names", "date")
 
 WRITTEN: Final = "written"
 """The full-text index has every chunk up to this number."""
@@ -56,7 +57,7 @@ class Texts:
         """Return the lines of a chunk."""
         lines = self._lines.get(file)
         if lines is None:
-            row = self._connection.execute(_QUERIES["get_content"], (file,)).fetchone()
+            row = self._connection.execute(_QUERIES["get_content"], {"file": file}).fetchone()
             lines = self._lines[file] = [from_column(row[0])] if row else []
         if len(lines) == 1:
             lines[:] = lines[0].split("\n", last)
@@ -153,20 +154,26 @@ def same_chunks(connection: Connection, file: int) -> dict[Identity, list[Place]
 
 def content_of(connection: Connection, file: int) -> tuple[str, list[Chunk]]:
     """Return the text of a file and its chunks."""
-    row = connection.execute(_QUERIES["get_content"], (file,)).fetchone()
+    row = connection.execute(_QUERIES["get_content"], {"file": file}).fetchone()
     texts, cut = Texts(connection), connection.execute(_QUERIES["chunks_in"], {"file": file}).fetchall()
+    links = _links_in(connection, file)
+    chunks = [replace(_chunk(file, fields, texts), links=tuple(links[one])) for *fields, one in cut]
+    return from_column(row[0]) if row else "", chunks
+
+
+def _links_in(connection: Connection, file: int) -> dict[int, list[NoteLink]]:
+    """Return the links of the chunks of a file."""
     links: dict[int, list[NoteLink]] = defaultdict(list)
     for chunk, target, text in connection.execute(_QUERIES["links_in"], {"file": file}):
         links[chunk].append(NoteLink(from_column(target), from_column(text)))
-    chunks = [replace(_chunk(file, fields, texts), links=tuple(links[one])) for *fields, one in cut]
-    return from_column(row[0]) if row else "", chunks
+    return links
 
 
 def drop_chunks(connection: Connection, numbers: Sequence[int]) -> None:
     """Delete chunks, and mark them as pending for the full-text index."""
     if not numbers:
         return
-    keys = [(one,) for one in numbers]
+    keys = [{"chunk": one} for one in numbers]
     for query in ("drop_link_texts", "drop_links", "drop_chunk"):
         connection.executemany(_QUERIES[query], keys)
     connection.executemany(_QUERIES["drop_conversation"], keys)
@@ -181,9 +188,19 @@ def add_chunks(
         return []
     connection.executemany(
         _QUERIES["add_chunk"],
-        [(number, file, one.start_line, one.end_line, _packed(one.heading), *same) for number, one, same in chunks],
+        [
+            {
+                "id": number,
+                "file": file,
+                "start_line": one.start_line,
+                "end_line": one.end_line,
+                "heading": _packed(one.heading),
+                **dict(zip(_IDENTITY, same, strict=True)),
+            }
+            for number, one, same in chunks
+        ],
     )
-    if said := [(number, _findable(one.own)) for number, one, _ in chunks if one.own]:
+    if said := [{"chunk": number, "said": findable(one.own)} for number, one, _ in chunks if one.own]:
         connection.executemany(_QUERIES["add_conversation"], said)
     if links := [(number, one) for number, chunk, _ in chunks for one in chunk.links]:
         _add_links(connection, links)
@@ -196,11 +213,18 @@ def _add_links(connection: Connection, links: Sequence[tuple[int, NoteLink]]) ->
     connection.executemany(
         _QUERIES["add_link"],
         [
-            (number, chunk, to_column(one.target), to_column(one.name), to_column(one.text))
+            {
+                "id": number,
+                "chunk": chunk,
+                "target": to_column(one.target),
+                "name": to_column(one.name),
+                "text": to_column(one.text),
+            }
             for number, (chunk, one) in numbered
         ],
     )
-    connection.executemany(_QUERIES["add_link_text"], [(number, _findable(one.text)) for number, (_, one) in numbered])
+    texts = [{"id": number, "text": findable(one.text)} for number, (_, one) in numbered]
+    connection.executemany(_QUERIES["add_link_text"], texts)
 
 
 def linked(connection: Connection, query: Mapping[str, object], files: Collection[int] | None) -> list[tuple[int, str]]:
@@ -221,7 +245,7 @@ def linked(connection: Connection, query: Mapping[str, object], files: Collectio
     return [(first[file], text) for file, text in found if file in first]
 
 
-def _findable(own: str) -> str:
+def findable(own: str) -> str:
     """Return the words of a conversation, or the text of a link, as indexed: valid text in one spelling."""
     text = folded(own).replace("\0", " ")
     return f"{text} {extra}" if (extra := extra_terms(text)) else text
@@ -234,7 +258,8 @@ def _identity(chunk: Chunk) -> Identity:
 
 
 def _document(number: int, file: int, path: str, chunk: Chunk) -> Document:
-    return Document(number, file, path, chunk.heading, chunk.text, chunk.names)
+    links = tuple(one.text for one in chunk.links)
+    return Document(number, file, path, chunk.heading, chunk.text, chunk.names, chunk.own, links)
 
 
 @lru_cache(maxsize=64)
@@ -253,13 +278,17 @@ def documents(connection: Connection, numbers: Sequence[int]) -> tuple[list[Docu
     texts = Texts(connection)
     there: list[Document] = []
     gone: list[int] = []
+    links: dict[int, dict[int, list[NoteLink]]] = {}
     for chunk in numbers:
-        row = connection.execute(_QUERIES["document"], (chunk,)).fetchone()
+        row = connection.execute(_QUERIES["document"], {"chunk": chunk}).fetchone()
         if row is None:
             gone.append(chunk)
             continue
         file, path, *fields = row
-        there.append(_document(chunk, int(file), from_column(path), _chunk(file, fields, texts)))
+        if file not in links:
+            links[file] = _links_in(connection, file)
+        whole = replace(_chunk(file, fields, texts), links=tuple(links[file].get(chunk, ())))
+        there.append(_document(chunk, int(file), from_column(path), whole))
     return there, gone
 
 
@@ -380,7 +409,8 @@ def put_file(own: Connection, folder: int, content: FileContent, last: int) -> t
             continue
         one, first, last_line = same.pop()
         if (first, last_line) != (chunk.start_line, chunk.end_line):
-            own.execute(_QUERIES["shift_chunk"], (chunk.start_line, chunk.end_line, one))
+            lines = {"start_line": chunk.start_line, "end_line": chunk.end_line}
+            own.execute(_QUERIES["shift_chunk"], {"id": one, **lines})
     dropped = [one for same in before.values() for one, _, _ in same]
     drop_chunks(own, dropped)
     if chunks or not new_file:

@@ -6,7 +6,7 @@ for the writer. ``query`` builds the queries, ``spelling`` corrects misspelled w
 
 import os
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -30,18 +30,22 @@ MOST_HITS: Final = 100_000
 _HEAP: Final = 160_000_000
 """Size of the writer's buffer in bytes, for all its threads together: a large one makes few segments, which is fast."""
 _THREADS: Final = 2
+_SMALL_HEAP: Final = 15_000_000
+"""The same for an index in memory, which is small, and written by one thread: the least that tantivy accepts."""
+_NO_STAMP: Final = (0, 0, 0)
 _SPARE: Final = 8
 """Hits requested beyond the limit, to detect a tie with the last one."""
 
 
 class TantivyIndex:
-    """The index in ``folder``, which is created if ``writing``. Thread-safe.
+    """The index in ``folder``, which is created if ``writing``; without one, in memory. Thread-safe.
 
     ``verified`` are the names of files whose checksums were verified before.
     """
 
-    def __init__(self, folder: Path, *, writing: bool, verified: frozenset[str] = frozenset()) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path | None, *, writing: bool, verified: frozenset[str] = frozenset()) -> None:
+        self._in_memory = folder is None
+        self._folder = folder = folder or Path("in memory")
         self._writing = writing
         self._process = os.getpid()
         self._closed = False
@@ -51,8 +55,11 @@ class TantivyIndex:
         self._state: tuple[CommitStamp, Index, Searcher] | None = None
         self._writer: IndexWriter | None = None
         with translate_errors(folder):
-            self._analyzers = _analyzers()
+            self._analyzers = make_analyzers()
             self._schema = _schema()
+            if self._in_memory:
+                self._read_memory(_open(None, self._schema, self._analyzers))
+                return
             if writing:
                 folder.mkdir(mode=0o700, exist_ok=True)
                 if commit_stamp(folder) is None:
@@ -84,6 +91,11 @@ class TantivyIndex:
                 return
             try:
                 self._writer.commit()
+                if self._in_memory and self._state is not None:
+                    # Its threads would stay, with their buffers.
+                    writer, self._writer = self._writer, None
+                    writer.wait_merging_threads()
+                    self._read_memory(self._state[1])
             except BaseException:
                 # Its state is unknown now; the next writer reloads the files.
                 self._writer = None
@@ -139,10 +151,7 @@ class TantivyIndex:
                 return {}
             builder = QueryBuilder(self._schema, last[2], self._analyzers)
             builder.build(words, None)
-            average, best = builder.average(), dict[int, float]()
-            for chunk, name in named:
-                best[chunk] = max(builder.rarity(name) / average, best.get(chunk, 0.0))
-            return {chunk: score for chunk, score in best.items() if score > 0}
+            return builder.explained(named)
 
     def close(self) -> None:
         """Close the files after pending merges; uncommitted changes are lost."""
@@ -162,7 +171,12 @@ class TantivyIndex:
 
     def _last_commit(self) -> "tuple[CommitStamp, Index, Searcher] | None":
         """Return the last commit, opened; ``None`` if there is none."""
-        state, seen = self._state, commit_stamp(self._folder)
+        state = self._state
+        if self._in_memory:
+            if state is None:
+                self._check()
+            return state
+        seen = commit_stamp(self._folder)
         if state is not None and seen in {state[0], None}:
             # A removed index can still be read by a process that has it open.
             return state
@@ -177,6 +191,11 @@ class TantivyIndex:
             elif self._state is None or seen != self._state[0]:
                 self._state = self._read(seen, self._state)
             return self._state
+
+    def _read_memory(self, index: "Index") -> None:
+        """Read the last commit of an index in memory."""
+        index.reload()
+        self._state = _NO_STAMP, index, index.searcher()
 
     def _read(
         self, seen: CommitStamp, before: "tuple[CommitStamp, Index, Searcher] | None"
@@ -203,7 +222,7 @@ class TantivyIndex:
             raise PromptuaryError(f"The index {self._folder.name} was opened read-only.")
         if self._writer is None:
             last = self._last_commit() or self._recreated()
-            self._writer = last[1].writer(_HEAP, _THREADS)
+            self._writer = last[1].writer(*((_SMALL_HEAP, 1) if self._in_memory else (_HEAP, _THREADS)))
         return self._writer
 
     def _recreated(self) -> "tuple[CommitStamp, Index, Searcher]":
@@ -232,21 +251,27 @@ def _best(searcher: "Searcher", query: "Query", limit: int, average: float) -> l
 
 def _fill(entry: "Entry", one: Document) -> "Entry":
     """Return ``entry``, an empty one, filled with a chunk as it is indexed."""
-    body = folded(one.text)
     entry.add_integer("id", one.id)
     entry.add_integer("file", one.file)
-    entry.add_text("body", body)
+    for field, text in indexed_texts(one):
+        entry.add_text(field, text)
+    return entry
+
+
+def indexed_texts(one: Document) -> Iterator[tuple[str, str]]:
+    """Yield the fields of a chunk with their texts, as they are analysed."""
+    body = folded(one.text)
+    yield "body", body
     # Separate values: no phrase matches across the text and them.
     if extra := extra_terms(body):
-        entry.add_text("body", extra)
+        yield "body", extra
     # So that the name of a language finds its files; all of them have it, so it does not change their order.
     if language := language_of(one.path):
-        entry.add_text("body", language)
-    entry.add_text("path", _short(one.path))
+        yield "body", language
+    yield "path", _short(one.path)
     for above in (one.heading, one.names):
         if above:
-            entry.add_text("trail", _short(" ".join(above)))
-    return entry
+            yield "trail", _short(" ".join(above))
 
 
 @lru_cache(maxsize=256)
@@ -268,7 +293,8 @@ def _schema() -> "Schema":
     return builder.build()
 
 
-def _analyzers() -> Analyzers:
+def make_analyzers() -> Analyzers:
+    """Return how texts and questions become words."""
     from tantivy import Filter, TextAnalyzerBuilder, Tokenizer  # noqa: PLC0415  (start-up counts)
 
     # Accents are folded before: most texts have none, and a filter would examine every word.
@@ -279,11 +305,11 @@ def _analyzers() -> Analyzers:
     return Analyzers(words().filter(Filter.stemmer("english")).build(), words().build())
 
 
-def _open(folder: Path, schema: "Schema", analyzers: Analyzers) -> "Index":
-    """Open the index, or create it if there is none."""
+def _open(folder: Path | None, schema: "Schema", analyzers: Analyzers) -> "Index":
+    """Open the index, or create it if there is none; without a folder, in memory."""
     from tantivy import Index  # noqa: PLC0415  (start-up counts)
 
-    index = Index(schema, str(folder))
+    index = Index(schema) if folder is None else Index(schema, str(folder))
     index.register_tokenizer("stems", analyzers.stems)
     index.register_tokenizer("plain", analyzers.plain)
     # Otherwise a thread polls for commits all the time.

@@ -3,9 +3,9 @@
 Questions are analysed exactly like texts. There is no query language, so nothing in a question can be an error.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from math import log
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from msgspec import Struct
 
@@ -54,14 +54,38 @@ class Analyzers(Struct, frozen=True):
     plain: "TextAnalyzer"
 
 
+class WordCounts(Protocol):
+    """What a query must know of the texts; tantivy's searcher knows it, too."""
+
+    @property
+    def num_docs(self) -> int:
+        """How many chunks there are."""
+        ...
+
+    def doc_freq(self, field: str, word: str) -> int:
+        """Return how many chunks have a word in a field."""
+        ...
+
+    def terms_with_prefix(self, field: str, prefix: str, *, limit: int) -> Sequence[tuple[str, int]]:
+        """Return the most frequent words that begin so, and how many chunks have each."""
+        ...
+
+
+QueryLanguage = tuple[Any, Any, Any]
+"""What makes queries, as tantivy's ``Query`` does, and how it says that a part must and that it may match."""
+
+
 class QueryBuilder:
-    """Builds one query for one state of the index."""
+    """Builds one query for one state of the index: for tantivy, or in another ``language`` with the same words."""
 
-    def __init__(self, schema: "Schema", searcher: "Searcher", analyzers: Analyzers) -> None:
-        from tantivy import Occur, Query  # noqa: PLC0415  (only a search needs it)
-
-        self._query = Query
-        self._must, self._should = Occur.Must, Occur.Should
+    def __init__(
+        self,
+        schema: "Schema | None",
+        searcher: "Searcher | WordCounts",
+        analyzers: Analyzers,
+        language: QueryLanguage | None = None,
+    ) -> None:
+        self._query, self._must, self._should = language or _tantivy()
         self._schema = schema
         self._searcher = searcher
         self._analyzers = analyzers
@@ -93,7 +117,14 @@ class QueryBuilder:
         count = sum(self._weights.values()) + self._prefixes
         return (best + PREFIX_SCORE * self._prefixes) / count if count else 1.0
 
-    def rarity(self, name: str) -> float:
+    def explained(self, named: Sequence[tuple[int, str]]) -> dict[int, float]:
+        """Return how many words chunks explain by their names, each by its best one."""
+        average, best = self.average(), dict[int, float]()
+        for chunk, name in named:
+            best[chunk] = max(self._name_score(name) / average, best.get(chunk, 0.0))
+        return {chunk: score for chunk, score in best.items() if score > 0}
+
+    def _name_score(self, name: str) -> float:
         """Return the score of a text for having the words of ``name`` once; 0 unless all of them are asked for."""
         stems = {stem for term in parse(name).terms for stem in self._analyzers.stems.analyze(folded(term))}
         return sum(map(self._rarity, stems)) if stems and stems <= self._weights.keys() else 0.0
@@ -106,8 +137,8 @@ class QueryBuilder:
         """
         number, frequency = self._searcher.num_docs, self._searcher.doc_freq("body", stem)
         if frequency or number >= FEWEST:
-            return _rarity(number, frequency)
-        return _rarity(number, 1) * _rarity(FEWEST, 0) / _rarity(FEWEST, 1)
+            return rarity(number, frequency)
+        return rarity(number, 1) * rarity(FEWEST, 0) / rarity(FEWEST, 1)
 
     def _read(self, words: Words) -> "list[Query]":
         """Collect what may match, and return what must."""
@@ -136,9 +167,10 @@ class QueryBuilder:
 
     def _among(self, files: Collection[int], query: "Query") -> "Query":
         chosen = self._query.term_set_query(self._schema, "file", list(files))
-        return self._query.boolean_query(
+        both: Query = self._query.boolean_query(
             [(self._must, self._query.const_score_query(chosen, 0.0)), (self._must, query)]
         )
+        return both
 
     def _weighted(self) -> "Iterator[Query]":
         """Yield the single words: tantivy is fastest with a flat list of words that the index contains."""
@@ -202,7 +234,8 @@ class QueryBuilder:
         else:
             first = tokens[0][0]
             query = self._query.phrase_query(self._schema, field, [(at - first, word) for at, word in tokens])
-        return self._query.boost_query(query, weight)
+        boosted: Query = self._query.boost_query(query, weight)
+        return boosted
 
     def _prefix(self, prefix: str) -> None:
         found = reading(prefix)
@@ -225,6 +258,12 @@ class QueryBuilder:
         self._rest.append(self._query.const_score_query(union, PREFIX_SCORE))
 
 
-def _rarity(number: int, frequency: int) -> float:
+def _tantivy() -> QueryLanguage:
+    from tantivy import Occur, Query  # noqa: PLC0415  (only a search needs it)
+
+    return Query, Occur.Must, Occur.Should
+
+
+def rarity(number: int, frequency: int) -> float:
     """Return the BM25 weight of a word that ``frequency`` of so many chunks have."""
     return log(1 + (number - frequency + 0.5) / (frequency + 0.5))

@@ -5,12 +5,12 @@ however large the index is, and compares words as they are written although the 
 most frequent stems that begin with the same letters are compared. A word that the index has costs one look-up.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from promptuary.search.index.fulltext.query import Analyzers
+from promptuary.search.index.fulltext.query import Analyzers, WordCounts
 from promptuary.search.query import STOP_WORDS, distance, mistakes, one_mistake_away, words_to_check, worth_respelling
 from promptuary.search.values import Words
 
@@ -33,22 +33,30 @@ _JUNK: Final = 50_000
 class Speller:
     """Finds near spellings in one state of the index."""
 
-    def __init__(self, searcher: "Searcher", analyzers: Analyzers) -> None:
+    def __init__(
+        self,
+        searcher: "Searcher | WordCounts",
+        analyzers: Analyzers,
+        expect: Callable[[Iterable[tuple[str, str]]], object] = lambda _: None,
+    ) -> None:
+        """``expect`` is told which words of which fields will be counted, so that they can be counted at once."""
         self._searcher = searcher
+        self._expect = expect
         self._analyzers = analyzers
         self._fewest = 1 + searcher.num_docs // _JUNK
 
     def respelled(self, words: Words) -> Words:
         """Return the words with near spellings for those that no chunk has."""
-        unknown = [word for word in words_to_check(words) if not self._is_known(word)]
+        every = words_to_check(words)
+        self._expect(place for word in every for place in self._places(word))
+        unknown = [word for word in every if not any(self._searcher.doc_freq(*one) for one in self._places(word))]
         if not unknown or not worth_respelling(unknown, words):
             return words
         return replace(words, respelled=tuple((word, near) for word in unknown for near in self._near(word)))
 
-    def _is_known(self, word: str) -> bool:
+    def _places(self, word: str) -> tuple[tuple[str, str], ...]:
         (stem,) = self._analyzers.stems.analyze(word)
-        places = (("body", stem), ("trail", stem), ("path", word))
-        return any(self._searcher.doc_freq(field, form) for field, form in places)
+        return ("body", stem), ("trail", stem), ("path", word)
 
     def _near(self, word: str) -> list[str]:
         """Return the words that ``word`` may stand for, the most probable first."""
@@ -67,6 +75,7 @@ class Speller:
         first: dict[str, str] = {}
         for candidate, stem in zip(candidates, stems, strict=True):
             first.setdefault(stem, candidate)
+        self._expect((field, stem) for stem in first for field in ("body", "trail"))
         for stem, candidate in first.items():
             frequency = self._searcher.doc_freq("body", stem) + self._searcher.doc_freq("trail", stem)
             if frequency >= self._fewest:

@@ -161,6 +161,32 @@ class VectorFiles:
         return VectorFilesHead(kind, number, length, size, checksum)
 
 
+class NoVectorFiles:
+    """In the place of ``VectorFiles``, for vectors that are only in memory: nothing is written, and none comes back."""
+
+    def __init__(self, kind: int) -> None:
+        self._head = VectorFilesHead(kind)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        yield
+
+    def head(self) -> VectorFilesHead:
+        return self._head
+
+    def base(self, _: VectorFilesHead) -> bytes:
+        return b""
+
+    def changes(self, _: VectorFilesHead, __: int | None = None) -> Sequence[bytes]:
+        return ()
+
+    def append(self, _: VectorFilesHead, __: bytes) -> VectorFilesHead:
+        return self._head
+
+    def replace(self, _: VectorFilesHead, __: bytes) -> VectorFilesHead:
+        return self._head
+
+
 def _packed(head: VectorFilesHead) -> bytes:
     data = _HEAD.pack(_MAGIC, head.kind, 0, head.number, head.length, head.size, head.checksum)
     return data + _SUM.pack(zlib.crc32(data))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from promptuary.base.concurrency import load_native
 from promptuary.base.errors import IndexDamagedError, PromptuaryError, how_to_install
 from promptuary.search.index.port import Similarity
-from promptuary.search.index.vectors.files import VectorFiles, VectorFilesHead
+from promptuary.search.index.vectors.files import NoVectorFiles, VectorFiles, VectorFilesHead
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,12 +38,13 @@ _MAX_CHANGES: Final = 6 << 20
 Up to this size (4,000 vectors of 384 numbers) there are only changes, and turbovec is not needed.
 """
 
-_FEW: Final = 10
+FEW: Final = 10
+"""A few vectors say little about the average: as if there were so many zeros, that of a small index is nearly zero."""
 _COUNTS: Final = struct.Struct("<II")
 
 
 class TurboVectors:
-    """The vectors in ``folder``, which is created by the first write; ``writing`` allows writes.
+    """The vectors in ``folder``, which is created by the first write, or in memory; ``writing`` allows writes.
 
     ``exact`` is called from any thread that searches. ``sample`` returns the numbers of some chunks, spread evenly over
     all: their mean is the background that a cosine is compared with.
@@ -51,14 +52,14 @@ class TurboVectors:
 
     def __init__(
         self,
-        folder: Path,
+        folder: Path | None,
         dimensions: int,
         exact: ExactVectors,
         *,
         writing: bool,
         sample: Callable[[], Sequence[int]] = tuple,
     ) -> None:
-        self._files = VectorFiles(folder, dimensions)
+        self._files = NoVectorFiles(dimensions) if folder is None else VectorFiles(folder, dimensions)
         self._dimensions = dimensions
         self._exact = exact
         self._sample = sample
@@ -150,12 +151,7 @@ class TurboVectors:
         known = self._exact(chunks) if chunks else {}
         if not known:
             return {}
-        matrix, mean = _of_length_one(self._matrix(list(known.values()))), self._background()
-        cosines = (matrix * _of_length_one(query)).sum(axis=1).tolist()
-        usual, centre = float((query * mean).sum()), float((mean * mean).sum())
-        typical = ((matrix * mean).sum(axis=1) - centre).tolist()
-        found = zip(known, cosines, typical, strict=True)
-        return {one: Similarity(cosine, usual, more) for one, cosine, more in found}
+        return compare(query, list(known), self._matrix(list(known.values())), self._background())
 
     def _background(self) -> "Matrix":
         """Return the mean of some vectors, recomputed when the index has grown or shrunk."""
@@ -163,8 +159,7 @@ class TurboVectors:
         if self._mean is None or self._mean[0] != numbers:
             known = self._exact(numbers) if numbers else {}
             vectors = _of_length_one(self._matrix(list(known.values()) or [bytes(4 * self._dimensions)]))
-            # A few vectors say little about the average: the background of a small index is nearly zero.
-            self._mean = numbers, vectors.sum(axis=0, keepdims=True) / (len(vectors) + _FEW)
+            self._mean = numbers, vectors.sum(axis=0, keepdims=True) / (len(vectors) + FEW)
         return self._mean[1]
 
     def _refresh(self) -> None:
@@ -251,6 +246,16 @@ class TurboVectors:
         if not np.isfinite(matrix).all():
             raise ValueError("a vector has a number that is not finite")
         return matrix
+
+
+def compare(query: "Matrix", numbers: Sequence[int], matrix: "Matrix", mean: "Matrix") -> dict[int, Similarity]:
+    """Return how similar the rows of ``matrix`` are to a query, and to the ``mean`` of the index."""
+    matrix = _of_length_one(matrix)
+    cosines = (matrix * _of_length_one(query)).sum(axis=1).tolist()
+    usual, centre = float((query * mean).sum()), float((mean * mean).sum())
+    typical = ((matrix * mean).sum(axis=1) - centre).tolist()
+    found = zip(numbers, cosines, typical, strict=True)
+    return {one: Similarity(cosine, usual, more) for one, cosine, more in found}
 
 
 def _of_length_one(matrix: "Matrix") -> "Matrix":

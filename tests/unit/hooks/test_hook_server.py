@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from promptuary.blocking import Promptuary
-from promptuary.mcp.transports.hook_server import HookServer
+from promptuary.hooks.hook_server import HookServer
 from tests.conftest import Files
 
 SECRET = "The launch code is 4711."
