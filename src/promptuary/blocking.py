@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from promptuary.base.blocks import Block
+    from promptuary.base.files import FileLines
     from promptuary.base.messages import Answer, Item, Message
     from promptuary.base.references import Completion, MenuItem, Pasted
     from promptuary.base.values import Json
+    from promptuary.changes.values import Changes
     from promptuary.config.settings import Settings, SettingsOptions
     from promptuary.context.history import HistoryStats
     from promptuary.context.receipt import Receipt
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
         PruneReport,
     )
     from promptuary.layers.layer import Layer
+    from promptuary.maintenance.database_migration import Migration, MigrationProgress
+    from promptuary.maintenance.notes_migration import NotesMigration
     from promptuary.memory.memory import Memory
     from promptuary.memory.values import (
         Examination,
@@ -76,7 +80,7 @@ if TYPE_CHECKING:
     from promptuary.threads.ledger import Ledger
     from promptuary.threads.ledger_values import Audit, AuditRow, Pruned
     from promptuary.threads.prepared import Keep, Turn
-    from promptuary.threads.records import ThreadInfo, Totals, TurnRecord
+    from promptuary.threads.records import RecentTurns, SeenTurn, SentText, ThreadInfo, Totals, TurnRecord
     from promptuary.threads.run_values import AnyModel, Confirm, OnEvent, RunResult, Tool
     from promptuary.threads.threads import Threads
     from promptuary.threads.values import (
@@ -256,6 +260,23 @@ class Promptuary:
         """Return the files that ``words`` may mean, the likeliest first: completion without a menu."""
         return self._calls.run(lambda: self._app.menus.find_files(words, limit=limit))
 
+    def read_lines(self, path: str, *, first_line: int = 1, limit: int = 500) -> FileLines:
+        """Return lines of a file of the workspace as ``@file:`` would attach them; ``SourceError`` if it would not."""
+        return self._calls.run(lambda: self._app.read_lines(path, first_line, limit))
+
+    def changes(self, after: str = "", *, limit: int = 100, timeout: float = 0.0) -> Changes:
+        """Return what happened to turns, notes and proposals of the principal, also what other processes did.
+
+        ``after`` is the cursor of an earlier answer, or ``"start"`` for the oldest change that is kept. Without one it
+        begins now: there are no changes, and a cursor for the next call. ``timeout`` is how many seconds to wait if
+        there are none. Whoever passes the cursor on gets every change once; if some are not kept any more, or the
+        cursor is not known here, the answer says that some were missed and goes on with the oldest that is kept.
+        """
+        found: Changes = self._calls.wait_for(
+            lambda: self._app.feed, lambda feed: feed.changes(after, limit=limit, timeout=timeout)
+        )
+        return found
+
     def copy(self, text: str) -> bool:
         """Put ``text`` into the clipboard of the person at this machine; ``SourceError`` if that cannot be done.
 
@@ -294,6 +315,28 @@ class Promptuary:
                 path, everywhere=everywhere, force=force, config=config, dry_run=dry_run
             )
         )
+
+    def migrate(
+        self,
+        source: str,
+        target: str,
+        *,
+        force: bool = False,
+        dry_run: bool = False,
+        progress: MigrationProgress | None = None,
+    ) -> Migration:
+        """Copy everything in the database of the workspace to another one, or continue to.
+
+        Either is "sqlite" or postgresql://USER@HOST/NAME. Unless ``force`` is set, nothing is done if the target has
+        something else. Afterwards, set ``database`` to use it.
+        """
+        return self._calls.run(
+            lambda: self._app.maintenance.migrate(source, target, force=force, dry_run=dry_run, progress=progress)
+        )
+
+    def migrate_notes(self, target: str, *, dry_run: bool = False) -> NotesMigration:
+        """Move notes with their history: into the "database", for ``notes = "database"``, or back into "files"."""
+        return self._calls.run(lambda: self._app.maintenance.migrate_notes(target, dry_run=dry_run))
 
     def purge(self, *, everywhere: bool = False, models: bool = False, dry_run: bool = False) -> KeptReport:
         """Remove all stored files of this workspace, or of all; fetched models only with ``models``."""
@@ -460,13 +503,13 @@ class BlockingThreads:
         """Return the turn that ``prepare`` or ``run`` would send, with its receipt; nothing is recorded or written."""
         return self._await(lambda threads: threads.preview(text, tools, thread=thread, pasted=pasted), create=False)
 
-    def pending(self, *, thread: str = "main") -> Turn | None:
-        """Return the turn of a thread that was prepared or extended last, if its reply is pending.
+    def pending(self, *, thread: str = "main", number: int | None = None) -> Turn | None:
+        """Return the turn of a thread that was prepared or extended last, or that ``number``, if its reply is pending.
 
         An agent uses it after a restart to continue with ``extend`` or ``finish``, or to give up the turn with
         ``abandon``.
         """
-        return self._run(lambda threads: threads.pending(thread=thread))
+        return self._run(lambda threads: threads.pending(thread=thread, number=number))
 
     def abandon(self, turn: Turn) -> None:
         """End a turn that gets no reply; nothing of it enters the history."""
@@ -516,9 +559,30 @@ class BlockingThreads:
         """Return every thread of the principal, the most recently used first."""
         return self._past(lambda ledger: ledger.list())
 
+    def recent(self, *, thread: str | None = None, limit: int = 50, cursor: str = "") -> RecentTurns:
+        """Return the newest turns of all threads, or of one, without their prompts.
+
+        ``cursor`` continues an earlier answer, which names the one that follows.
+        """
+        return self._past(lambda ledger: ledger.recent(thread=thread, limit=limit, cursor=cursor))
+
     def turns(self, *, thread: str = "main") -> Sequence[TurnRecord]:
         """Return the turns of a thread from the ledger."""
         return self._past(lambda ledger: ledger.turns(thread=thread))
+
+    def seen(self, *, thread: str = "main", number: int | None = None) -> SeenTurn:
+        """Return a turn with its receipt, and the beginning of each message of its prompt: ``sent`` returns the rest.
+
+        Without a ``number``, the last one. Raises ``SourceError`` if it does not exist.
+        """
+        return self._past(lambda ledger: ledger.seen(thread=thread, number=number))
+
+    def sent(self, *, thread: str = "main", number: int, message: int, start: int = 0) -> SentText:
+        """Return the text of a message of a prompt from a character on, at most 65,536 characters of it.
+
+        ``message`` is its place among those of the turn, from 0. Raises ``SourceError`` if it does not exist.
+        """
+        return self._past(lambda ledger: ledger.sent(thread=thread, number=number, message=message, start=start))
 
     def history(self, *, thread: str = "main", everything: bool = False) -> Sequence[Item]:
         """Return the history of a thread; ``everything`` returns compacted items instead of their summary."""

@@ -18,6 +18,7 @@ ToolForm = Literal["openai", "anthropic", "mcp"]
 READ_FILE: Final = "read_file"
 SEARCH_FILES: Final = "search_files"
 SEARCH_NOTES: Final = "search_recall_memories"
+LIST_NOTES: Final = "list_memories"
 WRITE_NOTE: Final = "write_memory"
 MAX_LINE: Final = 10_000_000
 
@@ -26,6 +27,7 @@ _LINE: Final = {"type": "integer", "minimum": 1, "maximum": MAX_LINE}
 _THREAD: Final = {**_TEXT, "description": "Name of a thread (default: main)."}
 _LIMIT: Final = {"type": "integer"}
 _TAGS: Final = {"type": "array", "items": _TEXT}
+_KIND: Final = {"type": "string", "enum": ["user", "feedback", "project", "reference"]}
 
 
 class ToolDescription(Struct, frozen=True):
@@ -94,13 +96,18 @@ _ALL: Final = (
         reads_only=True,
     ),
     ToolDescription(
+        LIST_NOTES,
+        "List notes, a line each: pinned ones first, then the newest.",
+        {"type": _KIND, "tag": _TEXT, "limit": _LIMIT},
+        reads_only=True,
+    ),
+    ToolDescription(
         WRITE_NOTE,
         "Remember something that matters in later conversations, or change a note. Search first. If the person has to "
         "agree, the answer says so.",
         {
             "type": {
-                "type": "string",
-                "enum": ["user", "feedback", "project", "reference"],
+                **_KIND,
                 "description": "user: about the person; feedback: how to work; reference: where things are.",
             },
             "title": _TEXT,

@@ -68,6 +68,11 @@ class Client:
         self._context = other._context  # noqa: SLF001  (of the same class)
 
     @property
+    def request(self) -> Any:
+        """The request with which it came, as the transport knows it: over HTTP that of Starlette."""
+        return None if self._context is None else self._context.request
+
+    @property
     def is_modern(self) -> bool:
         """Whether the client speaks the protocol of 2026, and cannot be sent requests."""
         return self._context is not None and self._context.protocol_version in MODERN_PROTOCOL_VERSIONS

@@ -4,12 +4,14 @@ This does not import the MCP package,
 which takes most of the start-up time: lists can be answered before it is loaded (``transports.early``).
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
 from promptuary._version import __version__
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.text import one_line
 from promptuary.tools import READ_FILE, TOOLS, ToolDescription
 
 SERVER: Final[Mapping[str, str]] = {"name": "promptuary", "title": "Promptuary", "version": __version__}
@@ -81,15 +83,22 @@ TEMPLATES: Final[Mapping[str, TemplateDescription]] = {
 """The URI templates."""
 
 
-def list_answer(method: str, *, with_hooks: bool = False) -> dict[str, Any] | None:
-    """Return the answer to a request for a list that never changes; ``None`` for any other request.
+def choose_tools(names: Collection[str] = (), *, with_hooks: bool = False) -> tuple[str, ...]:
+    """Return which tools to offer: those that the person names, else all; in one order. Raises ``PromptuaryError``.
 
     ``with_hooks``: hooks of the client do a part of the work, and it needs fewer tools.
     """
+    if unknown := [name for name in names if name not in OFFERED]:
+        raise PromptuaryError(f"there is no tool {one_line(unknown[0])[:80]}; there are: {', '.join(OFFERED)}")
+    usual = OFFERED.keys() - (_NOT_WITH_HOOKS if with_hooks else frozenset())
+    return tuple(name for name in OFFERED if name in (names or usual))
+
+
+def list_answer(method: str, tools: Collection[str] = tuple(OFFERED)) -> dict[str, Any] | None:
+    """Return the answer to a request for a list that never changes; ``None`` for any other request."""
     match method:
         case "tools/list":
-            left_out = _NOT_WITH_HOOKS if with_hooks else frozenset()
-            return {"tools": [_tool(tool) for name, tool in OFFERED.items() if name not in left_out]}
+            return {"tools": [_tool(OFFERED[name]) for name in tools]}
         case "prompts/list":
             return {"prompts": [_prompt(name, prompt) for name, prompt in PROMPTS.items()]}
         case _:

@@ -13,7 +13,7 @@ from promptuary.base.references import format_reference
 from promptuary.base.text import one_line
 from promptuary.engine import Promptuary
 from promptuary.mcp.client import Client
-from promptuary.mcp.workspaces import Workspaces
+from promptuary.mcp.workspaces import UsableWorkspaces
 from promptuary.present.sessions import session_report_json
 
 _LOCALHOST: Final = "localhost/"
@@ -39,7 +39,7 @@ class ListedResource(NamedTuple):
     mime_type: str
 
 
-async def read(uri: str, workspaces: Workspaces, client: Client) -> Readable:
+async def read(uri: str, workspaces: UsableWorkspaces, client: Client) -> Readable:
     """Return the content at a URI. Raises ``NoResourceError`` if there is none that this client may read."""
     scheme, colon, rest = uri.partition("://")
     scheme = scheme.lower()
@@ -53,21 +53,23 @@ async def read(uri: str, workspaces: Workspaces, client: Client) -> Readable:
         raise NoResourceError
     match scheme:
         case "file":
-            return await _file(name, workspaces, client)
+            async with workspaces.around(name, client) as (workspace, inside):
+                return await _file(inside, workspace)
         case "memory":
-            return await _note(name.lstrip("/"), await workspaces.of(client))
+            async with workspaces.use(client) as workspace:
+                return await _note(name.lstrip("/"), workspace)
         case "session":
-            return await _session(name.strip("/"), await workspaces.of(client))
+            async with workspaces.use(client) as workspace:
+                return await _session(name.strip("/"), workspace)
         case _:
             raise NoResourceError
 
 
-async def _file(path: str, workspaces: Workspaces, client: Client) -> Readable:
-    workspace, inside = await workspaces.around(path, client)
-    if not inside:
+async def _file(path: str, workspace: Promptuary) -> Readable:
+    if not path:
         raise NoResourceError
     try:
-        expansion = await workspace.expand(format_reference("file", inside))
+        expansion = await workspace.expand(format_reference("file", path))
     except (PromptuaryError, ValueError) as error:
         raise NoResourceError from error
     if len(expansion.outcomes) != 1 or len(expansion.blocks) != 1 or expansion.outcomes[0].code:

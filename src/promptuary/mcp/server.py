@@ -8,7 +8,7 @@ import asyncio
 import logging
 import threading
 import weakref
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
@@ -24,8 +24,8 @@ from promptuary.mcp.client import Client, Context
 from promptuary.mcp.description import INSTRUCTIONS, OFFERED, PROMPTS, SERVER, list_answer, template_list
 from promptuary.mcp.elicitation import PausedCalls
 from promptuary.mcp.resources import ListedResource
-from promptuary.mcp.tools import CALLS, ToolAnswer, ToolRequest, check_arguments
-from promptuary.mcp.workspaces import Workspaces
+from promptuary.mcp.tools import CALLS, READING, ToolAnswer, ToolRequest, changes_something, check_arguments
+from promptuary.mcp.workspaces import UsableWorkspaces
 
 logger = logging.getLogger(__name__)
 
@@ -51,14 +51,19 @@ class _Protocol(Server[Any]):
 class PromptuaryServer:
     """A server for ``workspaces``. ``one_client``: all requests are from the same client (standard streams).
 
-    ``resources``: notes, sessions and files are offered as resources, too. ``with_hooks``: hooks of the client do a
-    part of the work, and it is offered fewer tools.
+    ``resources``: notes, sessions and files are offered as resources, too. ``tools`` are the names of those that it
+    offers.
     """
 
     def __init__(
-        self, workspaces: Workspaces, *, one_client: bool, resources: bool = False, with_hooks: bool = False
+        self,
+        workspaces: UsableWorkspaces,
+        *,
+        one_client: bool,
+        resources: bool = False,
+        tools: Collection[str] = tuple(OFFERED),
     ) -> None:
-        self._workspaces, self._with_hooks = workspaces, with_hooks
+        self._workspaces, self._tools = workspaces, tools
         self._paused = PausedCalls()
         self._only = Client(lasting=True) if one_client else None
         self._clients: dict[int, Client] = {}
@@ -130,16 +135,16 @@ class PromptuaryServer:
             client, lambda: work(client), state=params.request_state, answers=params.input_responses
         )
 
-    async def _list_tools(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult.model_validate(
-            list_answer("tools/list", with_hooks=self._with_hooks), by_name=False
-        )
+    async def _list_tools(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        client = self._client(context)
+        usable = [name for name in self._tools if name in READING or self._workspaces.may_write(client)]
+        return types.ListToolsResult.model_validate(list_answer("tools/list", usable), by_name=False)
 
     async def _call_tool(
         self, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        if params.name not in OFFERED:
-            raise MCPError(code=types.INVALID_PARAMS, message=_no_such("tool", params.name, OFFERED))
+        if params.name not in self._tools:
+            raise MCPError(code=types.INVALID_PARAMS, message=_no_such("tool", params.name, self._tools))
         return await self._interactive(context, params, lambda client: self._run_tool(context, client, params))
 
     async def _run_tool(
@@ -148,9 +153,10 @@ class PromptuaryServer:
         stopped = threading.Event()
         try:
             given = check_arguments(params.name, params.arguments or {})
-            workspace = await self._workspaces.of(client, given.pop("workspace", ""))
-            request = ToolRequest(params.name, workspace, given, Progress(context), stopped)
-            answer = await CALLS[params.name](request)
+            self._check_scope(client, params.name, given)
+            async with self._workspaces.use(client, given.pop("workspace", "")) as workspace:
+                request = ToolRequest(params.name, workspace, given, Progress(context), stopped)
+                answer = await CALLS[params.name](request)
         except PromptuaryError as error:
             answer = ToolAnswer(str(error), is_error=True)
         except MCPError:
@@ -164,6 +170,10 @@ class PromptuaryServer:
             content=[types.TextContent(type="text", text=_sendable(answer.text))], is_error=answer.is_error
         )
 
+    def _check_scope(self, client: Client, tool: str, given: Mapping[str, Any]) -> None:
+        if changes_something(tool, given) and not self._workspaces.may_write(client):
+            raise PromptuaryError("this token only reads: a token with the scope write is needed for this")
+
     async def _list_resources(
         self, context: Context, _: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
@@ -172,7 +182,7 @@ class PromptuaryServer:
         task = asyncio.ensure_future(self._quietly(context, self._find_resources, nothing))
         self._listing.add(task)
         client = self._client(context)
-        is_ready = self._workspaces.is_open and (client.knows_roots or not client.has_roots)
+        is_ready = self._workspaces.is_open and self._workspaces.are_known(client)
         await asyncio.wait({task}, timeout=None if is_ready else _LIST_SECONDS)
         found = task.result() if task.done() else nothing
         if task.done():
@@ -203,7 +213,8 @@ class PromptuaryServer:
             await context.session.send_resource_list_changed()
 
     async def _find_resources(self, client: Client) -> list[ListedResource]:
-        return await resources.list_resources(await self._workspaces.of(client))
+        async with self._workspaces.use(client) as workspace:
+            return await resources.list_resources(workspace)
 
     async def _list_templates(
         self, _: Context, __: types.PaginatedRequestParams | None
@@ -237,8 +248,8 @@ class PromptuaryServer:
 
     async def _prompt_result(self, client: Client, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         try:
-            workspace = await self._workspaces.of(client)
-            text = await prompts.prompt_text(params.name, params.arguments or {}, workspace)
+            async with self._workspaces.use(client) as workspace:
+                text = await prompts.prompt_text(params.name, params.arguments or {}, workspace)
         except PromptuaryError as error:
             raise MCPError(code=types.INVALID_PARAMS, message=str(error)) from error
         said = types.PromptMessage(role="user", content=types.TextContent(type="text", text=_sendable(text)))
@@ -251,11 +262,11 @@ class PromptuaryServer:
         return types.CompleteResult(completion=types.Completion(values=values[: completions.MAX_VALUES]))
 
     async def _find_completions(self, client: Client, params: types.CompleteRequestParams) -> list[str]:
-        workspace = await self._workspaces.of(client)
         name, typed = params.argument.name, params.argument.value
-        if isinstance(params.ref, types.PromptReference):
-            return await completions.complete_prompt(params.ref.name, name, typed, workspace)
-        return await completions.complete_template(params.ref.uri, name, typed, workspace)
+        async with self._workspaces.use(client) as workspace:
+            if isinstance(params.ref, types.PromptReference):
+                return await completions.complete_prompt(params.ref.name, name, typed, workspace)
+            return await completions.complete_template(params.ref.uri, name, typed, workspace)
 
     async def _quietly(
         self, context: Context, work: Callable[[Client], Awaitable[Result]], otherwise: Result
@@ -265,7 +276,7 @@ class PromptuaryServer:
         For lists and menus: in the protocol of 2026 the answer to these cannot contain questions.
         """
         client = self._client(context)
-        if client.is_modern and client.has_roots and not client.knows_roots:
+        if client.is_modern and not self._workspaces.are_known(client):
             return otherwise
         try:
             return await work(client)

@@ -6,22 +6,22 @@ A mistake of the model gets an answer that says what to do. What belongs to othe
 import json
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
+from promptuary.base.clock import now_in_seconds
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.text import counted, one_line
 from promptuary.engine import Promptuary
 from promptuary.mcp.description import OFFERED
 from promptuary.mcp.folders import is_wide
-from promptuary.memory.values import plain_arguments
+from promptuary.memory.tool_texts import answer_text, list_text
+from promptuary.memory.values import NoteSelection, plain_arguments
 from promptuary.models.json_answers import wrong_arguments
-from promptuary.present.experiences import experience_answer_json, experience_json
-from promptuary.present.search import passages_json
-from promptuary.present.threads import attachments_json
+from promptuary.present.experiences import experiences_text
+from promptuary.present.search import passages_text
 from promptuary.references.expansion import Expansion
 from promptuary.search.values import Filters, SearchQuery, note_text
-from promptuary.tools import SEARCH_FILES, SEARCH_NOTES, WRITE_NOTE
+from promptuary.tools import LIST_NOTES, SEARCH_FILES, SEARCH_NOTES, WRITE_NOTE
 
 _MAX_TEXT: Final = 200_000
 _MAX_NAME: Final = 1_000
@@ -51,7 +51,7 @@ class ToolAnswer(NamedTuple):
 def check_arguments(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a call without null values. Raises ``PromptuaryError`` if they are not valid."""
     given = {str(name): value for name, value in arguments.items() if value is not None}
-    if tool in {SEARCH_NOTES, WRITE_NOTE}:
+    if tool in {SEARCH_NOTES, LIST_NOTES, WRITE_NOTE}:
         given = plain_arguments(given)
     if problem := wrong_arguments(tool, given, OFFERED[tool].schema()):
         raise PromptuaryError(problem)
@@ -60,6 +60,15 @@ def check_arguments(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         if len(value if isinstance(value, str) else json.dumps(value)) > longest:
             raise PromptuaryError(f"{name} is too long: at most {longest:,} characters are allowed")
     return given
+
+
+READING: Final = frozenset({"expand_references", *(name for name, tool in OFFERED.items() if tool.reads_only)})
+"""The tools that can be used without changing anything."""
+
+
+def changes_something(tool: str, given: Mapping[str, Any]) -> bool:
+    """Return whether a call records or writes something. References are expanded without that, unless in a thread."""
+    return tool not in READING or (not OFFERED[tool].reads_only and bool({"thread", "reply"} & given.keys()))
 
 
 async def _expand(call: ToolRequest) -> ToolAnswer:
@@ -113,7 +122,7 @@ async def _search(call: ToolRequest) -> ToolAnswer:
     filters = Filters(paths=paths)
     found = await call.workspace.search.find(SearchQuery(query, limit, filters, per_file=3))
     notes = [*said, *(one_line(note_text(note)) for note in found.notes)]
-    return _data(passages_json(found, notes))
+    return ToolAnswer(passages_text(found, notes))
 
 
 async def _ensure_indexed(call: ToolRequest) -> list[str]:
@@ -144,7 +153,7 @@ def _query(call: ToolRequest) -> str:
 
 async def _find_experiences(call: ToolRequest) -> ToolAnswer:
     query, limit = _query(call), min(max(1, call.given.get("limit", 5)), 50)
-    return _data(experience_answer_json(await call.workspace.experiences.find_similar(query, (), limit)))
+    return ToolAnswer(experiences_text(await call.workspace.experiences.find_similar(query, (), limit)))
 
 
 async def _record_experience(call: ToolRequest) -> ToolAnswer:
@@ -152,7 +161,8 @@ async def _record_experience(call: ToolRequest) -> ToolAnswer:
     kind, intent, solution = given.pop("type"), given.pop("intent"), given.pop("solution", None)
     # It is unknown what the model has read before: its text may come from a web page.
     stored = await call.workspace.experiences.add(kind, intent, solution, trust="external", **given)
-    return _data(experience_json(stored, datetime.now(UTC).isoformat(timespec="seconds")))
+    shown = f"promptuary experience feedback helped {stored.id}"
+    return ToolAnswer(f"Recorded: {stored.address}. Turns show it after the person confirms it: {shown}")
 
 
 async def _track(call: ToolRequest) -> ToolAnswer:
@@ -162,8 +172,9 @@ async def _track(call: ToolRequest) -> ToolAnswer:
         await threads.detach(path, thread=thread)
     else:
         await threads.attach(path, thread=thread)
-    attached, stats = await threads.attachments(thread=thread), await threads.stats(thread=thread)
-    return _data(attachments_json(thread, attached, stats))
+    tracked = (await threads.attachments(thread=thread)).tracked
+    files = [f"{one_line(file.path)} ({file.code or counted(file.tokens, 'token')})" for file in tracked]
+    return ToolAnswer(f"Thread {one_line(thread)} tracks {', '.join(files) or 'no files'}.")
 
 
 async def _explain(call: ToolRequest) -> ToolAnswer:
@@ -176,17 +187,25 @@ async def _explain(call: ToolRequest) -> ToolAnswer:
 
 async def _call_note_tool(call: ToolRequest) -> ToolAnswer:
     answer = await call.workspace.memory.call_tool(call.name, call.given)
-    return _data(answer)._replace(is_error="error" in answer)
+    return ToolAnswer(answer_text(answer), is_error="error" in answer)
 
 
-def _data(value: object) -> ToolAnswer:
-    return ToolAnswer(json.dumps(value, ensure_ascii=False))
+async def _list_notes(call: ToolRequest) -> ToolAnswer:
+    given = call.given
+    selection: NoteSelection = {}
+    if "type" in given:
+        selection["kinds"] = (given["type"],)
+    if "tag" in given:
+        selection["tags"] = (given["tag"],)
+    limit = min(max(1, given.get("limit", 20)), 200)
+    return ToolAnswer(list_text(await call.workspace.memory.list(limit=limit, **selection), now_in_seconds()))
 
 
 CALLS: Final[Mapping[str, Callable[[ToolRequest], Awaitable[ToolAnswer]]]] = {
     "expand_references": _expand,
     SEARCH_FILES: _search,
     SEARCH_NOTES: _call_note_tool,
+    LIST_NOTES: _list_notes,
     WRITE_NOTE: _call_note_tool,
     "find_experiences": _find_experiences,
     "record_experience": _record_experience,

@@ -6,9 +6,10 @@ Everything belongs to one principal: the person who started the server.
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from promptuary.base import concurrency
 from promptuary.base.errors import PromptuaryError
@@ -33,6 +34,25 @@ _JOBS: Final = ("recall_model", "writeback_model", "experience_model", "file_ref
 """The settings that name a model for a job."""
 
 
+class UsableWorkspaces(Protocol):
+    """What clients of a server may use: folders of the person who started it, or the workspaces of their tokens."""
+
+    @property
+    def is_open(self) -> bool: ...
+
+    def are_known(self, client: Client) -> bool: ...
+
+    def may_write(self, client: Client) -> bool: ...
+
+    def use(self, client: Client, name: str = "") -> AbstractAsyncContextManager[Promptuary]: ...
+
+    def around(self, path: str, client: Client) -> AbstractAsyncContextManager[tuple[Promptuary, str]]: ...
+
+    async def leave(self, client_id: int) -> None: ...
+
+    async def close(self) -> None: ...
+
+
 class Workspaces:
     """Workspaces by folder, opened on first use. ``allowed`` are the folders that the person lets clients use.
 
@@ -52,11 +72,24 @@ class Workspaces:
     def is_open(self) -> bool:
         return bool(self._open)
 
-    async def of(self, client: Client, name: str = "") -> Promptuary:
-        """Return the workspace that a client calls ``name``, a folder or the last part of one; without it, the first.
+    def are_known(self, client: Client) -> bool:
+        """Return whether a client need not be asked for its roots."""
+        return not client.has_roots or client.knows_roots
+
+    def may_write(self, client: Client) -> bool:
+        """Return whether a client may write: every client is the person's own."""
+        del client
+        return True
+
+    @asynccontextmanager
+    async def use(self, client: Client, name: str = "") -> AsyncIterator[Promptuary]:
+        """Use the workspace that a client calls ``name``, a folder or the last part of one; without it, the first.
 
         Raises ``PromptuaryError`` if the client may use none, or none of that name.
         """
+        yield await self._of(client, name)
+
+    async def _of(self, client: Client, name: str) -> Promptuary:
         folders = await self.folders(client)
         if not name:
             return await self._open_folder(folders[0], client)
@@ -66,17 +99,19 @@ class Workspaces:
             raise PromptuaryError(f"there is no workspace {one_line(name)[:80]}; there are: {known}")
         return await self._open_folder(matching[0], client)
 
-    async def around(self, path: str, client: Client) -> tuple[Promptuary, str]:
-        """Return the workspace with an absolute path in it, and the path relative to it; else the first, and the path.
+    @asynccontextmanager
+    async def around(self, path: str, client: Client) -> AsyncIterator[tuple[Promptuary, str]]:
+        """Use the workspace with an absolute path in it, and the path relative to it; else the first, and the path.
 
         A path that starts with a slash and is in no workspace is relative to the first one.
         """
         folders = await self.folders(client)
         inside = [folder for folder in folders if path == str(folder) or path.startswith(f"{folder}/")]
         if not inside:
-            return await self._open_folder(folders[0], client), path.lstrip("/")
+            yield await self._open_folder(folders[0], client), path.lstrip("/")
+            return
         best = max(inside, key=lambda folder: len(folder.parts))
-        return await self._open_folder(best, client), path[len(str(best)) :].lstrip("/")
+        yield await self._open_folder(best, client), path[len(str(best)) :].lstrip("/")
 
     async def folders(self, client: Client) -> list[Path]:
         """Return the folders that a client may use. Raises ``PromptuaryError`` if there are none."""
@@ -106,7 +141,7 @@ class Workspaces:
                     raise PromptuaryError("too many workspaces are open; restart promptuary mcp")
                 options = await concurrency.run(lambda: self._chosen(folder, client))
                 self._open[key] = await concurrency.run(lambda: Promptuary.open(folder, exact=True, **options))
-                for note in self._open[key].settings.notes:
+                for note in self._open[key].settings.warnings:
                     logger.warning("%s", one_line(note))
             return self._open[key]
 

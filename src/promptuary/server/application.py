@@ -1,27 +1,30 @@
 """The ASGI application: every request is admitted, answered, counted and written down in one place.
 
-The proxy is an ASGI application behind it. In the scope, it finds a ``Token`` as "promptuary.token" and a
-``Request`` as "promptuary.request", whose ``thread`` and ``turn`` it sets for the audit trail.
+Behind it, each area has an ASGI application: the proxy, the API, MCP. In the scope, it finds a ``Token`` as
+"promptuary.token" and a ``Request`` as "promptuary.request", whose ``thread`` and ``turn`` it sets for the audit trail.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import suppress
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
+from promptuary.api.problems import CONTENT_TYPE as CONTENT_TYPE_OF_PROBLEMS
 from promptuary.base import concurrency
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.text import one_line
-from promptuary.server.asgi import ClientGone, Receive, Scope, Send, send_answer
+from promptuary.server.asgi import ClientGone, Receive, Scope, Send, send_answer, values
 from promptuary.server.audit import Audit, Entry
-from promptuary.server.errors import Refusal, error_body
+from promptuary.server.errors import NOT_FOUND, Refusal, error_body
 from promptuary.server.guard import Doors, KnownTokens, admit
+from promptuary.server.matches import Area, Match
 from promptuary.server.metrics import CONTENT_TYPE, Metrics
-from promptuary.server.routes import NOT_FOUND, Match, find_protocol
+from promptuary.server.page.page import forward_page, refusal_page, with_headers
+from promptuary.server.routes import find_protocol
 from promptuary.server.running import Running
 from promptuary.server.tokens import Token, TokenStore
 from promptuary.server.workspaces import Workspaces
@@ -46,8 +49,8 @@ class Request(Struct):
     turn: str = ""
 
 
-class ProxyApp(Protocol):
-    """The proxy: answers requests, and finishes at the end what it still records."""
+class AreaApp(Protocol):
+    """The application of an area: answers requests, and finishes at the end what it still does."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 
@@ -65,10 +68,10 @@ class Application:
         *,
         metrics: Metrics,
         audit: Audit,
-        proxy: ProxyApp | None = None,
+        areas: Mapping[Area, AreaApp] | None = None,
         keep: Callable[[Any], None] = lambda _: None,
     ) -> None:
-        self.doors, self.workspaces, self.metrics, self.proxy = doors, workspaces, metrics, proxy
+        self.doors, self.workspaces, self.metrics, self.areas = doors, workspaces, metrics, dict(areas or {})
         self.running = Running()
         self._store, self._audit, self._keep = store, audit, keep
         self._tokens = KnownTokens(store)
@@ -97,8 +100,8 @@ class Application:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self.proxy is not None:
-            await self.proxy.shutdown()
+        for area in self.areas.values():
+            await area.shutdown()
         await self.workspaces.close()
         await concurrency.run(self._audit.close)
         await concurrency.run(self._store.close)
@@ -156,13 +159,19 @@ class Application:
         match, workspace, own_key = await admit(
             scope, self.doors, self._tokens, self.workspaces.names, lambda _: self._keep(scope.get("client"))
         )
-        token: Token = scope["promptuary.token"]
         scope["promptuary.request"] = Request(match, workspace, own_key)
+        token: Token | None = scope.get("promptuary.token")
+        if token is None:  # what needs none: to sign in, and files
+            if (open_area := self.areas.get(match.route.area)) is None:
+                raise Refusal(404, NOT_FOUND)
+            await open_area(scope, self._counted(receive), send)
+            return
         with self.running.of(token.id):
-            if match.route.area == "proxy":
-                if self.proxy is None:
+            if match.route.area != "server":
+                area = self.areas.get(match.route.area)
+                if area is None:
                     raise Refusal(404, NOT_FOUND)
-                await self.proxy(scope, self._counted(receive), send)
+                await area(scope, self._counted(receive), send)
             elif match.route.path == "/metrics":
                 await send_answer(send, 200, self.metrics.text(), CONTENT_TYPE)
             elif match.route.path == "/readyz":
@@ -219,11 +228,28 @@ class _Answer:
         """Answer with an error in the shape of the protocol, unless an answer has begun."""
         if self._started:
             return
-        body = error_body(find_protocol(scope["raw_path"]), refusal.status, refusal.message, code=refusal.code)
+        if scope.get("promptuary.page") and not scope["raw_path"].endswith(b".json"):
+            await self._refuse_page(scope, refusal)
+            return
+        protocol = "api" if scope.get("promptuary.page") else find_protocol(scope["raw_path"])
+        body = error_body(protocol, refusal.status, refusal.message, code=refusal.code)
+        kind = CONTENT_TYPE_OF_PROBLEMS if protocol == "api" else b"application/json"
         # What was not read of a body would be read as the next request.
         more = [(b"connection", b"close")]
         more += [(b"www-authenticate", b"Bearer")] if refusal.status == 401 else []
         # Clients ask again for a minute, and the person waits for the sentence; only a limit passes by itself.
         more += [(b"x-should-retry", b"false")] if refusal.status < 500 and refusal.status != 429 else []
+        more += [(b"cache-control", b"no-store")] if scope.get("promptuary.page") else []
+        send = with_headers(self) if scope.get("promptuary.page") else self
         with suppress(OSError):
-            await send_answer(self, refusal.status, b"" if scope["method"] == "HEAD" else body, more=more)
+            await send_answer(send, refusal.status, b"" if scope["method"] == "HEAD" else body, kind, more)
+
+    async def _refuse_page(self, scope: Scope, refusal: Refusal) -> None:
+        """Answer with a page. Who came over a link of another site has sent no cookie, and is led on to do so."""
+        is_from_elsewhere = values(scope["headers"], b"sec-fetch-site") == [b"cross-site"]
+        is_led_on = refusal.status == 401 and is_from_elsewhere and scope["method"] == "GET"
+        body = await concurrency.run(lambda: forward_page(scope) if is_led_on else refusal_page(scope, refusal))
+        more = [(b"connection", b"close"), (b"cache-control", b"no-store")]
+        with suppress(OSError):
+            status = 200 if is_led_on else refusal.status
+            await send_answer(with_headers(self), status, body, b"text/html; charset=utf-8", more)

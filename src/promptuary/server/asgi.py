@@ -1,7 +1,7 @@
 """The shapes of ASGI, and how a whole body is read or an answer sent. Knows nothing of tokens or routes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, MutableMapping, Sequence
 from typing import Any, Final
 
 from promptuary.server.errors import Refusal
@@ -15,9 +15,9 @@ Headers = Sequence[tuple[bytes, bytes]]
 MAX_BODY: Final = 64 << 20
 """The most bytes of a body: a million tokens and images."""
 _IDLE_SECONDS: Final = 30.0
+"""How long the next part of a body may take."""
 _BODY_SECONDS: Final = 300.0
 """How long a whole body may take to come: 64 MiB over 2 Mbit/s."""
-"""How long the next part of a body may take."""
 
 
 class ClientGone(Exception):  # noqa: N818  (not an error of anybody)
@@ -67,6 +67,25 @@ async def read_body(
 
 def _too_long(most: int) -> Refusal:
     return Refusal(413, f"the body has more than {most >> 20} MiB")
+
+
+async def until_gone(receive: Receive, work: Coroutine[Any, Any, None]) -> None:
+    """Do some work, which ends when the client goes away: then raises ``ClientGone``."""
+    task, gone = asyncio.ensure_future(work), asyncio.ensure_future(_wait_until_gone(receive))
+    try:
+        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise ClientGone
+        task.result()
+    finally:
+        for one in (task, gone):
+            one.cancel()
+        await asyncio.gather(task, gone, return_exceptions=True)
+
+
+async def _wait_until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 async def send_answer(

@@ -4,9 +4,13 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-Protocol = Literal["", "messages", "responses", "chat"]
-"""Whose shape answers have: Anthropic's Messages, OpenAI's Responses or Chat Completions; else none of them."""
+from promptuary.api.problems import plain_problem
 
+Protocol = Literal["", "messages", "responses", "chat", "api", "page"]
+"""Whose shape answers have: Anthropic's Messages, OpenAI's Responses or Chat Completions, our API, a page; or none."""
+
+NOT_FOUND: Final = "there is nothing at this address for this token"
+"""Said of what is absent and of what is somebody else's, so that nobody can tell them apart."""
 _ANTHROPIC: Final = {
     401: "authentication_error",
     402: "billing_error",
@@ -37,6 +41,8 @@ class Refusal(Exception):  # noqa: N818  (a value that is raised: how a request 
 def error_body(protocol: Protocol, status: int, message: str, *, code: str = "") -> bytes:
     """Return the body of an error in the shape that clients of ``protocol`` read."""
     body: dict[str, Any]
+    if protocol == "api":
+        return msgspec.json.encode(plain_problem(status, message, code))
     if protocol == "messages":
         kind = _ANTHROPIC.get(status, "invalid_request_error" if status < 500 else "api_error")
         body = {"type": "error", "error": {"type": kind, "message": message}}

@@ -17,8 +17,9 @@ from msgspec import Struct
 from promptuary.base import concurrency
 from promptuary.base.errors import ConfigError
 from promptuary.server.asgi import Headers, Scope, values
-from promptuary.server.errors import Refusal
-from promptuary.server.routes import NOT_FOUND, Match, Route, find_route, find_workspace
+from promptuary.server.errors import NOT_FOUND, Refusal
+from promptuary.server.matches import Match, Route
+from promptuary.server.routes import find_route, find_workspace
 from promptuary.server.tokens import Token, TokenStore
 
 LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
@@ -38,6 +39,17 @@ class Doors(Struct, frozen=True):
     hosts: frozenset[str]
     scheme: str = "http"
     proxies: tuple[Network, ...] = ()
+    port: int = 0
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether clients use TLS, with this server or with the proxy before it."""
+        return self.scheme == "https" or bool(self.proxies)
+
+    @property
+    def cookie(self) -> str:
+        """The name of the cookie of the page. Cookies do not know ports: without TLS, the name has it."""
+        return "__Host-promptuary" if self.is_secure else f"promptuary-{self.port}"
 
 
 def accepted_hosts(host: str, port: int, names: Collection[str] = (), *, scheme: str = "http") -> frozenset[str]:
@@ -89,9 +101,30 @@ def check_sender(scope: Scope, doors: Doors) -> None:
     # A trusted proxy may end TLS, so either scheme is this server's own there.
     own = {f"{scheme}://{host}" for scheme in (("http", "https") if doors.proxies else (doors.scheme,))}
     origins = [origin.decode("latin-1").lower() for origin in values(headers, b"origin")]
-    sites = values(headers, b"sec-fetch-site")
-    if len(origins) > 1 or not own.issuperset(origins) or any(site not in (b"same-origin", b"none") for site in sites):
+    if scope.get("promptuary.page") and values(headers, b"sec-fetch-site") == [b"same-origin"] and origins == ["null"]:
+        origins = []  # pages of ours tell nobody where they are, so a browser calls their origin so
+    is_own = all(site in (b"same-origin", b"none") for site in values(headers, b"sec-fetch-site"))
+    if len(origins) > 1 or not own.issuperset(origins) or not (is_own or _follows_link(scope)):
         raise Refusal(403, "web pages of other origins may not use this server")
+
+
+def _follows_link(scope: Scope) -> bool:
+    """Return whether somebody followed a link to a page: nothing of the page it was on can read the answer."""
+    is_navigation = values(scope["headers"], b"sec-fetch-mode") == [b"navigate"]
+    is_whole = values(scope["headers"], b"sec-fetch-dest") == [b"document"]
+    return bool(scope.get("promptuary.page")) and scope["method"] == "GET" and is_navigation and is_whole
+
+
+def check_form(scope: Scope) -> None:
+    """Raise ``Refusal`` unless a form comes from a page of this server, as browsers say."""
+    headers: Headers = scope["headers"]
+    kinds = values(headers, b"content-type")
+    if len(kinds) != 1 or kinds[0].partition(b";")[0].strip().lower() != b"application/x-www-form-urlencoded":
+        raise Refusal(415, "forms are sent as application/x-www-form-urlencoded")
+    sites = values(headers, b"sec-fetch-site")
+    # That an Origin is one of ours was checked before.
+    if sites != [b"same-origin"] and (sites or not values(headers, b"origin")) and not find_secret(headers)[0]:
+        raise Refusal(403, "forms may only be sent from a page of this server")
 
 
 def _is_trusted(address: str, proxies: Sequence[Network]) -> bool:
@@ -121,13 +154,23 @@ def find_secret(headers: Headers) -> tuple[str, bool]:
     return (ours.pop() if len(ours) == 1 and len(keys) <= 2 else ""), False
 
 
+def find_session(headers: Headers, name: str) -> str:
+    """Return the session that the cookie of the page names; the one function that reads cookies."""
+    parts = (part.strip().partition(b"=") for value in values(headers, b"cookie") for part in value.split(b";"))
+    found = [value.decode("latin-1") for key, _, value in parts if key == name.encode()]
+    return found[0] if len(found) == 1 else ""
+
+
 def check_route(match: Match | None, token: Token, served: Collection[str]) -> tuple[Match, str]:
     """Return the route of a request and its workspace, if its token may use both; raises ``Refusal``."""
     if match is None:
         raise Refusal(404, NOT_FOUND)
     route: Route = match.route
     if match.workspace is not None or route.area != "server":
-        workspace = find_workspace(match.workspace, token.workspaces, served)
+        named = match.workspace
+        if named is None and route.area == "page":  # the first; the page offers the others
+            named = next((name for name in served if not token.workspaces or name in token.workspaces), None)
+        workspace = find_workspace(named, token.workspaces, served)
     else:
         workspace = ""
     if route.scope is not None and route.scope not in token.scopes:
@@ -135,9 +178,12 @@ def check_route(match: Match | None, token: Token, served: Collection[str]) -> t
     return match, workspace
 
 
-def check_content(match: Match, headers: Headers) -> None:
+def check_content(match: Match, scope: Scope) -> None:
     """Raise ``Refusal`` unless the body of a request is said to be JSON: a web page cannot send that unasked."""
-    if match.route.method != "POST" or match.route.any_body:
+    headers: Headers = scope["headers"]
+    if match.route.area == "page" and match.route.method == "POST":
+        check_form(scope)
+    if match.route.method not in {"POST", "PATCH"} or match.route.any_body:
         return
     kinds = values(headers, b"content-type")
     if len(kinds) != 1 or kinds[0].partition(b";")[0].strip().lower() != b"application/json":
@@ -184,15 +230,43 @@ async def admit(
 ) -> tuple[Match, str, bool]:
     """Return the route of a request, its workspace, and whether the client brings its own key; raises ``Refusal``.
 
-    Puts the token into the scope, and calls ``welcome`` as soon as it is known.
+    Puts the token into the scope, and calls ``welcome`` as soon as it is known. Of pages, some need no token, and the
+    others take a session instead: then that is in the scope, too.
     """
     secret, own_key = find_secret(scope["headers"])
+    match = find_route(scope["method"], scope["raw_path"])
+    is_page = match.route.area == "page" if match else not secret and _is_browser(scope)
+    if is_page:
+        scope["promptuary.page"] = True
+        if match and match.route.scope is None:
+            check_sender(scope, doors)
+            check_content(match, scope)
+            return match, "", False
     token = await tokens.find(secret)
+    if token is None and is_page and not secret:
+        token = await _find_visitor(scope, doors, tokens)
     if token is None:
         raise Refusal(401, "a token of this server is needed: promptuary token create makes one")
     scope["promptuary.token"] = token
     welcome(token)
     check_sender(scope, doors)
-    match, workspace = check_route(find_route(scope["method"], scope["raw_path"]), token, served)
-    check_content(match, scope["headers"])
+    match, workspace = check_route(match, token, served)
+    check_content(match, scope)
     return match, workspace, own_key
+
+
+def _is_browser(scope: Scope) -> bool:
+    """Return whether a person looks for a page that does not exist."""
+    accepted = values(scope["headers"], b"accept")
+    return scope["method"] == "GET" and any(b"text/html" in value for value in accepted)
+
+
+async def _find_visitor(scope: Scope, doors: Doors, tokens: KnownTokens) -> Token | None:
+    """Return the token of the session of a browser, which is put into the scope."""
+    session = find_session(scope["headers"], doors.cookie)
+    if not session or len(session) > _MAX_SECRET:
+        return None
+    token = await concurrency.run(lambda: tokens.store.find_session(session))
+    if token is not None:
+        scope["promptuary.session"] = session
+    return token

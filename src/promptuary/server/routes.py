@@ -5,19 +5,14 @@ the tests of who may ask what. Knows nothing of requests but method and path.
 """
 
 import re
-from collections.abc import Collection, Mapping
-from typing import Final, Literal
+from collections.abc import Collection
+from typing import Final
 
-from msgspec import Struct
-
-from promptuary.server.errors import Protocol, Refusal
-from promptuary.server.tokens import Scope
-
-Area = Literal["server", "proxy"]
-"""Who answers: the server about itself, or the proxy."""
-
-NOT_FOUND: Final = "there is nothing at this address for this token"
-"""Said of what is absent and of what is somebody else's, so that nobody can tell them apart."""
+from promptuary.api.endpoints import ENDPOINTS, PREFIX
+from promptuary.server.errors import NOT_FOUND, Protocol, Refusal
+from promptuary.server.matches import Match, Route
+from promptuary.server.page import pages
+from promptuary.server.page.view import Page
 
 _WORKSPACE: Final = re.compile(r"/w/([^/]+)(/.*)", re.DOTALL)
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
@@ -30,32 +25,15 @@ _PARTS: Final = {
 out of where it was checked."""
 
 
-class Route(Struct, frozen=True):
-    """Something that can be asked. ``scope`` is what the token needs; ``None``: nothing, and no token either.
-
-    The shape of errors is that of ``protocol``. Bodies must be JSON, unless ``any_body``.
-    """
-
-    method: str
-    path: str
-    scope: Scope | None
-    area: Area = "server"
-    protocol: Protocol = ""
-    any_body: bool = False
-
-
-class Match(Struct, frozen=True):
-    """A route, the name of the workspace in the path, and the parts of the path that the route names."""
-
-    route: Route
-    workspace: str | None
-    parts: Mapping[str, str]
-    path: str
-    """The path without the workspace."""
-
-
 def _proxy(method: str, path: str, protocol: Protocol = "", *, any_body: bool = False) -> Route:
     return Route(method, path, "proxy", "proxy", protocol, any_body)
+
+
+def _page_routes(page: Page) -> tuple[Route, ...]:
+    """Return the routes of a page: its own, and that of its value as JSON. Names in a path may end as that does."""
+    own = Route(page.method, page.path, page.scope, "page", "page", page.method == "POST")
+    twin = Route("GET", f"{page.path}{pages.TWIN}", page.scope, "page", "api")
+    return (twin, own) if page.method == "GET" else (own,)
 
 
 ROUTES: Final = (
@@ -80,14 +58,32 @@ ROUTES: Final = (
     _proxy("GET", "/v1/{rest}"),
     _proxy("POST", "/v1/{rest}", any_body=True),
     _proxy("DELETE", "/v1/{rest}"),
+    *(Route(method, "/mcp", "read", "mcp") for method in ("POST", "GET", "DELETE")),  # tools that write need more
+    Route("GET", f"{PREFIX}/openapi.json", "read", "api", "api"),
+    *(Route(one.method, one.address, one.scope, "api", "api") for one in ENDPOINTS),
+    Route("GET", f"{pages.STATIC}/{{name}}", None, "page", "page"),
+    Route("GET", pages.SIGN_IN, None, "page", "page"),
+    Route("POST", pages.SIGN_IN, None, "page", "page", any_body=True),
+    Route("POST", pages.SIGN_OUT, "read", "page", "page", any_body=True),
+    Route("GET", pages.HOME, "read", "page", "page"),
+    Route("GET", pages.LIVE, "read", "page", "page"),
+    *(route for page in pages.PAGES for route in _page_routes(page)),
 )
 
 
-def _pattern(path: str) -> "re.Pattern[str]":
-    return re.compile("".join(_PARTS.get(part, re.escape(part)) for part in re.split(r"(\{\w+\})", path)), re.ASCII)
+def _pattern(route: Route) -> "re.Pattern[str]":
+    parts = re.split(r"(\{\w+\})", route.path)
+    return re.compile("".join(_pattern_of(route, part) for part in parts), re.ASCII)
 
 
-_PATTERNS: Final = tuple((route, _pattern(route.path)) for route in ROUTES)
+def _pattern_of(route: Route, part: str) -> str:
+    """Return the pattern of a part: of API and page, any name with whatever an address cannot hold as it is encoded."""
+    if route.area in {"api", "page"} and part.startswith("{"):
+        return rf"(?P<{part[1:-1]}>(?:[A-Za-z0-9_.~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{{2}}){{1,2000}})"
+    return _PARTS.get(part) or re.escape(part)
+
+
+_PATTERNS: Final = tuple((route, _pattern(route)) for route in ROUTES)
 
 
 def find_route(method: str, raw_path: bytes) -> Match | None:
@@ -106,6 +102,8 @@ def find_route(method: str, raw_path: bytes) -> Match | None:
 
 def find_protocol(raw_path: bytes) -> Protocol:
     """Return the protocol of a path, whoever asks and whether or not it exists."""
+    if PREFIX.encode() in raw_path:
+        return "api"
     path = raw_path.partition(b"/v1/")[2]
     for start, protocol in ((b"messages", "messages"), (b"responses", "responses"), (b"chat/", "chat")):
         if path.startswith(start):
@@ -129,5 +127,5 @@ def find_workspace(named: str | None, allowed: Collection[str], served: Collecti
     if not usable:
         raise Refusal(404, NOT_FOUND)
     if len(usable) > 1:
-        raise Refusal(400, "several workspaces are served: name one in the address, as in /w/NAME/v1/…")
+        raise Refusal(400, "several workspaces are served: name one in the address, as in /w/NAME/…")
     return usable[0]

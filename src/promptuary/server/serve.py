@@ -14,13 +14,20 @@ import uvloop
 from msgspec import Struct
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from promptuary.base import concurrency
 from promptuary.base.errors import PromptuaryError
 from promptuary.config.settings import SettingsOptions
+from promptuary.hooks.hook_server import serve_hooks
+from promptuary.server.api import Api
 from promptuary.server.application import Application
 from promptuary.server.audit import Audit, LogFormat
+from promptuary.server.clients import Clients
 from promptuary.server.guard import Doors, accepted_hosts, read_networks
+from promptuary.server.mcp import Mcp
 from promptuary.server.metrics import Metrics
+from promptuary.server.page.page import PageArea
 from promptuary.server.proxy.proxy import Proxy
+from promptuary.server.runs import Runs
 from promptuary.server.tokens import TokenStore
 from promptuary.server.workspaces import Workspaces
 
@@ -129,14 +136,22 @@ def build_server(listening: Any, store: TokenStore, options: Options, *, newcome
     """Return a server for a listening socket. Raises ``PromptuaryError`` if its certificate cannot be used."""
     scheme = "https" if options.certificate else "http"
     port = listening.getsockname()[1]
-    metrics, workspaces = Metrics(), Workspaces(options.folders, options.settings)
+    metrics, workspaces, clients = Metrics(), Workspaces(options.folders, options.settings), Clients()
+    hosts = accepted_hosts(options.host, port, options.names, scheme=scheme)
+    doors = Doors(hosts, scheme, read_networks(options.proxies), port)
+    runs = Runs(store)
     application = Application(
-        Doors(accepted_hosts(options.host, port, options.names, scheme=scheme), scheme, read_networks(options.proxies)),
+        doors,
         store,
         workspaces,
         metrics=metrics,
         audit=Audit(store, metrics, options.log),
-        proxy=Proxy(workspaces, store, metrics, listening=[listening.getsockname()[:2]]),
+        areas={
+            "proxy": Proxy(workspaces, store, metrics, clients, listening=[listening.getsockname()[:2]]),
+            "api": Api(workspaces, store, runs),
+            "mcp": Mcp(workspaces),
+            "page": PageArea(workspaces, store, runs, clients, doors.cookie, is_secure=doors.is_secure),
+        },
         keep=newcomers.keep,
     )
     config = uvicorn.Config(
@@ -169,10 +184,16 @@ def build_server(listening: Any, store: TokenStore, options: Options, *, newcome
 
 def run(listening: Any, store: TokenStore, options: Options) -> None:
     """Serve until the process is asked to end."""
+    concurrency.share_heaps()
     try:
         server = build_server(listening, store, options, newcomers=Newcomers())
     except PromptuaryError:
         store.close()
         raise
+
+    async def serve() -> None:
+        async with serve_hooks(options.folders.values()):
+            await server.serve(sockets=[listening])
+
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(server.serve(sockets=[listening]))
+        runner.run(serve())

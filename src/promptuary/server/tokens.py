@@ -57,6 +57,9 @@ _MAX_TEXT: Final = 200
 _ENDED_DAYS: Final = 90
 """For how long a token that ended is listed."""
 _USED_DAYS: Final = 400
+_BEGUN_DAYS: Final = 1
+_INVITATION_SECONDS: Final = 300
+_SESSION_DAYS: Final = 14
 _EVERY: Final = 1000
 """After how many new rows the oldest are dropped."""
 _STALE_SECONDS: Final = 1.0
@@ -269,6 +272,47 @@ class TokenStore:
 
         return self._database.write(counted)
 
+    # Sessions of the page: like tokens, only their hashes are stored
+
+    def invite(self, token_id: str) -> str:
+        """Return a code with which one browser can sign in with a token, once and within five minutes."""
+        code = secrets.token_urlsafe(32)
+        row = {"id": _hash(code), "token": token_id, "expires": _after(self._clock(), seconds=_INVITATION_SECONDS)}
+        self._database.checkpoint(lambda connection: _run(connection, "add_invitation", row))
+        return code
+
+    def redeem(self, code: str) -> str:
+        """Start a session for a code, which is none any more then; "" if it is none."""
+        row = {"id": _hash(code[:_MAX_TEXT]), "now": self._clock()}
+        found = self._database.checkpoint(lambda connection: _run(connection, "take_invitation", row).fetchone())
+        return self.start_session(str(found[0])) if found and self.is_active(str(found[0])) else ""
+
+    def start_session(self, token_id: str) -> str:
+        """Start a session of a browser that was shown a token, and return its secret."""
+        session, at = secrets.token_urlsafe(32), self._clock()
+        row = {"id": _hash(session), "token": token_id, "expires": _after(at, days=_SESSION_DAYS)}
+
+        def started(connection: Connection) -> None:
+            _run(connection, "drop_sessions", {"now": at})
+            _run(connection, "drop_invitations", {"now": at})
+            _run(connection, "add_session", row)
+
+        self._database.checkpoint(started)
+        return session
+
+    def find_session(self, session: str) -> Token | None:
+        """Return the token of a session; ``None`` if it has ended, or its token was revoked or has expired."""
+        self._fresh_until = 0.0  # also what another process has just revoked
+        known = self._current()
+        row = {"id": _hash(session[:_MAX_TEXT]), "now": self._clock()}
+        found = self._database.read(lambda connection: _run(connection, "find_session", row).fetchone())
+        _, token = known.get(str(found[0]), (_NO_HASH, None)) if found else (_NO_HASH, None)
+        return token if token is not None and token.state(self._clock()) == "active" else None
+
+    def end_session(self, session: str) -> None:
+        """End a session."""
+        self._database.checkpoint(lambda connection: _run(connection, "end_session", {"id": _hash(session)}))
+
     # Ids that were made at a model service
 
     def claim(self, principal: Principal, upstream_id: str, what: str) -> bool:
@@ -295,6 +339,29 @@ class TokenStore:
         if len(upstream_id) > MAX_ID:
             return None
         return self._database.read(lambda connection: _find_owner(connection, upstream_id))
+
+    # Requests that are carried out once
+
+    def begin(self, key: bytes, body: bytes) -> Literal["new", "known", "other"]:
+        """Record that a request is carried out; ``key`` and ``body`` are hashes, of who asks for what and of all of it.
+
+        Returns whether it is new, was begun before, or was begun with another body. Known for a day.
+        """
+        at = self._clock()
+        row = {"key": key, "body": body, "now": at}
+
+        def begun(connection: Connection) -> Literal["new", "known", "other"]:
+            _run(connection, "drop_begun", {"before": _days_before(at, _BEGUN_DAYS)})
+            if _run(connection, "begin", row).rowcount:
+                return "new"
+            (stored,) = _run(connection, "begun", {"key": key}).fetchone()
+            return "known" if stored == body else "other"
+
+        return self._database.write(begun)
+
+    def not_begun(self, key: bytes) -> None:
+        """Forget a request that was refused, so that it can be repeated."""
+        self._database.write(lambda connection: _run(connection, "not_begun", {"key": key}))
 
     # The audit trail
 
@@ -424,6 +491,11 @@ def _to_audit_row(row: tuple[Any, ...]) -> AuditRow:
     return AuditRow(
         str(at), str(token), principal, str(method), str(route), int(status), from_column(thread), from_column(turn)
     )
+
+
+def _after(at: str, *, seconds: int = 0, days: int = 0) -> str:
+    later = datetime.fromisoformat(at) + timedelta(days=days, seconds=seconds)
+    return later.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _days_before(at: str, days: int) -> str:

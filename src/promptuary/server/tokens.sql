@@ -79,3 +79,47 @@ DELETE FROM audit WHERE tenant = :tenant AND number <= :number;
 -- Returns the last rows of the audit trail, the newest first.
 SELECT time, token, user, agent, "group", method, route, status, thread, turn FROM audit
 WHERE tenant = :tenant ORDER BY number DESC LIMIT :most;
+
+-- name: begin
+-- Stores that a request was begun, unless it is known.
+INSERT INTO begun (tenant, key, body, time) VALUES (:tenant, :key, :body, :now) ON CONFLICT (tenant, key) DO NOTHING;
+
+-- name: begun
+-- Returns the body with which a request was begun.
+SELECT body FROM begun WHERE tenant = :tenant AND key = :key;
+
+-- name: drop_begun
+-- Drops what was begun long ago.
+DELETE FROM begun WHERE tenant = :tenant AND time < :before;
+
+-- name: not_begun
+-- Forgets a request that was not carried out.
+DELETE FROM begun WHERE tenant = :tenant AND key = :key;
+
+-- name: add_invitation
+-- Stores the hash of a code with which somebody can sign in; nothing, if there is no such token.
+INSERT INTO invitation (tenant, id, token, expires) SELECT :tenant, :id, id, :expires FROM token WHERE tenant = :tenant AND id = :token;
+
+-- name: take_invitation
+-- Removes a code that is valid, and returns its token.
+DELETE FROM invitation WHERE tenant = :tenant AND id = :id AND expires > :now RETURNING token;
+
+-- name: drop_invitations
+-- Drops codes that were not used in time.
+DELETE FROM invitation WHERE tenant = :tenant AND expires <= :now;
+
+-- name: add_session
+-- Stores the hash of a session; nothing, if there is no such token.
+INSERT INTO session (tenant, id, token, expires) SELECT :tenant, :id, id, :expires FROM token WHERE tenant = :tenant AND id = :token;
+
+-- name: find_session
+-- Returns the token of a session that has not ended.
+SELECT token FROM session WHERE tenant = :tenant AND id = :id AND expires > :now;
+
+-- name: end_session
+-- Ends a session.
+DELETE FROM session WHERE tenant = :tenant AND id = :id;
+
+-- name: drop_sessions
+-- Drops sessions that ended.
+DELETE FROM session WHERE tenant = :tenant AND expires <= :now;

@@ -7,10 +7,10 @@ the same as without this. Pure.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final, Literal, NamedTuple
 
-from promptuary.mcp.description import CAPABILITIES, INSTRUCTIONS, SERVER, list_answer
+from promptuary.mcp.description import CAPABILITIES, INSTRUCTIONS, OFFERED, SERVER, list_answer
 
 HANDSHAKES: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """The protocol versions that begin with ``initialize``."""
@@ -31,8 +31,8 @@ class EarlyAnswer(NamedTuple):
 class EarlyAnswers:
     """Answers the first requests of one client, in the protocol era that it begins with."""
 
-    def __init__(self, *, with_hooks: bool = False) -> None:
-        self._with_hooks = with_hooks
+    def __init__(self, tools: Collection[str] = tuple(OFFERED)) -> None:
+        self._tools = tools
         self._era: Literal["unknown", "handshake", "modern", "left to the package"] = "unknown"
 
     def answer(self, line: bytes) -> EarlyAnswer | None:
@@ -48,7 +48,7 @@ class EarlyAnswers:
                 return self._greet(identifier, method, params)
         if modern != (self._era == "modern") or params.keys() - {"_meta"}:
             return None
-        found = list_answer(method, with_hooks=self._with_hooks)
+        found = list_answer(method, self._tools)
         result = _modern_result(method, params["_meta"], found) if modern else found
         return None if result is None else _answer(identifier, result)
 

@@ -8,17 +8,18 @@ a connection for some seconds, and no place of somebody who has.
 import asyncio
 import hmac
 import re
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from pathlib import Path
 from typing import Any, Final
 
 import uvicorn
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from promptuary.config.settings import SettingsOptions
+from promptuary.hooks.hook_server import serve_hooks
 from promptuary.mcp.server import PromptuaryServer
-from promptuary.mcp.transports.hook_server import serve_hooks
 from promptuary.mcp.transports.messages import refusal
 from promptuary.mcp.transports.standard_streams import MAX_BYTES
 from promptuary.mcp.workspaces import Workspaces
@@ -80,7 +81,7 @@ class TokenGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] == "http" and (refused := self._refusal(scope)) is not None:
+        if (refused := self._refusal(scope)) is not None:
             status, sentence = refused
             headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
             headers += [(b"www-authenticate", b"Bearer")] if status == 401 else []
@@ -101,6 +102,8 @@ class TokenGuard:
             return 400, "the target of the request must be a path"
         if len(origins) > 1 or not all(map(_ORIGIN.fullmatch, origins)):
             return 403, "the Origin of the request is not on this machine"
+        if scope["path"] != PATH:
+            return 404, f"the address is {PATH}"
         return None
 
     def _is_known(self, given: "list[bytes]") -> bool:
@@ -121,7 +124,7 @@ class MessageFilter:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] != PATH:
+        if scope["method"] != "POST":
             await self._app(scope, receive, send)
             return
         body, received = bytearray(), []
@@ -132,7 +135,7 @@ class MessageFilter:
                 break
         problem = refusal(bytes(body)) if len(body) <= MAX_BYTES and received[-1]["type"] == "http.request" else None
         if problem is None:
-            await self._app(scope, _receive_again(received, receive), send)
+            await self._app(scope, receive_again(received, receive), send)
             return
         said = problem.model_dump_json(by_alias=True, exclude_unset=True).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(said)).encode())]
@@ -140,7 +143,7 @@ class MessageFilter:
         await send({"type": "http.response.body", "body": said})
 
 
-def _receive_again(received: "list[MutableMapping[str, Any]]", receive: Receive) -> Receive:
+def receive_again(received: "Iterable[MutableMapping[str, Any]]", receive: Receive) -> Receive:
     """Return a ``receive`` that first repeats the messages that were already read."""
     waiting = iter(received)
 
@@ -152,25 +155,29 @@ def _receive_again(received: "list[MutableMapping[str, Any]]", receive: Receive)
     return receive_next
 
 
-def application(server: PromptuaryServer, token: str, port: int, newcomers: Newcomers) -> App:
-    # The package would accept any text after the colon of a Host.
-    security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    app = server.protocol.streamable_http_app(
-        streamable_http_path=PATH, transport_security=security, max_request_body_size=MAX_BYTES
+def session_manager(server: PromptuaryServer) -> StreamableHTTPSessionManager:
+    """Return the sessions of a server's clients, which answer requests while they ``run``.
+
+    Who sends a request is checked before: of a ``Host``, the package would accept any text after the colon.
+    """
+    return StreamableHTTPSessionManager(
+        server.protocol,
+        security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        max_request_body_size=MAX_BYTES,
     )
-    return TokenGuard(MessageFilter(app), token, port, newcomers)
 
 
 async def serve(
-    listening: Any, token: str, allowed: list[Path], options: SettingsOptions, *, chosen: bool, **offered: bool
+    listening: Any, token: str, allowed: list[Path], options: SettingsOptions, *, chosen: bool, **offered: Any
 ) -> None:
     """Serve on a listening socket, until the process is asked to end."""
     server = PromptuaryServer(workspaces := Workspaces(allowed, options, chosen=chosen), one_client=False, **offered)
-    newcomers = Newcomers()
+    newcomers, sessions = Newcomers(), session_manager(server)
     config = uvicorn.Config(
-        application(server, token, listening.getsockname()[1], newcomers),
+        TokenGuard(MessageFilter(sessions.handle_request), token, listening.getsockname()[1], newcomers),
         http=newcomers.connections(),
         ws="none",
+        lifespan="off",
         proxy_headers=False,  # a header of a request must not change who sends it
         log_level="warning",
         access_log=False,
@@ -179,14 +186,14 @@ async def serve(
         limit_concurrency=512,
     )
     try:
-        async with serve_hooks(workspaces):
+        async with serve_hooks(workspaces.allowed), sessions.run():
             await uvicorn.Server(config).serve(sockets=[listening])
     finally:
         await server.close()
 
 
 def run(
-    listening: Any, token: str, allowed: list[Path], options: SettingsOptions, *, chosen: bool, **offered: bool
+    listening: Any, token: str, allowed: list[Path], options: SettingsOptions, *, chosen: bool, **offered: Any
 ) -> None:
     """Serve until the process is asked to end. ``chosen``: the person named the folders."""
     asyncio.run(serve(listening, token, allowed, options, chosen=chosen, **offered))

@@ -11,8 +11,8 @@ from mcp.shared.message import SessionMessage
 
 from promptuary.base import concurrency
 from promptuary.config.settings import SettingsOptions
+from promptuary.hooks.hook_server import serve_hooks
 from promptuary.mcp.server import PromptuaryServer
-from promptuary.mcp.transports.hook_server import serve_hooks
 from promptuary.mcp.transports.messages import TOO_LARGE, error, refusal
 from promptuary.mcp.transports.standard_streams import StandardStreams, TooLarge
 from promptuary.mcp.workspaces import Workspaces
@@ -51,14 +51,14 @@ class MessageLines:
 
 
 async def serve(
-    streams: StandardStreams, allowed: list[Path], options: SettingsOptions, *, chosen: bool, **offered: bool
+    streams: StandardStreams, allowed: list[Path], options: SettingsOptions, *, chosen: bool, **offered: Any
 ) -> None:
     """Serve the client at standard input and output until it closes them."""
     server = PromptuaryServer(workspaces := Workspaces(allowed, options, chosen=chosen), one_client=True, **offered)
     try:
         lines = MessageLines(streams)
         ours = stdio_server(stdin=cast("Any", lines), stdout=cast("Any", streams))
-        async with serve_hooks(workspaces), ours as (incoming, outgoing):
+        async with serve_hooks(workspaces.allowed), ours as (incoming, outgoing):
             lines.outgoing.set_result(outgoing)
             streams.no_longer_early()
             await server.protocol.run(incoming, outgoing, server.protocol.create_initialization_options())
@@ -67,7 +67,7 @@ async def serve(
 
 
 def run(
-    streams: StandardStreams, allowed: list[Path], options: SettingsOptions, *, chosen: bool, **offered: bool
+    streams: StandardStreams, allowed: list[Path], options: SettingsOptions, *, chosen: bool, **offered: Any
 ) -> None:
     """Serve until the client disconnects. ``chosen``: the person named the folders, and did not only start there."""
     asyncio.run(serve(streams, allowed, options, chosen=chosen, **offered))

@@ -9,8 +9,8 @@ from promptuary.base.principals import Owner
 from promptuary.base.text import one_line
 from promptuary.server.asgi import Receive, Scope, Send
 from promptuary.server.errors import Protocol
+from promptuary.server.matches import Match
 from promptuary.server.proxy.wire import is_for_an_agent
-from promptuary.server.routes import Match
 from promptuary.server.tokens import Token
 
 _AGENTS: Final = (b"claude-cli", b"claude-code", b"codex", b"opencode")
@@ -35,6 +35,8 @@ class Call(Struct):
     key: str = ""
     """The server's key for the service."""
     is_big: bool = False
+    added: int = 0
+    """The tokens that were added to it."""
 
     def __repr__(self) -> str:
         return f"Call({self.match.route.path!r})"  # its key and its body are nobody's business

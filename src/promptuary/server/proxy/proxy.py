@@ -23,7 +23,8 @@ from promptuary.engine import Promptuary
 from promptuary.models.chat_model import ModelUsage
 from promptuary.references.expansion import may_refer
 from promptuary.server.asgi import Receive, Scope, Send, read_body, send_answer
-from promptuary.server.errors import Protocol, Refusal
+from promptuary.server.clients import Clients
+from promptuary.server.errors import NOT_FOUND, Protocol, Refusal
 from promptuary.server.metrics import Metrics
 from promptuary.server.proxy.call import Call
 from promptuary.server.proxy.completions import COMPLETIONS
@@ -57,7 +58,6 @@ from promptuary.server.proxy.wire import (
     value_of,
     with_model,
 )
-from promptuary.server.routes import NOT_FOUND
 from promptuary.server.tokens import Limits, TokenStore
 from promptuary.server.workspaces import Workspaces
 from promptuary.threads.chain import links, without_instructions
@@ -139,11 +139,13 @@ class Proxy:
         workspaces: Workspaces,
         store: TokenStore,
         metrics: Metrics,
+        clients: Clients,
         *,
         listening: Sequence[tuple[str, int]] = (),
         keep_alive: float = KEEP_ALIVE_SECONDS,
     ) -> None:
         self._workspaces, self._store, self._metrics, self._keep_alive = workspaces, store, metrics, keep_alive
+        self._clients = clients
         self._listening = listening
         self._relays: dict[frozenset[str], Relay] = {}
         self._background: set[asyncio.Task[None]] = set()
@@ -352,6 +354,7 @@ class Proxy:
     def _tell_turn(self, call: Call, thread: str, turn: Turn, tokens: int) -> None:
         about = call.scope["promptuary.request"]
         about.thread, about.turn = thread, turn.id
+        call.added = tokens
         self._metrics.add("turns" if "." not in turn.id else "turn_extensions")
         call.told |= {
             b"x-promptuary-thread": thread,
@@ -469,6 +472,7 @@ class Proxy:
                 usage = await concurrency.run(lambda: _estimate(counter, prepared, reply))
             price = upstream.named.price
             cost = price.cost(usage.input_tokens, usage.output_tokens, usage.cached_tokens) if price else None
+            self._clients.add(call.token, call.headers.get(b"user-agent", b""), usage, call.added)
             # If one of these fails, the answer is recorded all the same.
             await self._guarded(lambda: self._store_use(call, usage.input_tokens + usage.output_tokens, cost or 0.0))
             if _is_stored(call, asked):
@@ -564,6 +568,7 @@ class Proxy:
 
     async def _finish_passed(self, call: Call, upstream: Upstream, reply: Reply, *, makes: bool) -> None:
         usage, price = reply.usage, upstream.named.price
+        self._clients.add(call.token, call.headers.get(b"user-agent", b""), usage, 0)
         cost = price.cost(usage.input_tokens, usage.output_tokens, usage.cached_tokens) if price else 0.0
         await self._store_use(call, usage.input_tokens + usage.output_tokens, cost)
         if makes:

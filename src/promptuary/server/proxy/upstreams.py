@@ -84,7 +84,7 @@ def find_upstream(settings: Settings, token: Token, name: str, protocol: Protoco
         named = None
     if named is not None and (named.given is not None or named.scripted or named.provider not in _HTTP):
         named = None  # no service that could be asked over HTTP
-    if named is not None and not _is_configured(settings, token, named) and not (own_key and named.key_env):
+    if named is not None and not is_configured(settings, token, named) and not (own_key and named.key_env):
         named = None  # also a service on this machine that needs no key: the operator has to name it
     if named is None and own_key:
         return find_usual(settings, protocol, name, own_key=own_key)
@@ -104,7 +104,7 @@ def plain_hosts(settings: Settings) -> frozenset[str]:
     return frozenset(host.lower() for host in settings.allow_hosts)
 
 
-def _is_configured(settings: Settings, token: Token, named: NamedModel) -> bool:
+def is_configured(settings: Settings, token: Token, named: NamedModel) -> bool:
     """Return whether the operator means a model to be used: a table, a name in the token, or a key for it."""
     tables = {model.name for model in settings.models} | {settings.answer_model}
     is_named = named.name in tables or named.name in token.models

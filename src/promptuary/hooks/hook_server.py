@@ -1,9 +1,12 @@
-"""Answers hooks of coding agents while a server runs: its workspace is open, and a hook would have to open it."""
+"""Answers hooks of coding agents while a server runs: its workspace is open, and a hook would have to open it.
+
+Hooks are the person's own, who runs the server: they act as that person, with their notes, whomever it serves besides.
+"""
 
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +16,6 @@ from promptuary.base.errors import PromptuaryError
 from promptuary.blocking import Promptuary
 from promptuary.hooks.agents import AGENTS, PLACES
 from promptuary.hooks.answers import HookAnswers
-from promptuary.mcp.workspaces import Workspaces
 from promptuary.workspace.programs.agents.sockets import LocalSocket, frame, frame_length, peer_is_own
 
 logger = logging.getLogger(__name__)
@@ -85,10 +87,10 @@ def _error(sentence: str) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def serve_hooks(workspaces: Workspaces) -> AsyncIterator[None]:
-    """Answer hooks about the folders of the server while the block runs."""
+async def serve_hooks(folders: Iterable[Path]) -> AsyncIterator[None]:
+    """Answer hooks about the folders of a server while the block runs."""
     listening: list[tuple[Any, asyncio.Server, HookServer]] = []
-    for folder in workspaces.allowed:
+    for folder in folders:
         try:
             local = await concurrency.run(lambda folder=folder: LocalSocket(folder))  # type: ignore[misc]
         except OSError as error:
