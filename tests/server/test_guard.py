@@ -3,9 +3,11 @@
 import http.client
 import itertools
 import json
+import re
 import socket
 from contextlib import closing
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -13,12 +15,21 @@ from promptuary.base.principals import Principal
 from promptuary.server.asgi import Receive, Scope, Send, read_body, send_answer
 from promptuary.server.errors import Refusal
 from promptuary.server.guard import Doors, accepted_hosts, check_sender, find_secret, read_networks
-from promptuary.server.routes import ROUTES, Route, find_route
+from promptuary.server.matches import Area, Route
+from promptuary.server.routes import ROUTES, find_route
 from promptuary.server.tokens import SCOPES
-from tests.server.conftest import Answer, RunningServer, StartServer
+from tests.served import Answer, RunningServer
+from tests.server.conftest import StartServer
 
 EXAMPLES = {"{id}": "resp_1", "{model}": "gpt-5", "{rest}": "files/file-1/content"}
 HEADERS = ("authorization", "x-api-key", "x-promptuary-token")
+OPEN = {
+    "/healthz": "says only that the server runs",
+    "/static/{name}": "styles and scripts of the page, the same for everybody",
+    "/sign-in": "whoever signs in shows a token or a code, and has no session yet",
+}
+"""The rows that need no token, and why."""
+GUARDED = [route for route in ROUTES if route.path not in OPEN]
 
 
 class EchoProxy:
@@ -27,8 +38,7 @@ class EchoProxy:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = await read_body(scope, receive)
         request = scope["promptuary.request"]
-        token = scope["promptuary.token"]
-        about = {"workspace": request.workspace, "own_key": request.own_key, "user": token.principal.user}
+        about = {"workspace": request.workspace, "own_key": request.own_key}
         await send_answer(send, 200, json.dumps({**about, "bytes": len(body)}).encode())
 
     async def shutdown(self) -> None:
@@ -39,7 +49,7 @@ def path_of(route: Route) -> str:
     path = route.path
     for part, example in EXAMPLES.items():
         path = path.replace(part, example)
-    return path
+    return re.sub(r"\{\w+\}", "1", path)
 
 
 def with_secret(header: str, secret: str) -> dict[str, str]:
@@ -47,9 +57,11 @@ def with_secret(header: str, secret: str) -> dict[str, str]:
 
 
 def ask(server: RunningServer, route: Route, headers: dict[str, str], prefix: str = "") -> Answer:
-    body = b"{}" if route.method == "POST" else None
-    json_body = {"content-type": "application/json"} if body else {}
-    return server.ask(route.method, prefix + path_of(route), {**json_body, **headers}, body)
+    body = b"{}" if route.method in {"POST", "PATCH"} else None
+    kind = "application/x-www-form-urlencoded" if route.area == "page" else "application/json"
+    return server.ask(
+        route.method, prefix + path_of(route), {**({"content-type": kind} if body else {}), **headers}, body
+    )
 
 
 @pytest.fixture
@@ -58,19 +70,24 @@ def two(start_server: StartServer, tmp_path: Path) -> RunningServer:
     for folder in folders.values():
         folder.mkdir()
     server = start_server(folders)
-    server.application.proxy = EchoProxy()
+    server.application.areas = dict.fromkeys(get_args(Area), EchoProxy())
     return server
 
 
-def test_every_route_but_one_needs_a_valid_token_in_whichever_header_it_is_sent(two: RunningServer) -> None:
+def test_only_the_rows_that_say_why_are_open() -> None:
+    assert {route.path for route in ROUTES if route.scope is None} == OPEN.keys()
+
+
+def test_every_other_route_needs_a_valid_token_in_whichever_header_it_is_sent(two: RunningServer) -> None:
     revoked = two.create()
     two.store.revoke(revoked.split("_")[1])
     wrong = f"{two.create()[:-1]}x"
-    guarded = [route for route in ROUTES if route.path != "/healthz"]
-    for route, header in itertools.product(guarded, HEADERS):
+    for route, header in itertools.product(GUARDED, HEADERS):
         for secret in (revoked, wrong, "", "sk-ant-something"):
             answer = ask(two, route, with_secret(header, secret))
-            assert (answer.status, answer.headers.get("www-authenticate")) == (401, "Bearer"), (route, header)
+            # A person is shown where to sign in; a browser asked for a "Bearer" could show nothing of use.
+            challenge = None if route.protocol == "page" else "Bearer"
+            assert (answer.status, answer.headers.get("www-authenticate")) == (401, challenge), (route, header)
     assert {ask(two, route, {}).status for route in ROUTES if route.path == "/healthz"} == {200}
     assert two.ask("GET", "/nothing").status == two.ask("GET", "/w/app/healthz").status == 401
 
@@ -78,8 +95,8 @@ def test_every_route_but_one_needs_a_valid_token_in_whichever_header_it_is_sent(
 def test_a_token_opens_the_routes_of_its_scopes_and_no_others(two: RunningServer) -> None:
     for scope, header in itertools.product(SCOPES, HEADERS):
         secret = two.create(scopes=frozenset({scope}), workspaces=("app",))
-        for route in ROUTES:
-            if route.scope is None or route.path == "/readyz":
+        for route in GUARDED:
+            if route.path == "/readyz":
                 continue
             answer = ask(two, route, with_secret(header, secret))
             assert answer.status == (200 if route.scope == scope else 403), (route, scope, header)
@@ -88,7 +105,7 @@ def test_a_token_opens_the_routes_of_its_scopes_and_no_others(two: RunningServer
 def test_what_is_absent_and_what_is_not_for_a_token_are_answered_alike(two: RunningServer) -> None:
     secret = two.create(workspaces=("app",))
     headers = {**with_secret("x-api-key", secret)}
-    for route in (route for route in ROUTES if route.scope == "proxy"):
+    for route in (route for route in GUARDED if route.area != "server"):
         foreign, absent = (ask(two, route, headers, f"/w/{name}") for name in ("notes", "nothing"))
         assert (foreign.status, foreign.body) == (absent.status, absent.body)
         assert foreign.status == 404

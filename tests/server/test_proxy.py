@@ -340,7 +340,7 @@ def test_in_own_mode_the_thread_is_the_conversation(
 def test_a_client_that_waits_long_for_a_stream_is_kept_alive(
     proxied: RunningServer, upstream: Upstream, protocol: str
 ) -> None:
-    proxied.application.proxy._keep_alive = 0.05
+    proxied.application.areas["proxy"]._keep_alive = 0.05
     stream = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
     upstream.replies = [Raw([0.4, stream, 0.3, chunk(b"data: [DONE]\n\n"), b"0\r\n\r\n"])]
 
@@ -575,7 +575,7 @@ def test_services_of_the_machine_that_need_no_key_are_used_only_if_they_are_name
 def test_an_error_that_comes_after_signs_of_life_is_an_event_of_the_stream(
     proxied: RunningServer, upstream: Upstream
 ) -> None:
-    proxied.application.proxy._keep_alive = 0.05
+    proxied.application.areas["proxy"]._keep_alive = 0.05
     body = b'{"error":{"message":"Overloaded."}}'
     head = b"HTTP/1.1 500 No\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
     upstream.replies = [Raw([0.3, head + body])]

@@ -72,7 +72,7 @@ def stream(server: RunningServer, secret: str) -> Iterator[http.client.HTTPRespo
 
 
 def test_revoking_a_token_ends_its_streams_and_no_others(server: RunningServer) -> None:
-    server.application.proxy = proxy = StreamingProxy()
+    server.application.areas["proxy"] = proxy = StreamingProxy()
     revoked, other = server.create(), server.create()
     with stream(server, revoked) as ending, stream(server, other) as going_on:
         server.store.revoke(revoked.split("_")[1])
@@ -85,7 +85,7 @@ def test_revoking_a_token_ends_its_streams_and_no_others(server: RunningServer) 
 
 
 def test_a_server_that_stops_ends_its_streams_and_then_finishes_what_it_records(server: RunningServer) -> None:
-    server.application.proxy = proxy = StreamingProxy()
+    server.application.areas["proxy"] = proxy = StreamingProxy()
     with stream(server, server.create()) as response:
         server.stop()
         wait_for(lambda: not server.server.servers[0].is_serving())
@@ -101,7 +101,7 @@ def test_requests_are_counted_and_written_down_without_anything_of_their_text(
     start_server: StartServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
     server = start_server(log="json")
-    server.application.proxy = proxy = StreamingProxy()
+    server.application.areas["proxy"] = proxy = StreamingProxy()
     proxy.may_end = True
     secret = server.create(name="audited")
     query = "/v1/messages?beta=secret-query"
@@ -130,7 +130,7 @@ def test_requests_are_counted_and_written_down_without_anything_of_their_text(
 
 
 def test_a_body_over_the_limit_is_refused_before_it_is_read(server: RunningServer) -> None:
-    server.application.proxy = EchoProxy()
+    server.application.areas["proxy"] = EchoProxy()
     headers = {**JSON, "x-api-key": server.create()}
     with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
         head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
@@ -158,7 +158,7 @@ def test_a_body_over_the_limit_is_refused_before_it_is_read(server: RunningServe
 def test_a_compressed_body_and_one_that_is_no_json_are_refused_in_the_shape_of_the_protocol(
     server: RunningServer,
 ) -> None:
-    server.application.proxy = EchoProxy()
+    server.application.areas["proxy"] = EchoProxy()
     own = {"x-api-key": server.create()}
     for path, shape in (("/v1/messages", {"type", "error"}), ("/v1/chat/completions", {"error"})):
         for headers in (
@@ -175,7 +175,7 @@ def test_a_compressed_body_and_one_that_is_no_json_are_refused_in_the_shape_of_t
 @pytest.mark.torture
 def test_clients_that_send_nothing_take_no_place_of_others(start_server: StartServer, figure: Figure) -> None:
     server = start_server(newcomers=Newcomers(most=50, seconds=60))
-    server.application.proxy = EchoProxy()
+    server.application.areas["proxy"] = EchoProxy()
     secret = server.create()
     with ExitStack() as stack:
         for number in range(figure(120, 1000)):
@@ -309,7 +309,7 @@ def test_a_port_in_use_is_told(server: RunningServer, workspace: Path, capsys: p
 
 def test_a_request_that_arrives_in_one_piece_may_be_larger_than_its_head(server: RunningServer) -> None:
     """As that of a coding agent, which a loopback connection hands over at once."""
-    server.application.proxy = EchoProxy()
+    server.application.areas["proxy"] = EchoProxy()
     body = b'{"input": "' + b"x" * 200_000 + b'"}'
     fields = f"Authorization: Bearer {server.create()}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
     with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:

@@ -311,6 +311,8 @@ class _Connection(asyncio.Protocol):
         for step in self._steps(asked):
             if isinstance(step, bytes):
                 await self._writable.wait()
+                if self.transport.is_closing():  # a write would neither wait nor fail: let connection_lost end this
+                    await asyncio.sleep(FOREVER)
                 self.transport.write(step)
                 asked.sent += len(step)
             elif isinstance(step, float):

@@ -41,7 +41,7 @@ from promptuary.threads.run_values import RunResult, Tool
 DONE: Final = 0
 NOT_ALL: Final = 1
 _MAX_BYTES: Final = 64 * 1024 * 1024
-_NOT_RECORDED: Final = "interrupted twice: the part that arrived may not be recorded"
+_NOT_RECORDED: Final = "interrupted: the part that arrived may not be recorded"
 
 
 def main(options: argparse.Namespace) -> int:
@@ -60,14 +60,15 @@ def _asked(options: argparse.Namespace, answer: ShownAnswer) -> int:
     asked = _question(options)
     with open_workspace(options) as promptuary, learning_aside(promptuary, options):
         tools = [] if options.no_tools else promptuary.threads.tools(thread=options.thread)
-        if not promptuary.settings.answer_model:
+        if not (options.answer_model or promptuary.settings.answer_model):
             return _shown(promptuary, asked, tools, options)
         _give_up_earlier(promptuary, options)
         began = time.monotonic()
         try:
             result = promptuary.threads.run(
                 asked.text,
-                tools=tools,
+                options.answer_model,
+                tools,
                 thread=options.thread,
                 pasted=asked.pasted,
                 on_event=answer.show,

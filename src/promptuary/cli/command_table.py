@@ -12,6 +12,7 @@ from promptuary.cli.flags import ANSWERED_TURN, FILE_KINDS, INDEX, SEARCH, TURN
 from promptuary.cli.memory.actions import MEMORY_ACTIONS, REMEMBER
 from promptuary.cli.parsing import (
     COMMON,
+    COMMON_AT_SERVERS,
     COMMON_OF_TALKERS,
     COMMON_WITHOUT_SETTINGS,
     COMMON_WITHOUT_WORKSPACE,
@@ -146,11 +147,13 @@ _MCP: Final = (
     ),
     many("--root DIR", "let clients use this folder too; repeatable"),
     flag("--with-hooks", "offer fewer tools, to an agent whose hooks do what the others do"),
+    arg("--tools NAMES", "offer only these tools, with commas between their names"),
     flag(
         "--resources",
         "also offer notes, sessions and files as resources, for which some clients add tools to every request",
     ),
 )
+_OPEN: Final = (arg("--port PORT", "serve on this port (default: 8766; 0: any)", type=port, default=8766),)
 _SERVE: Final = (
     arg(
         "words NAME=DIR",
@@ -237,7 +240,7 @@ COMMANDS: Final = (
             THREAD._replace(text="prepare and record a turn of this thread"),
             _FORM,
             flag("--copy", "copy the result to the clipboard instead of printing it"),
-            *COMMON,
+            *COMMON_AT_SERVERS,
             SettingFlags(TURN),
         ),
     ),
@@ -258,7 +261,7 @@ COMMANDS: Final = (
             TEXT,
             THREAD._replace(text="ask in this thread (default: store nothing)"),
             *_ANSWERING,
-            *COMMON,
+            *COMMON_AT_SERVERS,
             SettingFlags(ANSWERED_TURN),
         ),
     ),
@@ -297,7 +300,7 @@ COMMANDS: Final = (
             THREAD,
             flag("--response", "read the JSON response of the provider's API"),
             arg("--cost N", "cost of the turn, for the totals of the thread", type=float),
-            *COMMON,
+            *COMMON_AT_SERVERS,
         ),
         "threads.reply",
     ),
@@ -310,7 +313,7 @@ COMMANDS: Final = (
         ("promptuary complete 'look at @file:app'", "promptuary complete --json 'since @git:'"),
         (
             TEXT,
-            *COMMON,
+            *COMMON_AT_SERVERS,
             limit(20, "items"),
             flag("--ignored", "include files that .gitignore and the like exclude"),
             SettingFlags(TURN),
@@ -333,7 +336,7 @@ COMMANDS: Final = (
             _action("add", "drop", "pin", "unpin", "list", "find", "clear"),
             arg("words WORD", "paths or references; for find, words", nargs="*", default=[]),
             THREAD,
-            *COMMON,
+            *COMMON_AT_SERVERS,
             SettingFlags(TURN),
         ),
         "threads.context",
@@ -349,7 +352,7 @@ COMMANDS: Final = (
             "promptuary thread create release --root src --root docs",
             "promptuary thread audit src/app.py",
         ),
-        (*COMMON, THREAD_ACTIONS),
+        (*COMMON_AT_SERVERS, THREAD_ACTIONS),
         "threads.thread",
     ),
     Command(
@@ -362,7 +365,7 @@ COMMANDS: Final = (
             "promptuary search 'how do we deploy'",
             "promptuary search --kind markdown --since 2w '\"page cache\" micro*'",
         ),
-        (TEXT, *_SEARCHING, *COMMON, SettingFlags(SEARCH)),
+        (TEXT, *_SEARCHING, *COMMON_AT_SERVERS, SettingFlags(SEARCH)),
         "search.search",
     ),
     Command(
@@ -419,7 +422,7 @@ COMMANDS: Final = (
         "feedback or project, else reference. The note is private unless you add --shared. Prints its path and how to "
         "undo it.",
         ("promptuary remember 'always use tabs'", "promptuary remember --shared 'We decided to use Postgres.'"),
-        (TEXT, *REMEMBER, *COMMON),
+        (TEXT, *REMEMBER, *COMMON_AT_SERVERS),
         "memory.memory",
     ),
     Command(
@@ -434,7 +437,7 @@ COMMANDS: Final = (
             "promptuary memory search 'when do we deploy?'",
             "promptuary memory history 4f1c",
         ),
-        (*COMMON, MEMORY_ACTIONS),
+        (*COMMON_AT_SERVERS, MEMORY_ACTIONS),
         "memory.memory",
     ),
     Command(
@@ -449,7 +452,7 @@ COMMANDS: Final = (
             "promptuary experience list --plot",
             "promptuary experience feedback helped 4f1c",
         ),
-        (*COMMON, EXPERIENCE_ACTIONS),
+        (*COMMON_AT_SERVERS, EXPERIENCE_ACTIONS),
         "experiences.experience",
     ),
     Command(
@@ -498,6 +501,17 @@ COMMANDS: Final = (
         ),
         (*_SERVE, *COMMON_OF_TALKERS),
         "agents.serve",
+    ),
+    Command(
+        "open",
+        "[options]",
+        "open the web page: what models saw, and what is remembered",
+        "Open the page of this workspace in the browser, signed in. If a server of yours serves the workspace already, "
+        "its page opens; otherwise it is served until Ctrl-C. Without a browser, a link is printed that signs in once, "
+        "within five minutes. See docs/page.md.",
+        ("promptuary open", "promptuary open --port 9000"),
+        (*_OPEN, *COMMON_OF_TALKERS),
+        "agents.open",
     ),
     Command(
         "gateway",
@@ -600,6 +614,30 @@ COMMANDS: Final = (
             *_BACKUP,
             flag("--config", "install the configuration of the backup, too"),
             flag("--dry-run", "only print what would be restored"),
+            *COMMON,
+        ),
+        "maintenance",
+    ),
+    Command(
+        "migrate",
+        "--from DATABASE --to DATABASE | --notes PLACE [options]",
+        "move threads and memory to PostgreSQL, or back to a file",
+        "Copy everything in the database of this workspace to another one, and compare counts and hashes. Stop the "
+        "programs that use the workspace first. The source is not changed. If it is interrupted, run it again: it goes "
+        "on where it was. Then change the setting database, as it says. Files of notes stay where they are: --notes "
+        "moves them, with their history. Exit code 1 if nothing was migrated.",
+        (
+            "promptuary migrate --from sqlite --to postgresql://ada@db.example.com/promptuary --dry-run",
+            "promptuary migrate --from postgresql://ada@db.example.com/promptuary --to sqlite --force",
+            "promptuary migrate --notes database",
+        ),
+        (
+            arg("--from DATABASE", "the database in use: sqlite, or postgresql://USER@HOST/NAME"),
+            arg("--to DATABASE", "the other one"),
+            arg("--notes PLACE", "move the notes: into the database, or into files", choices=("database", "files")),
+            flag("--force", "replace what the other one has of this workspace"),
+            flag("--dry-run", "only print what would be copied"),
+            flag("--yes", "do not ask"),
             *COMMON,
         ),
         "maintenance",

@@ -16,7 +16,7 @@ from promptuary.base.errors import ConfigError, PromptuaryError, SourceError
 from promptuary.base.text import is_unicode, one_line
 from promptuary.blocking import Promptuary
 from promptuary.cli.flags import SETTING_FLAGS
-from promptuary.config.settings import SETTINGS, Settings, check_setting, find_workspace
+from promptuary.config.settings import SETTINGS, Settings, check_setting, find_workspace, load
 from promptuary.config.values import cut
 
 _COLLECT = (700, 10, 10)
@@ -65,9 +65,26 @@ Facade = TypeVar("Facade", bound=_Facade)
 def open_workspace(options: argparse.Namespace) -> Promptuary:
     """Open the workspace with the flags as settings, and print the notes on the settings.
 
-    Raises ``ConfigError`` with the name of the invalid flag.
+    A command that has ``--server`` opens that at the server that it names or, unless a folder is named, that of the
+    person's configuration. Raises ``ConfigError`` with the name of the invalid flag.
     """
-    return open_with(Promptuary.open, options)
+    server = getattr(options, "server", "none")
+    if server not in {None, "none"}:
+        settings = load(find_workspace(Path.cwd())[0])
+        return _open_at_server(server, settings, options)
+    promptuary = open_with(Promptuary.open, options)
+    configured = promptuary.settings.server
+    if server == "none" or configured in {"", "none"} or options.workspace is not None:
+        return promptuary
+    promptuary.close()
+    return _open_at_server(configured, promptuary.settings, options)
+
+
+def _open_at_server(url: str, settings: Settings, options: argparse.Namespace) -> Promptuary:
+    from promptuary.cli.at_server import connect  # noqa: PLC0415  (most commands have no server)
+
+    _set_up_logging(debug=options.debug)
+    return connect(url, options, given_settings(options), settings.allow_hosts)
 
 
 def open_with(open_: Callable[..., Facade], options: argparse.Namespace, *, counting: bool = True) -> Facade:
@@ -81,7 +98,7 @@ def open_with(open_: Callable[..., Facade], options: argparse.Namespace, *, coun
         raise name_flags(error, options) from error
     if not options.quiet:
         settings = promptuary.settings
-        for note in settings.notes:
+        for note in settings.warnings:
             if counting or note not in settings.counting_notes:
                 print(f"note: {note}", file=sys.stderr)
     return promptuary
@@ -170,7 +187,7 @@ def copy_text(promptuary: Promptuary, rendered: object, options: argparse.Namesp
 def print_new_notes(promptuary: Promptuary, options: argparse.Namespace) -> None:
     """Print the notes that were added after the workspace was opened."""
     if not options.quiet:
-        for note in promptuary.notes[len(promptuary.settings.notes) :]:
+        for note in promptuary.notes[len(promptuary.settings.warnings) :]:
             print(f"note: {one_line(note)}", file=sys.stderr)
 
 

@@ -55,5 +55,5 @@ def _why_nothing(completion: Completion, promptuary: Promptuary) -> str:
             f"nothing matches {completion.prefix}" if written else "no notes yet: promptuary remember TEXT writes one"
         )
     if not promptuary.complete("@file:").items:
-        return f"there are no files in {promptuary.path}"
+        return "there are no files in this workspace"
     return f"nothing matches {completion.prefix}"

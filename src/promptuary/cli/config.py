@@ -48,7 +48,7 @@ def _list(options: argparse.Namespace) -> int:
     shown |= {f"models.{model.name}": (_model(model), settings.origin("models")) for model in settings.models}
     shown |= {f"layers.static.{layer.name}": (layer.file, _static_origin(layer)) for layer in settings.static_layers}
     if options.json:
-        print_json(settings_json(workspace, shown, settings.notes))
+        print_json(settings_json(workspace, shown, settings.warnings))
     else:
         rows = [(name, one_line(_text(value)), origin) for name, (value, origin) in shown.items()]
         print(f"workspace: {one_line(workspace)}\n")

@@ -154,6 +154,8 @@ def _refuse_old_flags(command: str, given: Sequence[str], parser: argparse.Argum
     for old in (word.partition("=")[0] for word in given if word.startswith("--") and is_flag(word)):
         if old in known:
             continue
+        if old == "--server":
+            raise PromptuaryError(f"unrecognized arguments: --server; promptuary {command} works where the files are")
         from promptuary.config.settings import SETTINGS  # noqa: PLC0415  (only for mistakes)
 
         name = old.removeprefix("--no-").removeprefix("--").replace("-", "_")
@@ -168,7 +170,7 @@ def _start(options: argparse.Namespace) -> int:
         return WRONG_USAGE
     if sys.stdout is None:
         raise PromptuaryError("standard output is closed")
-    if options.command == "search" and not options.lexical:
+    if options.command == "search" and not options.lexical and options.server is None:
         importlib.import_module("promptuary.search.preload").begin(options.workspace or os.curdir)
     # If the reader of an answer is gone, stop the request, because its tokens cost money.
     streams = options.command == "ask" and not options.json

@@ -1,18 +1,25 @@
-"""Commands about stored data: ``backup``, ``restore``, ``purge`` and ``doctor``."""
+"""Commands about stored data: ``backup``, ``restore``, ``migrate``, ``purge`` and ``doctor``."""
 
 import argparse
+import shlex
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from promptuary.base.errors import PromptuaryError
+from promptuary.base.errors import PromptuaryError, SourceInUseError, TargetInUseError
 from promptuary.base.table import Column
 from promptuary.base.text import counted, one_line
+from promptuary.blocking import Promptuary
 from promptuary.cli.common import confirm, open_workspace, print_json
+from promptuary.cli.interruptible import StoppedError, run_interruptibly
+from promptuary.cli.memory.printing import say_what_stays
+from promptuary.cli.progress import ProgressLine
 from promptuary.cli.terminal import headed_table
 from promptuary.cli.threads.delete import age
-from promptuary.present.maintenance import examination_json, kept_json
+from promptuary.maintenance.database_migration import Migration
+from promptuary.present.maintenance import examination_json, kept_json, migration_json
 from promptuary.present.threads import pruned_json
 from promptuary.threads.ledger_values import Pruned, ThreadSize
 from promptuary.workspace.data_folder.kept_files import KeptReport
@@ -60,6 +67,92 @@ def restore(options: argparse.Namespace) -> int:
     return NOT_ALL
 
 
+def migrate(options: argparse.Namespace) -> int:
+    """Print what would be copied, ask, and copy it to the other database."""
+    source, target = getattr(options, "from"), options.to
+    if options.notes is not None and not (source or target or options.force):
+        return _migrate_notes(options)
+    if source is None or target is None or options.notes is not None:
+        raise PromptuaryError("migrate takes --from and --to, for a database, or --notes alone, for notes")
+    with open_workspace(options) as promptuary:
+        found = promptuary.migrate(source, target, force=options.force, dry_run=True)
+        asked = f"Copy {counted(found.rows, 'row')} from {found.source} to {found.target}?"
+        is_refused = found.state == "replaced" and not options.force
+        wanted = not options.dry_run and not found.done and not is_refused and confirm(asked, options)
+        if wanted:
+            try:
+                found = _migrate(promptuary, source, target, options)
+            except (SourceInUseError, TargetInUseError) as error:
+                print(f"promptuary: {error}", file=sys.stderr)
+                return NOT_ALL
+    if options.json:
+        print_json(migration_json(found))
+    else:
+        print(_migrated(found))
+    if is_refused:
+        has = f"{one_line(found.target)} has other data of this workspace"
+        print(f"promptuary: nothing was migrated: {has}; add --force to replace it", file=sys.stderr)
+    elif not found.done and not options.dry_run:
+        print("promptuary: nothing was migrated; add --yes to confirm", file=sys.stderr)
+    elif found.done and not options.quiet:
+        print(f"to use it: {shlex.join(['promptuary', 'config', 'set', 'database', found.database])}", file=sys.stderr)
+    return DONE if found.done or options.dry_run else NOT_ALL
+
+
+def _migrate(promptuary: Promptuary, source: str, target: str, options: argparse.Namespace) -> Migration:
+    with ProgressLine(sys.stderr, "rows copied and compared", shown=not options.quiet) as line:
+
+        def until(stop: threading.Event) -> Migration:
+            def show(done: int, total: int) -> None:
+                if stop.is_set():
+                    raise StoppedError
+                line(done, total)
+
+            return promptuary.migrate(source, target, force=options.force, progress=show)
+
+        try:
+            return run_interruptibly(until)
+        except KeyboardInterrupt:
+            line.close()
+            if not options.quiet:
+                print("stopped: the same command continues from here; nothing else has changed", file=sys.stderr)
+            raise
+
+
+def _migrate_notes(options: argparse.Namespace) -> int:
+    """Print how many notes would be moved, ask, and move them into the database or into files."""
+    place = {"database": "the database", "files": "files"}[options.notes]
+    with open_workspace(options) as promptuary:
+        found = promptuary.migrate_notes(options.notes, dry_run=True)
+        asked = f"Move {counted(found.notes, 'note')} into {place}?"
+        if not options.dry_run and confirm(asked, options):
+            found = promptuary.migrate_notes(options.notes)
+    if options.json:
+        print_json(found)
+    else:
+        print(
+            f"{'moved' if found.done else 'would move'} {counted(found.notes, 'note')} into {place}, with their history"
+        )
+    if found.left:
+        say = f'{counted(found.left, "file")} stayed in the folders: adopt or correct them with notes = "files" first'
+        print(f"promptuary: {say}", file=sys.stderr)
+    if not found.done and not options.dry_run:
+        print("promptuary: nothing was moved; add --yes to confirm", file=sys.stderr)
+    elif found.done and not options.quiet:
+        print(f"to use them: promptuary config set notes {options.notes}", file=sys.stderr)
+    return DONE if found.done or options.dry_run else NOT_ALL
+
+
+def _migrated(found: Migration) -> str:
+    where = f"{counted(found.rows, 'row')} from {one_line(found.source)} to {one_line(found.target)}"
+    if found.state == "same":
+        return f"nothing to do: {one_line(found.target)} has the same {counted(found.rows, 'row')}"
+    if not found.done:
+        more = {"continued": ", where an earlier migration stopped", "replaced": ", in place of what is there"}
+        return f"would copy {where}{more.get(found.state, '')}"
+    return f"copied {where}; counts and hashes of {counted(len(found.tables), 'table')} agree"
+
+
 def purge(options: argparse.Namespace) -> int:
     """List what would be removed, ask, and remove it."""
     if options.recorded:
@@ -80,6 +173,7 @@ def purge(options: argparse.Namespace) -> int:
         wanted = not options.dry_run and confirm(f"Remove all of it ({_size(report.bytes)}) permanently?", options)
         if wanted:
             report = promptuary.purge(everywhere=options.everywhere, models=options.models)
+            say_what_stays(promptuary.settings)
     if options.json:
         print_json(kept_json(report))
     if report.done or options.dry_run:

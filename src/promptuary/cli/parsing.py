@@ -187,8 +187,15 @@ _JSON = flag("--json", "print JSON")
 _QUIET = flag("-q --quiet", "print no tables or notes to stderr")
 _SET = many("--set NAME=VALUE", "set any setting; repeatable", seldom=True)
 _DEBUG = flag("--debug", "log details and tracebacks to stderr", seldom=True)
+_SERVER = arg(
+    "--server URL",
+    "use the workspace at this promptuary serve; -w NAME chooses one of several; none: the folder",
+    seldom=True,
+)
 COMMON = (_WORKSPACE, _JSON, _QUIET, _SET, _DEBUG)
-"""The flags of every command that opens a workspace."""
+"""The flags of every command that opens a workspace in its folder."""
+COMMON_AT_SERVERS = (*COMMON, _SERVER)
+"""Those of one that also works with a workspace at a server."""
 COMMON_OF_TALKERS = (_WORKSPACE, _QUIET, _SET, _DEBUG)
 """Those of one that prints no result to standard output: a chat or a server."""
 COMMON_WITHOUT_SETTINGS = (_WORKSPACE, _JSON, _QUIET, _DEBUG)
@@ -282,7 +289,7 @@ def _add_actions(parser: argparse.ArgumentParser, family: Actions, above: str, a
     chosen = parser.add_subparsers(dest="action", metavar="ACTION", title=title, required=True, prog=above)
     known = [action for action in family.actions if action.name == asked.action]
     for action in known or family.actions:
-        taken = (*action.arguments, *(family.common or COMMON), *family.more)
+        taken = (*action.arguments, *(family.common or COMMON_AT_SERVERS), *family.more)
         added = add_parser(chosen, action._replace(arguments=taken), above, asked)
         for argument in added._actions:  # noqa: SLF001
             if argument.dest in common and argument.dest != "help":

@@ -8,6 +8,7 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
+from promptuary.base import concurrency
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.text import one_line
 from promptuary.cli.common import print_json, print_json_line
@@ -25,6 +26,7 @@ def main(options: argparse.Namespace) -> int:
     names = list(options.words)
     if names[:1] == ["check"]:
         return _check(names[1:], options)
+    concurrency.share_heaps()
     return asyncio.run(_run(names, options))
 
 

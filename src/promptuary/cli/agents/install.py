@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.text import one_line
-from promptuary.cli.agents.mcp import check_extra
+from promptuary.cli.at_server import find_token
 from promptuary.cli.common import confirm, print_json, workspace_folder
 from promptuary.config.named_models import key_variables
 from promptuary.config.settings import load
@@ -22,23 +22,21 @@ from promptuary.hooks.install.clients import SettingsFile, settings_files
 from promptuary.hooks.install.hook_commands import NAME
 from promptuary.hooks.install.installing import SettingsChange, UndoneFile, planned, planned_undo, undo, write
 from promptuary.mcp.description import OFFERED
+from promptuary.mcp.extra import check_extra
 from promptuary.server.client_settings import (
     DEFAULT_URL,
     HEADER,
     VARIABLE,
-    is_remote,
     settings_files_for,
     start_notes,
     workspace_name,
 )
 from promptuary.workspace.programs.agents.config_files import config_text, list_noted_files
-from promptuary.workspace.programs.agents.token import stored_token, token_file
 
 DONE, NOTHING = 0, 1
 _FOLDERS = frozenset({"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"})
 _OF_PROXY = ("--server-key", "--everywhere", "--url", "--name")
 _TOKEN = re.compile(rf'({HEADER}: )[^"\n]+')
-_SECRET = re.compile(r"[A-Za-z0-9_-]{20,200}")
 _PREFIXES = {"claude-code": "mcp__promptuary__", "gemini": "mcp_promptuary_"}
 
 
@@ -75,7 +73,7 @@ def _proxy_plan(options: argparse.Namespace) -> _Plan:
         raise PromptuaryError("this is your home folder; --everywhere writes your own settings, for every project")
     url = options.url or DEFAULT_URL
     # To take settings out, no token is needed, and there may be none any more.
-    token, place = ("", None) if options.undo else _find_token(url)
+    token, place = ("", None) if options.undo else find_token(url)
     record = f"{client}.proxy"
     if project is not None:
         url = f"{url.rstrip('/')}/w/{options.name or workspace_name(project)}"
@@ -88,26 +86,6 @@ def _proxy_plan(options: argparse.Namespace) -> _Plan:
     if client == "codex" and project is not None and not options.undo and not options.force:
         _check_profile(files[0], record)
     return _Plan(files, record, start_notes(client, url, place, own_key=own_key))
-
-
-def _find_token(url: str) -> tuple[str, Path | None]:
-    """Return the token for a server, and the file that contains it; ``None`` if it is from the environment.
-
-    The token in the file may do everything on this machine's server: no other machine may learn it.
-    """
-    if given := os.environ.get(VARIABLE, "").strip():
-        if not _SECRET.fullmatch(given):
-            raise PromptuaryError(f"{VARIABLE} in the environment is not a token such as promptuary token create makes")
-        return given, None
-    if is_remote(url):
-        raise PromptuaryError(
-            f"{one_line(url)[:200]} needs a token of its own: create one there, promptuary token create NAME, and pass "
-            f"it in the environment: {VARIABLE}=pt_… promptuary install …"
-        )
-    token, place = stored_token("serve"), token_file("serve")
-    if token is None:
-        raise PromptuaryError(f"{place} has no token: start promptuary serve once, which makes it, or set {VARIABLE}")
-    return token, place
 
 
 def _check_profile(file: SettingsFile, record: str) -> None:

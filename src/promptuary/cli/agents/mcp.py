@@ -1,7 +1,6 @@
 """``promptuary mcp``: serves clients of the Model Context Protocol, over standard streams or HTTP on loopback."""
 
 import argparse
-import importlib.util
 import logging
 import os
 import signal
@@ -10,10 +9,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from promptuary.base.errors import ConfigError, PromptuaryError, how_to_install
+from promptuary.base.errors import ConfigError, PromptuaryError
 from promptuary.base.text import one_line
 from promptuary.cli.common import collect_again, given_settings, name_flags, workspace_folder
 from promptuary.config.settings import SettingsOptions, load
+from promptuary.mcp.description import choose_tools
+from promptuary.mcp.extra import check_extra
 from promptuary.mcp.transports.early import EarlyAnswers
 from promptuary.mcp.transports.standard_streams import StandardStreams
 from promptuary.workspace.programs.agents.sockets import discard_output, listening_port, own_streams
@@ -28,7 +29,7 @@ def main(options: argparse.Namespace) -> int:
     check_extra()
     given: Any = given_settings(options)
     settings: SettingsOptions = given
-    folders = _folders(options)
+    folders, offered = _folders(options), _offered(options)
     try:
         load(folders[0], settings)  # reports wrong settings now, not to a client
     except ConfigError as error:
@@ -45,25 +46,16 @@ def main(options: argparse.Namespace) -> int:
         if sys.stdin.isatty():
             print(f"promptuary: {_NOBODY}", file=sys.stderr)
         given_in, given_out = own_streams()
-        streams = StandardStreams(
-            given_in, given_out, None if options.resources else EarlyAnswers(with_hooks=options.with_hooks)
-        )
+        streams = StandardStreams(given_in, given_out, None if options.resources else EarlyAnswers(offered["tools"]))
         from promptuary.mcp.transports import stdio  # noqa: PLC0415  (the package of the protocol is an extra, and heavy)
 
         collect_again()
         try:
-            stdio.run(streams, folders, settings, chosen=_is_chosen(options), **_offered(options))
+            stdio.run(streams, folders, settings, chosen=_is_chosen(options), **offered)
         finally:
             discard_output(given_out)
         return DONE
     return _over_http(options, folders, settings)
-
-
-def check_extra() -> None:
-    """Raise ``PromptuaryError`` if the packages of the server are not installed."""
-    # Version 1 of the package has no mcp_types.
-    if importlib.util.find_spec("mcp") is None or importlib.util.find_spec("mcp_types") is None:
-        raise PromptuaryError(f"promptuary mcp needs the 'mcp' extra: {how_to_install('mcp')}")
 
 
 _NOBODY = "no client is connected; an MCP client starts this. promptuary install writes it into its settings"
@@ -96,8 +88,9 @@ def _folders(options: argparse.Namespace) -> list[Path]:
     return [Path(os.path.realpath(one)) for one in (start, *(options.root or ()))]
 
 
-def _offered(options: argparse.Namespace) -> dict[str, bool]:
-    return {"resources": options.resources, "with_hooks": options.with_hooks}
+def _offered(options: argparse.Namespace) -> dict[str, Any]:
+    names = [name.strip() for name in (options.tools or "").split(",") if name.strip()]
+    return {"resources": options.resources, "tools": choose_tools(names, with_hooks=options.with_hooks)}
 
 
 def _is_chosen(options: argparse.Namespace) -> bool:

@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
@@ -16,10 +17,12 @@ from promptuary.base.text import one_line
 from promptuary.cli.common import collect_again, given_settings, name_flags, workspace_folder
 from promptuary.config.settings import SettingsOptions, load
 from promptuary.server.client_settings import VARIABLE, is_remote, settings_for, workspace_name
+from promptuary.workspace.programs.agents.serving import announced
 from promptuary.workspace.programs.agents.sockets import listening_port
 from promptuary.workspace.programs.agents.token import store_token, stored_token, token_file
 
 DONE = 0
+_PACKAGES = ("httptools", "jinja2", "markdown_it", "nh3", "uvicorn", "uvloop")
 _TOKEN = "serve"  # noqa: S105  (the name of a file, not a secret)
 _HOME = "{} is your home folder, or contains it: messages may refer to every file there; serve a project: NAME=DIR"
 
@@ -28,6 +31,11 @@ def main(options: argparse.Namespace) -> int:
     """Serve until Ctrl-C, or print the settings of a client."""
     if options.print_config:
         return _print_config(options)
+    return run(options, None if options.quiet else _print_link)
+
+
+def run(options: argparse.Namespace, show: Callable[[str], None] | None) -> int:
+    """Serve until Ctrl-C; ``show`` is given a link that signs in to the page, if this machine alone can reach it."""
     check_extra()
     from promptuary.server import serve  # noqa: PLC0415  (its packages are an extra, and heavy)
     from promptuary.server.guard import is_loopback, read_networks  # noqa: PLC0415
@@ -69,6 +77,11 @@ def main(options: argparse.Namespace) -> int:
     sentence = _own_token(store) if is_loopback(host) else "promptuary token create makes tokens"
     if not options.quiet:
         _introduce(listening.getsockname()[1], host, folders, sentence, tls=bool(options.tls_cert))
+    port = listening.getsockname()[1]
+    is_open = is_loopback(host) and not options.tls_cert and not options.behind_proxy
+    link = sign_in_link(store, _base_url(host, port, tls=False), next(iter(folders))) if is_open else None
+    if link is not None and show is not None:
+        show(link)
     collect_again()
     signal.signal(signal.SIGTERM, _end)
     chosen = serve.Options(
@@ -81,14 +94,25 @@ def main(options: argparse.Namespace) -> int:
         log="off" if options.quiet else options.log_format,
         settings=settings,
     )
-    with listening, suppress(KeyboardInterrupt):  # asked to end, and everything is closed
-        serve.run(listening, store, chosen)
+    with listening, suppress(KeyboardInterrupt), announced(port, folders if is_open else {}):
+        serve.run(listening, store, chosen)  # until it is asked to end, and everything is closed
     return DONE
+
+
+def sign_in_link(store: Any, base: str, name: str) -> str | None:
+    """Return a link that signs in once to the page of a workspace; ``None`` if this person has no token here."""
+    stored = stored_token(_TOKEN)
+    token = None if stored is None else store.find(stored)
+    return None if token is None else f"{base}/sign-in?code={store.invite(token.id)}&next=/w/{name}/turns"
+
+
+def _print_link(link: str) -> None:
+    print(f"promptuary: the page (this link signs in once, within five minutes): {link}", file=sys.stderr, flush=True)
 
 
 def check_extra() -> None:
     """Raise ``PromptuaryError`` if the packages of the server are not installed."""
-    if any(importlib.util.find_spec(name) is None for name in ("httptools", "uvicorn", "uvloop")):
+    if any(importlib.util.find_spec(name) is None for name in _PACKAGES):
         raise PromptuaryError(f"promptuary serve needs the 'serve' extra: {how_to_install('serve')}")
 
 

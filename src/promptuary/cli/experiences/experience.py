@@ -11,7 +11,7 @@ from promptuary.base.text import counted, one_line
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import can_ask, confirm, message, open_workspace, print_json, print_new_notes, standard_input
 from promptuary.cli.experiences.printing import experience_table, full_text, hit_text, strength_plot
-from promptuary.cli.memory.printing import DONE, NOTHING, say
+from promptuary.cli.memory.printing import DONE, NOTHING, say, say_what_stays
 from promptuary.cli.memory.words import do_each
 from promptuary.cli.search.hits import query_words
 from promptuary.cli.terminal import cut
@@ -213,6 +213,8 @@ def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
         print_json({"experiences": [experience_json(one, now()) for one in gone]})
     for one in () if options.json else gone:
         print(f"{one.id}  {one_line(one.intent)}")
+    if gone:
+        say_what_stays(promptuary.settings, quiet=options.quiet)
     return DONE if all_there and not kept else NOTHING
 
 

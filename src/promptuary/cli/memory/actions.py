@@ -115,6 +115,7 @@ _LISTED: Final = (
     *_FILTERS,
     many("--status STATUS", "only this status: %(choices)s; repeatable", choices=(*STATUSES, "all")),
     limit(50, "notes"),
+    flag("--markdown", "print the lists of MEMORY.md instead"),
 )
 _SEARCHED: Final = (
     *_FILTERS,

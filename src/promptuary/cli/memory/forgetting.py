@@ -7,7 +7,7 @@ from promptuary.base.errors import PromptuaryError
 from promptuary.base.text import counted
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import can_ask, confirm, print_json
-from promptuary.cli.memory.printing import DONE, NOTHING, say
+from promptuary.cli.memory.printing import DONE, NOTHING, say, say_what_stays
 from promptuary.cli.memory.words import do_each, names
 from promptuary.memory.values import ForgetReport, Place
 
@@ -35,6 +35,8 @@ def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
         print_json({"notes": reports})
     for report in () if options.json else reports:
         _print(report, options)
+    if any(report.done for report in reports):
+        say_what_stays(promptuary.settings, quiet=options.quiet)
     kept = any(not report.done for report in reports) and not options.dry_run
     return DONE if all_done and not kept else NOTHING
 

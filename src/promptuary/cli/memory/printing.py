@@ -7,6 +7,7 @@ from typing import Final
 from promptuary.base.table import Column, display_width, table
 from promptuary.base.text import one_line, visible
 from promptuary.cli.terminal import bold_header, columns, cut, has_colour
+from promptuary.config.settings import Settings
 from promptuary.memory.values import Note, NoteHeader, valid_at
 
 DONE, NOTHING = 0, 1
@@ -99,6 +100,16 @@ def colour_patch(patch: str) -> str:
     if not has_colour(sys.stdout):
         return "\n".join(lines)
     return "\n".join(f"\x1b[{_COLOURS[line[0]]}m{line}\x1b[0m" if line[:1] in _COLOURS else line for line in lines)
+
+
+def say_what_stays(settings: Settings, *, quiet: bool = False) -> None:
+    """Say what a server keeps of what was removed. A file keeps nothing."""
+    if settings.database:
+        say(
+            "the database is PostgreSQL: the bytes leave its tables at the next vacuum, and stay in its log, on "
+            "replicas and in backups until these are replaced",
+            quiet=quiet,
+        )
 
 
 def say(sentence: str, *, quiet: bool = False) -> None:

@@ -22,7 +22,8 @@ from promptuary.cli.memory.printing import (
 from promptuary.cli.memory.words import do_each, names, one_name, selection
 from promptuary.cli.search.hits import excerpt, query_words, reasons
 from promptuary.cli.terminal import columns, cut
-from promptuary.memory.values import STATUSES, MemoryResult, Note, NoteHit, they_wait
+from promptuary.memory.index_page import MAX_ENTRIES, update_page
+from promptuary.memory.values import AUDIENCES, STATUSES, MemoryResult, Note, NoteHit, NoteSelection, they_wait
 from promptuary.present.notes import memory_list_json, memory_note_json, memory_search_json
 from promptuary.search.query import only_near
 from promptuary.search.values import note_text
@@ -56,6 +57,8 @@ def list_notes(promptuary: Promptuary, options: argparse.Namespace) -> int:
     if options.as_of is not None and options.status:
         raise PromptuaryError("--as-of lists the notes active at that time; leave out --status")
     wanted = selection(options)
+    if options.markdown:
+        return _print_pages(promptuary, wanted)
     listed = promptuary.memory.list(limit=options.limit, as_of=options.as_of, **wanted)
     if options.json:
         print_json(memory_list_json(listed))
@@ -71,6 +74,18 @@ def list_notes(promptuary: Promptuary, options: argparse.Namespace) -> int:
     elif waiting := [one for one in promptuary.memory.unadopted() if one.owner is None]:
         say(they_wait(len(waiting)), quiet=options.quiet)
     return DONE if listed.headers else NOTHING
+
+
+def _print_pages(promptuary: Promptuary, wanted: NoteSelection) -> int:
+    """Print what a MEMORY.md has: the private notes and the shared ones."""
+    pages = []
+    for audience in wanted.get("audiences") or AUDIENCES:
+        chosen: NoteSelection = {**wanted, "audiences": (audience,)}
+        listed = promptuary.memory.list(limit=MAX_ENTRIES, **chosen)
+        if listed.headers:
+            pages.append(update_page(None, audience, listed.headers, listed.total))
+    print("\n".join(pages), end="")
+    return DONE if pages else NOTHING
 
 
 def _why_none(promptuary: Promptuary, *, is_filtered: bool) -> str:

@@ -26,9 +26,10 @@ _OF_A_NOTE = ("title", "id", "kind", "audience", "scope", "status", "summary", "
 def open_memory(options: argparse.Namespace) -> Promptuary:
     """Open the workspace with the notes of ``--thread``, if each thread has its own notes."""
     promptuary = open_workspace(options)
-    thread, template = options.thread, promptuary.settings.memory_folder
+    thread = options.thread
     if thread is None:
         return promptuary
+    template = promptuary.settings.memory_folder
     promptuary.close()
     if _THREAD not in template:
         raise PromptuaryError("--thread: all threads share their notes here; memory_folder does not contain {thread}")

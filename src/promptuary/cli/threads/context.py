@@ -70,7 +70,7 @@ def _show(promptuary: Promptuary, thread: str, *, as_json: bool) -> None:
     if as_json:
         print_json(attachments_json(thread, view, stats, waiting))
         return
-    window = promptuary.settings.effective_window
+    window = waiting.spend.window
     rows = [
         (
             one_line(line.path) + (" (pinned)" if line.pinned else ""),

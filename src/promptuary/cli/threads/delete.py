@@ -8,7 +8,7 @@ from promptuary.base.errors import PromptuaryError
 from promptuary.base.text import counted, one_line
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import confirm, print_json
-from promptuary.cli.memory.printing import say
+from promptuary.cli.memory.printing import say, say_what_stays
 from promptuary.cli.threads.pending import DONE, NOTHING, find_session, named_thread, unknown
 from promptuary.present.threads import audit_json, pruned_json
 from promptuary.threads.ledger_values import Pruned
@@ -37,6 +37,7 @@ def remove(promptuary: Promptuary, options: argparse.Namespace) -> int:
     else:
         parts = [counted(gone.turns, "turn"), counted(gone.messages, "message"), *(["its limits"] if session else [])]
         print(f"removed thread {name}: {', '.join(parts)}")
+    say_what_stays(promptuary.settings, quiet=options.quiet)
     return DONE
 
 
@@ -61,6 +62,8 @@ def prune(promptuary: Promptuary, options: argparse.Namespace) -> int:
             )
         )
         print(f"{'would remove' if options.dry_run else 'removed'} {turns}: {done.bytes / 1000:,.1f} kB")
+    if done != Pruned() and not options.dry_run:
+        say_what_stays(promptuary.settings, quiet=options.quiet)
     return NOTHING if done == Pruned() else DONE
 
 
@@ -76,6 +79,8 @@ def forget(promptuary: Promptuary, options: argparse.Namespace) -> int:
             print(f"{one_line(thread)}  turn {number}")
     done = "would remove" if options.dry_run else "removed"
     say(f"{done} {', '.join(found.sources)} from these turns; the original stays", quiet=options.quiet)
+    if not options.dry_run:
+        say_what_stays(promptuary.settings, quiet=options.quiet)
     if any(row.status == "prepared" for row in found.rows):
         say("a pending turn stores it again when it is answered; run thread forget again then", quiet=options.quiet)
     return DONE

@@ -69,8 +69,6 @@ def _parsed(text: str) -> Any:
 
 
 def _learnt(promptuary: Promptuary, turn: str) -> Sequence[Experience]:
-    if not promptuary.settings.experiences:
-        return ()
     return [one for one in promptuary.experiences.list(limit=_MAX_EXPERIENCES).experiences if one.turn == turn]
 
 

@@ -1,0 +1,207 @@
+"""The views of turns, over real HTTP."""
+
+import json
+
+import pytest
+
+from promptuary.client import BlockingClient
+from tests.conftest import Files
+from tests.server.conftest import StartServer
+from tests.server.visitors import Visitor, as_text
+
+
+@pytest.fixture
+def visitor(files: Files, start_server: StartServer) -> Visitor:
+    """Return a visitor of a workspace with three turns of the thread ``review``."""
+    files({"a.txt": "the text of a\n", "long.txt": "0123456789abcdef" * 12_000, "docs/style.md": "# Style\nshort\n"})
+    found = Visitor(start_server())
+    with BlockingClient(found.server.base, token=found.secret) as p:
+        p.threads.attach("#docs/style.md", thread="review")
+        first = p.threads.prepare("what is in @file:a.txt & <b>why</b>?", thread="review")
+        p.threads.finish(first, "The text of a.")
+        p.threads.finish(p.threads.prepare("and @file:missing.txt?", thread="review"), "It is missing.")
+        p.threads.prepare("and @file:long.txt?", thread="review")
+    return found
+
+
+def test_the_newest_turns_of_all_threads_are_listed_with_what_their_prompts_were_made_of(visitor: Visitor) -> None:
+    with BlockingClient(visitor.server.base, token=visitor.secret) as p:
+        last = p.threads.prepare("elsewhere", thread="other")
+
+    page = visitor.get("/turns")
+
+    assert b"what is in @file:a.txt &amp; &lt;b&gt;why&lt;/b&gt;?" in page.body
+    listed = json.loads(visitor.get("/turns.json").body)["turns"]
+    assert [(one["thread"], one["number"]) for one in listed] == [
+        ("other", 1),
+        ("review", 3),
+        ("review", 2),
+        ("review", 1),
+    ]
+    assert listed[0]["tokens"] == last.receipt.tokens
+    assert listed[2]["omitted"] == 1
+    assert sum(listed[0]["layers"].values()) == last.receipt.tokens
+
+
+def test_older_turns_follow_by_cursors_each_once_also_while_new_ones_come(visitor: Visitor) -> None:
+    with BlockingClient(visitor.server.base, token=visitor.secret) as p:
+        for number in range(70):
+            p.threads.prepare(f"question {number}", thread=f"thread {number % 7}")
+        seen, cursor = list[str](), ""
+        while True:
+            found = json.loads(visitor.get(f"/turns.json?cursor={cursor}").body)
+            seen += [f"{one['thread']} {one['number']}" for one in found["turns"]]
+            cursor = found["following"]
+            if not cursor:
+                break
+            p.threads.prepare("meanwhile", thread="thread 3")
+
+    assert len(seen) == len(set(seen)) == 73
+    assert seen[0] == "thread 6 10"
+    assert seen[-1] == "review 1"
+    assert visitor.get("/turns?cursor=nonsense").status == 422
+
+
+def test_without_turns_the_page_says_what_to_do_first(start_server: StartServer) -> None:
+    visitor = Visitor(start_server())
+
+    assert "No turn yet" in visitor.text("/turns")
+    assert "promptuary chat" in visitor.text("/turns")
+
+
+def test_a_turn_shows_each_block_and_what_was_left_out_and_why(visitor: Visitor) -> None:
+    shown = visitor.text("/turns/review/2")
+
+    assert "docs/style.md" in shown
+    assert "file reference" in shown
+    assert "@file:missing.txt references NOT_AVAILABLE: " in shown
+    assert "Since turn 1" in shown
+    assert b"<title>file_reference: " in visitor.get("/turns/review/2").body
+    receipt = json.loads(visitor.get("/turns/review/2.json").body)["receipt"]
+    assert {entry["status"] for entry in receipt["entries"]} == {"in", "out"}
+
+
+def test_the_text_of_a_block_is_shown_exactly_and_only_when_it_is_asked_for(visitor: Visitor) -> None:
+    with BlockingClient(visitor.server.base, token=visitor.secret) as p:
+        sent = p.threads.replay(thread="review", number=3).turn.messages
+    page = visitor.get("/turns/review/3")
+
+    assert len(page.body) < 50_000
+    text, start = "", 0
+    while True:
+        part = json.loads(visitor.get(f"/turns/review/3/messages/{len(sent) - 1}.json?from={start}").body)
+        assert len(part["text"]) <= 65_536
+        text, start = text + part["text"], start + len(part["text"])
+        if start >= part["length"]:
+            break
+    assert text == sent[-1]["content"]
+    assert f'href="/turns/review/3/messages/{len(sent) - 1}"'.encode() in page.body
+
+
+def test_two_turns_are_shown_side_by_side(visitor: Visitor) -> None:
+    found = json.loads(visitor.get("/turns/review/1/beside.json?with=2").body)
+
+    assert (found["left"]["number"], found["right"]["number"]) == (1, 2)
+    by_label = {one["label"]: one for one in found["entries"]}
+    assert by_label["a.txt"]["after"] is None
+    assert by_label["docs/style.md"]["before"] == by_label["docs/style.md"]["after"]
+    assert "Side by side" in visitor.text("/turns/review/1/beside?with=2")
+
+
+def test_a_file_leads_to_every_turn_that_rests_on_it(visitor: Visitor, files: Files) -> None:
+    assert b'href="/sources?of=file%3Aa.txt"' in visitor.get("/turns/review/1").body
+    files({"a.txt": "changed\n"})
+
+    shown = visitor.text("/sources?of=a.txt")
+
+    assert "review 1" in shown
+    assert "in a block" in shown
+    assert "in the history" in shown
+    assert "changed" in shown
+    assert "Name a file" in visitor.text("/sources")
+    never = visitor.get("/sources?of=never.txt")
+    assert never.status == 404
+    assert b"Nothing rests on it" in never.body
+    assert b"was in no prompt of yours; sources that were: docs/style.md, a.txt" in never.body
+
+
+@pytest.mark.parametrize("name", ["a/b", "a.json", "ä ö", "100%", "a?b", "x.y"])
+def test_threads_of_any_name_have_pages(start_server: StartServer, name: str) -> None:
+    visitor = Visitor(start_server())
+    with BlockingClient(visitor.server.base, token=visitor.secret) as p:
+        try:
+            p.threads.prepare("hello", thread=name)
+        except Exception:  # noqa: BLE001  (not a name of a thread, and so of no page)
+            return
+    link = visitor.get("/turns").body.decode().partition('class="main"><a href="')[2].partition('"')[0]
+
+    assert visitor.get(link).status == 200
+    assert json.loads(visitor.get(f"{link}.json").body)["thread"] == name
+
+
+def test_a_turn_that_does_not_exist_is_a_page_that_says_which_do(visitor: Visitor) -> None:
+    answer = visitor.get("/turns/review/99")
+
+    assert answer.status == 422
+    assert "its turns are numbered from 1 to 3" in as_text(answer.body)
+    assert visitor.get("/turns/review/nine").status == 400
+
+
+def test_hostile_text_is_shown_as_it_is(start_server: StartServer) -> None:
+    visitor = Visitor(start_server())
+    hostile = "</td><script>alert(1)</script>\"'><img src=x onerror=alert(1)>{{7*7}}\u202e\x1b[31m"
+    with BlockingClient(visitor.server.base, token=visitor.secret) as p:
+        p.threads.prepare(hostile, thread="t")
+
+    for path in ("/turns", "/turns/t/1", "/turns/t/1/messages/0"):
+        body = visitor.get(path).body
+        assert b"<script>alert" not in body
+        assert b"<img src=x" not in body
+        assert b"&lt;script&gt;alert(1)" in body
+
+
+def test_the_text_of_an_attachment_is_shown_without_the_rest_of_its_message(visitor: Visitor) -> None:
+    entries = json.loads(visitor.get("/turns/review/1.json").body)["receipt"]["entries"]
+    place = next(place for place, entry in enumerate(entries) if entry["label"] == "a.txt")
+    message = next(place for place, entry in enumerate(entries) if entry["layer"] == "message")
+
+    attached = json.loads(visitor.get(f"/turns/review/1/blocks/{place}.json").body)
+    said = json.loads(visitor.get(f"/turns/review/1/blocks/{message}.json").body)
+
+    assert "the text of a" in attached["text"]
+    assert "what is in" not in attached["text"]
+    assert said["text"].startswith("what is in ")
+    assert "the text of a" not in said["text"]
+    assert said["length"] == len(said["text"])
+
+
+def test_a_block_whose_place_was_not_recorded_is_shown_with_all_of_its_message(visitor: Visitor) -> None:
+    entries = json.loads(visitor.get("/turns/review/3.json").body)["receipt"]["entries"]
+    place = next(place for place, entry in enumerate(entries) if entry["label"] == "long.txt")
+
+    shown = visitor.text(f"/turns/review/3/blocks/{place}")
+
+    assert "was not recorded: here is all of the message" in shown  # it has no reply yet
+    assert visitor.get("/turns/review/3/blocks/99").status == 400
+
+
+def test_a_turn_shows_its_answer_and_the_tools_that_were_called(visitor: Visitor) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": '{"path": "a.txt"}'}}
+    with BlockingClient(visitor.server.base, token=visitor.secret) as p:
+        turn = p.threads.prepare("read it", thread="tools")
+        p.threads.finish(
+            turn,
+            [
+                {"role": "assistant", "content": "I look.", "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": "c1", "content": "the words of the file"},
+                {"role": "assistant", "content": "It **says** so."},
+            ],
+        )
+
+    assert 'href="/turns/tools/1/answer"' in visitor.get("/turns/tools/1").body.decode()
+    shown = visitor.get("/turns/tools/1/answer").body
+    assert b"It <strong>says</strong> so." in shown
+    assert b'<span class="tool">read</span>' in shown
+    assert b"the words of the file" in shown
+    assert "The text of a." in visitor.text("/turns/review/1/answer")
+    assert "No answer yet" in visitor.text("/turns/review/3/answer")
