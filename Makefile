@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 # Tests and benchmarks start the program hundreds of times: compiled once, as where it is installed, not at every start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test coverage check format bench torture lock clean snapshots generate
+.PHONY: help demo test coverage check format bench torture lock clean snapshots screenshots generate
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -22,6 +22,7 @@ demo: $(READY) ## Do the main job on this repository: no network, no model
 
 test: $(READY) ## Set everything up, run every test
 	@scripts/install_shells
+	@scripts/install_browser
 	@# In the order of the folders: those with the longest tests come first, and no worker ends long after the others.
 	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations 30
 
@@ -38,8 +39,9 @@ format: $(READY) ## Format the code and fix what can be fixed
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-generate: $(READY) ## Write blocking.py from engine.py
+generate: $(READY) ## Write blocking.py from engine.py, and docs/openapi.json
 	@$(BIN)/python scripts/unasync.py
+	@$(BIN)/python scripts/write_openapi.py
 
 bench: $(READY) ## Every benchmark, each beside its limit or peer
 	@$(BIN)/python -m bench
@@ -49,6 +51,9 @@ torture: $(READY) ## Races, fuzzing and hostile input at the full figures, with 
 
 snapshots: $(READY) ## Write the prompt snapshots anew (then read the diff)
 	@PROMPTUARY_UPDATE_SNAPSHOTS=1 $(BIN)/python -m pytest -q tests/snapshots
+
+screenshots: $(READY) ## Take the pictures of the page in docs/page anew (then look at them)
+	@PROMPTUARY_SCREENSHOTS=1 $(BIN)/python -m pytest -q tests/server/test_page_screenshots.py
 
 lock: $(READY) ## Resolve the dependencies anew into requirements.lock
 	$(BIN)/pip install -q uv

@@ -27,6 +27,11 @@ BENCHMARKS = (
     "clients",
     "serve",
     "caching",
+    "postgres",
+    "postgres_index",
+    "api",
+    "page",
+    "principals",
 )
 
 

@@ -37,7 +37,7 @@ def main() -> None:
         path = Path(folder) / "state.db"
         with closing(StateDatabase(path)) as state:
             began = time.perf_counter()
-            _fill(state)
+            fill(state, TURNS)
             made = time.perf_counter() - began
             store = state.threads(LOCAL)
             once = _turn_cost(state)
@@ -57,12 +57,13 @@ def main() -> None:
     )
 
 
-def _fill(state: StateDatabase) -> None:
+def fill(state: StateDatabase, turns: int) -> None:
+    """Store turns, many to a transaction."""
     store = state.threads(LOCAL)
     history: list[list[Item]] = [[] for _ in range(THREADS)]
-    for first in range(0, TURNS, AT_ONCE):
+    for first in range(0, turns, AT_ONCE):
         with state.transaction():
-            for number in range(first, min(first + AT_ONCE, TURNS)):
+            for number in range(first, min(first + AT_ONCE, turns)):
                 store.apply(_change(number, history[number % THREADS]))
 
 

@@ -9,15 +9,18 @@ import signal
 import subprocess
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 import promptuary
 from tests.architecture.audited import door
+
+if TYPE_CHECKING:
+    from promptuary.state import StateDatabase
 
 TORTURE = bool(os.environ.get("PROMPTUARY_TORTURE"))
 
@@ -117,6 +120,31 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
             item.add_marker(pytest.mark.no_cover)
 
 
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """Return the address of a database of PostgreSQL, which is started for the first test that asks for it."""
+    from tests.postgres import new_tenant, postgres_server
+
+    given = os.environ.get("POSTGRES_URL", "")  # of one that runs already, such as a pooler before a server
+    with nullcontext(given) if given else postgres_server() as url, closing(new_tenant(url)):
+        yield url  # one workspace stays open, and with it the pool
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def state(request: pytest.FixtureRequest, tmp_path: Path) -> "Iterator[StateDatabase]":
+    """Open the state of a workspace: in a file, and as a tenant of PostgreSQL."""
+    from promptuary.state import StateDatabase
+    from tests.postgres import new_state
+
+    made = (
+        StateDatabase(tmp_path / "state.db")
+        if request.param == "sqlite"
+        else new_state(request.getfixturevalue("postgres"))
+    )
+    with closing(made):
+        yield made
+
+
 Figure = Callable[[int, int], int]
 """Chooses between the short slice that CI runs and the full figure of ``make torture``."""
 
@@ -198,6 +226,75 @@ def watched(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[door.Watch]
         door.unwatch(watcher)
         if report.exists():
             watcher.found += report.read_text(encoding="utf-8").splitlines()
+
+
+OVER_A_SERVER: Final = frozenset((Path(door.__file__).parents[2] / "over_a_server.txt").read_text("utf-8").split())
+"""Tests of the public interface that run twice: on a folder, and as a client of a real server of that folder."""
+
+
+ON_POSTGRES: Final = frozenset((Path(door.__file__).parents[2] / "on_postgres.txt").read_text("utf-8").split())
+"""Tests that run once more with the state of their workspace in PostgreSQL."""
+_WALLS: Final = "tests/properties/test_principals_are_apart.py"
+"""Those there run with the policies alone, though queries forget the owner, and with the queries alone."""
+
+
+_NOTES: Final = (
+    "tests/interaction/test_contradicting_notes",
+    "tests/interaction/test_learning_aside",
+    "tests/interaction/test_memory_command",
+    "tests/unit/changes/",
+    "tests/unit/memory/",
+    "tests/unit/sessions/",
+)
+"""Those there run with notes in PostgreSQL, too, but for those that look at files of notes or change them by hand."""
+_IN_FILES: Final = frozenset(
+    {
+        "test_a_note_that_came_with_a_clone_stands_inside_a_boundary_with_its_title",
+        "test_a_note_whose_file_is_gone_can_be_had_back",
+        "test_the_history_knows_of_an_edit_by_hand_at_once",
+        "test_undo_finds_a_note_that_was_moved_by_hand",
+        "test_undo_undoes_an_edit_by_hand",
+        "test_show_raw_prints_the_file_byte_for_byte",
+        "test_what_came_with_a_clone_is_listed_with_the_reason_and_adopted",
+    }
+)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    name = metafunc.definition.nodeid.partition("[")[0]
+    databases = ["policies alone", "queries alone"] if name.startswith(_WALLS) else ["postgres"]
+    if name.startswith(_NOTES) and name.rpartition("::")[2] not in _IN_FILES:
+        databases.append("notes in postgres")
+    places = ["server"] * (name in OVER_A_SERVER) + databases * (name in ON_POSTGRES)
+    if places:
+        metafunc.parametrize("_place", ["folder", *places], indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def _place(request: pytest.FixtureRequest, _own_home: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let a test open its folder, have its state in PostgreSQL, or be the client of a server of the folder."""
+    place = getattr(request, "param", "folder")
+    if place in {"postgres", "notes in postgres", "policies alone", "queries alone"}:
+        from promptuary.database import postgres as driver
+        from promptuary.database.tenant import TenantDatabase
+        from tests.postgres import as_superuser, as_worker, without_owners
+
+        url = request.getfixturevalue("postgres")
+        monkeypatch.setenv("PROMPTUARY_DATABASE", as_superuser(url) if place == "queries alone" else as_worker(url))
+        if place != "postgres":
+            monkeypatch.setenv("PROMPTUARY_NOTES", "database")
+        if place == "policies alone":
+            monkeypatch.setattr(driver, "translate", without_owners)
+        with closing(TenantDatabase(os.environ["PROMPTUARY_DATABASE"], "")):  # with it the pool stays open
+            yield
+        return
+    if place != "server":
+        yield
+        return
+    from tests.served import opened_at_servers
+
+    with opened_at_servers(monkeypatch):
+        yield
 
 
 @pytest.fixture

@@ -1,14 +1,16 @@
 """Notes to test recall with: a dictionary of them, and what one principal may see of it."""
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
-from promptuary.base.principals import NoteScope
+from promptuary.base.principals import LOCAL, NoteScope
+from promptuary.database.binding import BoundDatabase
+from promptuary.database.feed import Follower
 from promptuary.memory.recall.index import RECIPE, NoteIndex
 from promptuary.memory.recall.visible import NoteKey, VisibleNotes
 from promptuary.memory.values import Note, NoteChange, NoteFilter, NoteHeader, NoteView
@@ -63,6 +65,7 @@ class Shelf:
     def __init__(self, *notes: Note) -> None:
         self.notes: dict[NoteKey, Note] = {}
         self.now = NOW
+        self.feed = BoundDatabase(None)
         self.put(*notes)
 
     def put(self, *notes: Note) -> None:
@@ -98,3 +101,9 @@ class _View:
 
     def changed_until(self, at: str) -> Sequence[NoteChange]:
         raise NotImplementedError
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        return ((key.id, one.text) for key, one in self._shelf.notes.items() if key.scope == self._scope)
+
+    def follow(self) -> Follower:
+        return Follower(self._shelf.feed, LOCAL.owner, "note")

@@ -26,10 +26,11 @@ if TYPE_CHECKING:
         ThreadBusyError,
         UnknownSessionError,
     )
-    from promptuary.base.files import Folder
+    from promptuary.base.files import FileLines, Folder
     from promptuary.base.messages import Answer, Dumpable, Item, Message, Prompt, Replacement, ToolCall
     from promptuary.base.principals import Principal
     from promptuary.base.references import Completion, LineRange, MenuItem, Reference, format_reference
+    from promptuary.changes.values import Change, Changes
     from promptuary.config.settings import Settings, SettingsOptions
     from promptuary.context.history import HistoryStats
     from promptuary.context.receipt import Receipt, ReceiptEntry
@@ -67,6 +68,8 @@ if TYPE_CHECKING:
     from promptuary.layers.static import StaticContent
     from promptuary.layers.tracked.layer import TrackedFiles
     from promptuary.layers.tracked.state import TrackedFile
+    from promptuary.maintenance.database_migration import MigratedTable, Migration
+    from promptuary.maintenance.notes_migration import NotesMigration
     from promptuary.memory.values import (
         Examination,
         Finding,
@@ -127,7 +130,7 @@ if TYPE_CHECKING:
     from promptuary.threads.given import RecordedTurn
     from promptuary.threads.ledger_values import Audit, AuditRow, Pruned, ThreadSize
     from promptuary.threads.prepared import SentTurn, Turn
-    from promptuary.threads.records import ThreadInfo, Totals, TurnRecord
+    from promptuary.threads.records import RecentTurns, SeenTurn, SentText, ThreadInfo, Totals, TurnRecord
     from promptuary.threads.run_values import (
         CallBegun,
         CallEnded,
@@ -169,7 +172,9 @@ _HOMES = {
     "AttachmentList": "threads.values",
     "BudgetRange": "layers.layer",
     "Block": "base.blocks",
+    "Change": "changes.values",
     "Changed": "layers.layer",
+    "Changes": "changes.values",
     "ChatModel": "models.protocols",
     "ChunksEmbedded": "search.values",
     "Code": "base.errors",
@@ -193,6 +198,7 @@ _HOMES = {
     "ExperienceStats": "experiences.values",
     "Failure": "layers.layer",
     "FetchProgress": "models.protocols",
+    "FileLines": "base.files",
     "FilesSkipped": "search.values",
     "FilesSynced": "search.values",
     "FilesUnparsed": "search.values",
@@ -225,6 +231,9 @@ _HOMES = {
     "MemoryResult": "memory.values",
     "MenuItem": "base.references",
     "Message": "base.messages",
+    "MigratedTable": "maintenance.database_migration",
+    "Migration": "maintenance.database_migration",
+    "NotesMigration": "maintenance.notes_migration",
     "ModelFile": "models.protocols",
     "ModelInfo": "models.protocols",
     "NotReranked": "search.values",
@@ -285,6 +294,9 @@ _HOMES = {
     "TrackedFiles": "layers.tracked.layer",
     "Trust": "base.blocks",
     "Turn": "threads.turn",
+    "RecentTurns": "threads.records",
+    "SeenTurn": "threads.records",
+    "SentText": "threads.records",
     "TurnRecord": "threads.records",
     "UndoneTurn": "threads.values",
     "UnknownSessionError": "base.errors",
@@ -329,7 +341,9 @@ __all__ = [
     "BudgetRange",
     "CallBegun",
     "CallEnded",
+    "Change",
     "Changed",
+    "Changes",
     "ChatModel",
     "ChatRequest",
     "ChunksEmbedded",
@@ -355,6 +369,7 @@ __all__ = [
     "ExperienceStats",
     "Failure",
     "FetchProgress",
+    "FileLines",
     "FilesSkipped",
     "FilesSynced",
     "FilesUnparsed",
@@ -387,6 +402,8 @@ __all__ = [
     "MemoryResult",
     "MenuItem",
     "Message",
+    "MigratedTable",
+    "Migration",
     "ModelFile",
     "ModelInfo",
     "ModelUsage",
@@ -400,6 +417,7 @@ __all__ = [
     "NoteHit",
     "NoteList",
     "NoteSelection",
+    "NotesMigration",
     "Omitted",
     "Outcome",
     "Passage",
@@ -417,6 +435,7 @@ __all__ = [
     "RecallRequest",
     "Receipt",
     "ReceiptEntry",
+    "RecentTurns",
     "RecordedTurn",
     "Reference",
     "Replacement",
@@ -434,6 +453,8 @@ __all__ = [
     "SearchResult",
     "SearchedByWordsOnly",
     "SecretError",
+    "SeenTurn",
+    "SentText",
     "SentTurn",
     "Session",
     "SessionReport",

@@ -44,6 +44,9 @@ REASONS = {
     "ssl and a client for HTTP load when something is fetched": (
         "workspace.web.fetch workspace.web.http workspace.documents.pages models.http"
     ),
+    "the package of MCP is an extra, and heavy": "server.mcp_sessions",
+    "most commands have no server": "cli.at_server",
+    "the driver of PostgreSQL is an extra": "database.tenant search.index.postgres.index",
 }
 LOADED_ON_USE = {f"promptuary.{module}": reason for reason, found in REASONS.items() for module in found.split()}
 """What is imported inside a function, and why. Shrinks."""
@@ -78,6 +81,7 @@ TOUCHING = {
     "models/onnx_cache.py": {".glob", ".mkdir", ".read_bytes", ".read_text", ".unlink"},  # the user's cache
     "models/onnx_folder.py": {".glob"},  # a folder of the user with a model
     "models/onnx_session.py": {".read_bytes"},  # the weights of a package or of such a folder
+    "server/page/static.py": {".read_bytes"},  # files of this package
 }
 """What is outside of every workspace, and who touches it."""
 

@@ -38,7 +38,7 @@ BY_STRING = {
 
 NO_MODULES = {
     *(GROUP, EMBEDDERS, "promptuary.toml", "promptuary.json"),
-    *("promptuary.absolute", "promptuary.request", "promptuary.token"),
+    *("promptuary.absolute", "promptuary.page", "promptuary.request", "promptuary.session", "promptuary.token"),
 }
 """Groups of entry points, files and keys of a request's scope, which only look like modules."""
 
@@ -46,11 +46,16 @@ NO_MODULES = {
 IMPORTED_BY = {
     "chat/": "prompt_toolkit rich",
     "config/api_keys.py": "keyring",
+    "database/listening.py": "psycopg",
+    "database/postgres.py": "psycopg psycopg_pool",
+    "database/tenant.py": "psycopg",
     "gateways/": "aiohttp discord httpx markdown_it slack_bolt slack_sdk telegram yarl",
     "integrations/": "agents anthropic langchain langchain_core langgraph llm pydantic_ai",
     "mcp/": "mcp mcp_types pydantic uvicorn",
     "models/": "numpy pydantic_ai tokenizers",
     "present/why.py": "rich",
+    "server/mcp_sessions.py": "mcp",
+    "server/page/layout.py": "jinja2 markdown_it markupsafe nh3",
     "server/serve.py": "uvicorn uvloop",
     "search/index/": "numpy tantivy turbovec",
     "search/outline/": "tree_sitter",

@@ -20,24 +20,28 @@ OF_EVERYBODY = {
     "notes.sql every_owner": "the owner is what is asked for; the space is the key",
     "notes.sql note_owner": "the owner is what is asked for; the space is the key",
     "notes.sql note_owners": "the owners are what is asked for",
+    "rows.sql spaces": "all notes of a workspace are moved; where they are is what is asked for",
+    "threads.sql has_threads": "whether a workspace was moved to a server is asked for all who are in it",
     "owners.sql owners": "old conversations of clients are removed for each owner",
     "owners.sql find_owner": "the owner is what is asked for",
     "vectors.sql owners": "vectors that nobody uses any more are removed for each owner",
-    "sqlite.sql add_change": "the feed is one list",
-    "sqlite.sql changes": "a follower of the feed serves everybody; each entry says whom it is for",
-    "sqlite.sql drop_changes": "the feed is one list",
 }
 """The queries that find rows of several owners of a workspace, and why."""
 
-ELSEWHERE = {"inbox.sql", "old_format.sql", "tokens.sql"}
+ELSEWHERE = {"inbox.sql", "postgres.sql", "tenant.sql", "old_format.sql", "tables.sql", "tokens.sql"}
 """The queries of other databases, and of the one that was."""
+
+DIALECT = ".postgres.sql"
+"""The end of the names of files with queries that PostgreSQL needs otherwise."""
 
 KEY = ("tenant", "owner", "space")
 
 
 def every_query() -> Iterator[tuple[str, str]]:
     for path in sorted(PACKAGE.rglob("*.sql")):
-        if not {"schema", "catalog"} & set(path.parts) and path.name not in ELSEWHERE:
+        if path.name in ELSEWHERE or path.name.endswith(DIALECT):
+            continue
+        if not {"schema", "catalog"} & set(path.parts):
             yield from ((f"{path.name} {name}", query) for name, query in named(path.read_text("utf-8")).items())
 
 
@@ -75,6 +79,32 @@ def test_rows_are_found_by_their_tenant_and_their_owner(state: StateDatabase) ->
     loose = {name for name, query in every_query() if found_without_its_key(state, query)}
 
     assert loose == set(OF_EVERYBODY)
+
+
+def test_a_query_in_another_dialect_has_the_same_key() -> None:
+    for path in PACKAGE.rglob(f"*{DIALECT}"):
+        if "catalog" in path.parts:  # ours is a file of one index
+            continue
+        ours = named(path.with_name(path.name.removesuffix(DIALECT) + ".sql").read_text("utf-8"))
+        for name, query in named(path.read_text("utf-8")).items():
+            for part in ("tenant = :tenant", "owner = :owner"):
+                assert query.count(part) == ours[name].count(part), f"{path.name} {name}"
+
+
+def test_search_in_the_database_names_the_owner_and_the_generation_of_every_row() -> None:
+    every = [
+        query
+        for name in ("catalog/queries.postgres.sql", "postgres/tables.sql")
+        for query in named((PACKAGE / "search" / "index" / name).read_text("utf-8")).items()
+    ]
+    for name, query in every:
+        tables = len(re.findall(r"\b(?:FROM|JOIN|UPDATE) index_", query))
+        key: tuple[str, ...] = ("tenant = :tenant", "owner = :owner", "generation = :generation")
+        if name in {"current", "retire", "others"}:
+            key = ("tenant = :tenant", "owner = :owner", "name = :name")
+        elif name == "named":
+            key = ("tenant = :tenant",)
+        assert all(query.count(part) == tables for part in key), name
 
 
 @pytest.mark.parametrize(

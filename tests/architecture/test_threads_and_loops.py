@@ -87,7 +87,7 @@ def test_no_thread_is_read_or_written_on_the_loop_of_a_caller(files: Files, monk
         def open_database(*arguments: Any, **options: Any) -> Any:
             with pytest.raises(RuntimeError, match="no running event loop"):
                 asyncio.get_running_loop()
-            opened.append(any(arguments))
+            opened.append(any(arguments) or "database" in options)
             return off_loop(database(*arguments, **options))
 
         return open_database
@@ -140,6 +140,9 @@ async def everything_with_threads(workspace: Path) -> None:
         await threads.needs_compaction()
         await threads.list()
         await threads.turns()
+        await threads.recent()
+        await threads.seen()
+        await threads.sent(number=1, message=0)
         await threads.history(everything=True)
         await threads.replay()
         await threads.import_(await threads.export(), thread="copy")

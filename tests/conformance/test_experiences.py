@@ -1,6 +1,6 @@
 """The store of experiences keeps the contract of ``tests.suites.experiences``."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -22,18 +22,11 @@ def told() -> list[Collection[str]]:
 
 class TestExperiences(ExperienceStoreConformance):
     @pytest.fixture
-    def store(self, tmp_path: Path, told: list[Collection[str]]) -> Iterator[ExperienceStore]:
-        with closing(StateDatabase(tmp_path / "state.db")) as state:
-            yield state.experiences(LOCAL, told.append)
+    def store(self, state: StateDatabase, told: list[Collection[str]]) -> ExperienceStore:
+        return state.experiences(LOCAL, told.append)
 
 
 OTHERS = [Principal("eve"), Principal(agent="other"), Principal(group="team"), Principal("eve", group="local")]
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> Iterator[StateDatabase]:
-    with closing(StateDatabase(tmp_path / "state.db")) as made:
-        yield made
 
 
 @pytest.mark.parametrize("other", OTHERS)

@@ -28,10 +28,9 @@ from tests.suites.forgetting import (
 
 class TestForgetting(ForgettingConformance):
     @pytest.fixture
-    def database(self, tmp_path: Path) -> Iterator[StateDatabase]:
-        with closing(StateDatabase(tmp_path / "state.db")) as state:
-            yield state
-            state.verify()
+    def database(self, state: StateDatabase) -> Iterator[StateDatabase]:
+        yield state
+        state.verify()
 
 
 def test_no_byte_of_what_was_said_is_left_in_the_file(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """The store of sessions passes its suite; what one owner has is nobody else's, and damage is seen."""
 
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -18,9 +17,8 @@ from tests.suites.sessions import ONE, PINS, SessionStoreConformance
 
 class TestSessions(SessionStoreConformance):
     @pytest.fixture
-    def sessions(self, tmp_path: Path) -> Iterator[SessionStore]:
-        with closing(StateDatabase(tmp_path / "state.db")) as state:
-            yield state.sessions(LOCAL)
+    def sessions(self, state: StateDatabase) -> SessionStore:
+        return state.sessions(LOCAL)
 
 
 OTHERS = [Principal("eve"), Principal(agent="other"), Principal(group="team"), Principal("eve", group="local")]

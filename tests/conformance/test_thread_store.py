@@ -1,9 +1,5 @@
 """Every database of threads keeps the same contract; ``tests.suites.threads`` is the contract."""
 
-from collections.abc import Iterator
-from contextlib import closing
-from pathlib import Path
-
 import pytest
 
 from promptuary.base.messages import Replacement
@@ -27,11 +23,10 @@ class TestInMemoryState(_Suite):
         return StateDatabase()
 
 
-class TestSqliteState(_Suite):
+class TestState(_Suite):
     @pytest.fixture
-    def database(self, tmp_path: Path) -> Iterator[StateDatabase]:
-        with closing(StateDatabase(tmp_path / "state.db")) as state:
-            yield state
+    def database(self, state: StateDatabase) -> StateDatabase:
+        return state
 
 
 def test_a_change_that_cannot_be_is_refused_where_it_is_made() -> None:

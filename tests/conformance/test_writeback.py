@@ -1,6 +1,5 @@
 """The queue of turns and the store of proposals keep the contract of ``tests.suites.writeback``."""
 
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -16,35 +15,32 @@ from tests.suites.writeback import FIRST, ONE, NoteQueueConformance, ProposalSto
 
 class TestQueue(NoteQueueConformance):
     @pytest.fixture
-    def queue(self, tmp_path: Path) -> Iterator[NoteQueue]:
-        with closing(StateDatabase(tmp_path / "state.db")) as state:
-            yield state.writeback_queue(LOCAL)
+    def queue(self, state: StateDatabase) -> NoteQueue:
+        return state.writeback_queue(LOCAL)
 
 
 class TestProposals(ProposalStoreConformance):
     @pytest.fixture
-    def proposals(self, tmp_path: Path) -> Iterator[ProposalStore]:
-        with closing(StateDatabase(tmp_path / "state.db")) as state:
-            yield state.proposals(LOCAL)
+    def proposals(self, state: StateDatabase) -> ProposalStore:
+        return state.proposals(LOCAL)
 
 
 OTHERS = [Principal("eve"), Principal(agent="other"), Principal(group="team"), Principal("eve", group="local")]
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_what_waits_for_one_owner_is_nobody_elses(tmp_path: Path, other: Principal) -> None:
-    with closing(StateDatabase(tmp_path / "state.db")) as state:
-        state.writeback_queue(LOCAL).add(ONE)
-        state.proposals(LOCAL).add(FIRST)
-        queue, proposals = state.writeback_queue(other), state.proposals(other)
+def test_what_waits_for_one_owner_is_nobody_elses(state: StateDatabase, other: Principal) -> None:
+    state.writeback_queue(LOCAL).add(ONE)
+    state.proposals(LOCAL).add(FIRST)
+    queue, proposals = state.writeback_queue(other), state.proposals(other)
 
-        assert (list(queue.waiting()), queue.take(1e9, lease=1.0)) == ([], None)
-        assert (list(proposals.all()), proposals.get(FIRST.id)) == ([], None)
-        queue.done(ONE.id)
-        assert not proposals.replace(replace(FIRST, reason="mine now"))
-        assert not proposals.remove(FIRST.id, rejected=True)
-        assert list(state.writeback_queue(LOCAL).waiting()) == [ONE]
-        assert list(state.proposals(LOCAL).all()) == [FIRST]
+    assert (list(queue.waiting()), queue.take(1e9, lease=1.0)) == ([], None)
+    assert (list(proposals.all()), proposals.get(FIRST.id)) == ([], None)
+    queue.done(ONE.id)
+    assert not proposals.replace(replace(FIRST, reason="mine now"))
+    assert not proposals.remove(FIRST.id, rejected=True)
+    assert list(state.writeback_queue(LOCAL).waiting()) == [ONE]
+    assert list(state.proposals(LOCAL).all()) == [FIRST]
 
 
 def test_what_waits_survives_the_process(tmp_path: Path) -> None:

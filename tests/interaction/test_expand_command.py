@@ -306,6 +306,9 @@ TEXTS = {
     "recall_max_selected": "7",
     "writeback_wait_policy": "soft_drain",
     "instructions_tag": "rules",
+    "database": "postgresql://me@127.0.0.1:9/none",
+    "index": "embedded",
+    "notes": "files",
 }
 """Values for settings that do not take every number."""
 

@@ -264,6 +264,7 @@ def test_the_line_that_lets_reading_tools_run_is_offered_and_is_valid(run: Run, 
         "search_recall_memories",
         "find_experiences",
         "explain_turn",
+        "list_memories",
     }
     assert line not in "".join(map(str, theirs(home).values()))
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.blocking import Promptuary
 from promptuary.cli.main import main
 from promptuary.workspace.data_folder.data_path import person_place
 
@@ -346,3 +347,23 @@ def test_the_name_of_a_backup_is_not_spoken_to_the_terminal(
     for words in (("backup", name), ("backup", name), ("restore", name), ("restore", f"{name}.not")):
         _, out, err = run(capsys, *words, "--workspace", str(used))
         assert not {"\x1b", "\x07"} & {*out, *err}, words
+
+
+def test_what_is_removed_from_postgresql_is_said_to_stay_on_the_server(
+    workspace: Path, postgres: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stays = "the bytes leave its tables at the next vacuum, and stay in its log, on replicas and in backups"
+    for database in ("", postgres):
+        monkeypatch.setenv("PROMPTUARY_DATABASE", database)
+        with Promptuary.open(workspace, embedder="none") as promptuary:
+            promptuary.threads.finish(promptuary.threads.prepare("Hello.", thread="one"), "Hello.")
+            note = promptuary.memory.write("We deploy on Fridays.", title="Deploys")
+            learnt = promptuary.experiences.add("task_solution", "how to build", "make")
+        for command in (
+            ["thread", "rm", "one", "--yes"],
+            ["memory", "forget", note.header.id, "--yes"],
+            ["experience", "forget", learnt.id, "--yes"],
+        ):
+            capsys.readouterr()
+            assert main([*command, "--workspace", str(workspace)]) == 0, command
+            assert (stays in capsys.readouterr().err) is bool(database), command

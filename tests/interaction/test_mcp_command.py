@@ -46,25 +46,24 @@ async def tools_work(client: Client) -> None:
         return text_of(result)
 
     assert "Deploy on Fridays" in await call("expand_references", text="Look at @file:docs/style.md")
-    tracked = json.loads(await call("track_file", path="docs/style.md", thread="t"))
-    assert [one["path"] for one in tracked["tracked"]] == ["docs/style.md"]
+    assert (await call("track_file", path="docs/style.md", thread="t")).startswith("Thread t tracks docs/style.md (")
     turn = await call("expand_references", text="And now?", thread="t")
     assert "Deploy on Fridays" in turn
     assert "(turn 1 of thread t)" in turn
     assert "(turn 2 of thread t)" in await call("expand_references", text="Go on", thread="t", reply="Done.")
     assert "docs/style.md" in await call("explain_turn", thread="t", turn=1)
-    assert json.loads(await call("track_file", path="docs/style.md", thread="t", stop=True))["tracked"] == []
-    found = json.loads(await call("search_files", query="when to deploy"))
-    assert found["hits"][0]["place"].startswith("docs/style.md:")
-    written = json.loads(await call("write_memory", type="project", title="Port", content="The port is 8080."))
-    assert written["written"] is True
-    notes = json.loads(await call("search_recall_memories", query="which port"))
-    assert notes["memories"][0]["memory_id"] == written["memory_id"]
-    whole = json.loads(await call("search_recall_memories", memory_id=written["memory_id"]))
-    assert "8080" in whole["content"]
+    stopped = await call("track_file", path="docs/style.md", thread="t", stop=True)
+    assert stopped == "Thread t tracks no files."
+    assert "## docs/style.md:1-3\n" in await call("search_files", query="when to deploy")
+    written = await call("write_memory", type="project", title="Port", content="The port is 8080.")
+    assert written.startswith("Written: memory:")
+    note = written.removeprefix("Written: memory:")[:12]
+    assert f"memory:{note}" in await call("search_recall_memories", query="which port")
+    assert "8080" in await call("search_recall_memories", memory_id=note)
+    assert f"- memory:{note} Port (project, today)" in await call("list_memories", type="project")
     await call("record_experience", type="task_solution", intent="build the docs", solution="make docs", tags=["docs"])
-    learnt = json.loads(await call("find_experiences", query="how to build docs"))
-    assert "make docs" in learnt["hits"][0]["text"]  # a model's words stand inside a boundary
+    learnt = await call("find_experiences", query="how to build docs")
+    assert "make docs" in learnt[learnt.index("<external ") :]  # a model's words stand inside a boundary
 
 
 async def resources_work(client: Client) -> None:
@@ -175,10 +174,11 @@ def test_every_tool_says_what_it_does_to_the_world(project: Path) -> None:
 
     hints = {name: one for name, one in asyncio.run(listed()).items() if one is not None}
 
-    assert len(hints) == 8
+    assert len(hints) == 9
     assert {name for name, one in hints.items() if one.read_only_hint} == {
         "search_files",
         "search_recall_memories",
+        "list_memories",
         "find_experiences",
         "explain_turn",
     }
@@ -194,7 +194,7 @@ def test_the_descriptions_of_all_tools_are_small(project: Path) -> None:
 
     found = asyncio.run(listed()).model_dump(by_alias=True, mode="json", exclude_none=True)["tools"]
 
-    assert len(found) == 8
+    assert len(found) == 9
     assert len(json.dumps(found)) < SMALL
 
 

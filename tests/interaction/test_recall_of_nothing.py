@@ -65,6 +65,7 @@ def recalled(promptuary: Promptuary, message: str) -> int:
 
 
 @pytest.mark.torture
+@pytest.mark.timeout(600)  # the first of these tests embeds the files
 def test_of_three_hundred_messages_that_ask_for_nothing_nearly_none_brings_anything_in(
     promptuary: Promptuary, figure: Figure
 ) -> None:

@@ -159,6 +159,17 @@ def listed(p: Promptuary, _: str) -> object:
 
 
 FILE: Final = f"{AGENT}/KEY"
+
+
+def lines_of(p: Promptuary, key: str) -> object:
+    """Return lines of a file, or the error without the path that was asked for, which it quotes in short."""
+    path = FILE.replace("KEY", key)
+    try:
+        return p.read_lines(path)
+    except PromptuaryError as error:
+        return repr(error).replace(os.path.normpath(path), "KEY")
+
+
 DOORS: Final[Mapping[str, Callable[[Promptuary, str], object]]] = {
     "counts": listed,
     "a turn": lambda p, _: prompt(p.threads.prepare("What does the gazette say?", thread="other")),
@@ -172,6 +183,7 @@ DOORS: Final[Mapping[str, Callable[[Promptuary, str], object]]] = {
     ),
     "git": expanded("@diff", "@git:3", "@staged", "@status"),
     "find_files": lambda p, key: [p.find_files("gazette"), p.find_files(key)],
+    "read_lines": lines_of,
     "complete": completed,
     "examine": lambda p, _: [p.examine(), p.examine(fix=True)],
     "MEMORY.md": own_page,
@@ -359,7 +371,7 @@ def test_the_check_sees_what_one_may_see(world: World) -> None:
     with opened(world.folder) as p:
         seen = seen_by(p, [world.written[LOCAL][0].id])
 
-    silent = {"counts", "files", "git", "find_files", "complete", "examine"}
+    silent = {"counts", "files", "git", "find_files", "read_lines", "complete", "examine"}
     silent |= {"unadopted", "proposals", "adopt", "accept", "reject", "edit_proposal", "forget", "edit", "import_notes"}
     silent |= {"catch_up"}
     assert {path.split(" ")[0] for path, text in seen.items() if word(LOCAL) not in text} <= silent

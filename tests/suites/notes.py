@@ -29,6 +29,7 @@ from promptuary.base.errors import LockTimeoutError, NoteFileError, PromptuaryEr
 from promptuary.base.principals import LOCAL, Owner, Principal
 from promptuary.memory.store.files import NoteFiles
 from promptuary.memory.store.journal import NoteJournal
+from promptuary.memory.store.rows import AnyNoteFiles
 from promptuary.memory.values import Audience, ChangeKind, NoteChange, NoteFilter, NoteHeader, NoteStamp, NoteView
 
 ONE: Final = "private/user/likes-tabs-0123456789ab.md"
@@ -81,7 +82,7 @@ def raised(function: Callable[[], object], kind: type[PromptuaryError]) -> bool:
 class NoteFilesConformance:
     """The contract of ``NoteFiles``."""
 
-    def test_a_new_folder_has_nothing(self, files: NoteFiles) -> None:
+    def test_a_new_folder_has_nothing(self, files: AnyNoteFiles) -> None:
         assert dict(files.list()) == {}
         assert dict(files.skipped()) == {}
         assert files.read(ONE) is None
@@ -90,7 +91,7 @@ class NoteFilesConformance:
         assert not files.remove(ONE)
         assert files.list() == {}
 
-    def test_a_file_is_created_once_and_comes_back_byte_for_byte(self, files: NoteFiles) -> None:
+    def test_a_file_is_created_once_and_comes_back_byte_for_byte(self, files: AnyNoteFiles) -> None:
         content = b"\xef\xbb\xbf---\r\nid: x\r\n---\n\xff\x00 text"
 
         assert files.create(ONE, content)
@@ -98,7 +99,7 @@ class NoteFilesConformance:
         assert not files.create(ONE, b"other")
         assert files.read(ONE) == content
 
-    def test_nothing_is_left_behind_or_open_to_others(self, files: NoteFiles) -> None:
+    def test_nothing_is_left_behind_or_open_to_others(self, files: AnyNoteFiles) -> None:
         files.create(ONE, b"text")
         files.replace(ONE, b"more", expected=b"text")
         assert files.is_own(ONE)
@@ -106,6 +107,114 @@ class NoteFilesConformance:
         assert files.leftovers() == 0
         files.protect()
         assert list(files.exposed()) == []
+
+    def test_a_file_may_be_empty(self, files: AnyNoteFiles) -> None:
+        assert files.create(ONE, b"")
+        assert files.read(ONE) == b""
+        assert files.replace(ONE, b"more", expected=b"")
+
+    def test_every_file_is_listed_with_its_stamp(self, files: AnyNoteFiles) -> None:
+        paths = [
+            ONE,
+            OTHER,
+            "private/MEMORY.md",
+            "shared/MEMORY-0a1b2c3d.md",
+            "private/qa/ü 漢.md",
+            "shared/profile/a.MD",
+        ]
+        for path in paths:
+            files.create(path, path.encode())
+
+        found = files.list()
+
+        assert set(found) == set(paths)
+        assert all(found[path] == files.stamp(path) and found[path].size == len(path.encode()) for path in paths)
+
+    def test_a_stamp_differs_after_every_change(self, files: AnyNoteFiles) -> None:
+        files.create(ONE, b"same")
+        stamps = [files.stamp(ONE)]
+        for before, after in [(b"same", b"emas"), (b"emas", b"same")]:
+            assert files.replace(ONE, after, expected=before)
+            stamps.append(files.stamp(ONE))
+        files.remove(ONE)
+        files.create(ONE, b"same")
+        stamps.append(files.stamp(ONE))
+
+        assert len(set(stamps)) == len(stamps)
+        assert files.list()[ONE] == stamps[-1]
+
+    def test_a_file_is_replaced_if_it_is_what_was_expected_and_else_left_alone(self, files: AnyNoteFiles) -> None:
+        files.create(ONE, b"first")
+
+        assert not files.replace(ONE, b"third", expected=b"second")
+        assert files.read(ONE) == b"first"
+        assert files.replace(ONE, b"second", expected=b"first")
+        assert files.read(ONE) == b"second"
+        assert list(files.list()) == [ONE]
+
+    def test_a_file_is_removed_once(self, files: AnyNoteFiles) -> None:
+        files.create(ONE, b"text")
+
+        assert files.remove(ONE)
+        assert not files.remove(ONE)
+        assert files.read(ONE) is None
+        assert files.create(ONE, b"text")
+
+    def test_a_path_that_is_not_that_of_a_note_is_refused_by_every_method(self, files: AnyNoteFiles) -> None:
+        calls: Sequence[Callable[[str], object]] = (
+            files.read,
+            files.stamp,
+            files.remove,
+            lambda path: files.create(path, b""),
+            lambda path: files.move(path, ONE),
+            lambda path: files.move(ONE, path),
+            lambda path: files.replace(path, b"", expected=b""),
+        )
+        taken = [path for path in BAD_PATHS for call in calls if not raised(partial(call, path), NoteFileError)]
+
+        assert taken == []
+        assert files.list() == {}
+
+    def test_what_is_larger_than_a_note_may_be_is_not_written(self, files: AnyNoteFiles) -> None:
+        largest = b"x" * (1 << 20)
+        assert files.create(ONE, largest)
+
+        assert raised(lambda: files.create(OTHER, largest + b"x"), NoteFileError)
+        assert raised(lambda: files.replace(ONE, largest + b"x", expected=largest), NoteFileError)
+        assert files.read(ONE) == largest
+        assert files.read(OTHER) is None
+
+    def test_of_many_writers_with_the_lock_nobody_loses_anything(self, files: AnyNoteFiles) -> None:
+        files.create(ONE, b"")
+
+        def append(number: int) -> None:
+            with files.lock():
+                before = files.read(ONE) or b""
+                assert files.replace(ONE, before + f"{number}\n".encode(), expected=before)
+
+        concurrency.run_each(append, range(40), threads=8, name="writers")
+
+        assert sorted(map(int, (files.read(ONE) or b"").split())) == list(range(40))
+
+    def test_of_many_writers_without_the_lock_one_at_a_time_wins(self, files: AnyNoteFiles) -> None:
+        files.create(ONE, b"first")
+
+        won = concurrency.run_each(
+            lambda number: files.replace(ONE, str(number).encode(), expected=b"first"), range(8), threads=8, name="race"
+        )
+
+        assert sum(won) == 1
+        assert files.read(ONE) == str(won.index(True)).encode()
+
+    def test_cleaning_up_leaves_notes_alone(self, files: AnyNoteFiles) -> None:
+        files.create(ONE, b"text")
+        with files.lock():
+            assert files.clean() == 0
+        assert files.read(ONE) == b"text"
+
+
+class FoldersConformance(NoteFilesConformance):
+    """The same for files on a disk, which others may reach."""
 
     def test_a_file_that_others_may_write_is_not_the_persons_own(self, files: NoteFiles, tmp_path: Path) -> None:
         files.create(ONE, b"text")
@@ -131,82 +240,6 @@ class NoteFilesConformance:
         assert files.remove(ONE)
         assert seen == ["unlink", "fsync"]
 
-    def test_a_file_may_be_empty(self, files: NoteFiles) -> None:
-        assert files.create(ONE, b"")
-        assert files.read(ONE) == b""
-        assert files.replace(ONE, b"more", expected=b"")
-
-    def test_every_file_is_listed_with_its_stamp(self, files: NoteFiles) -> None:
-        paths = [
-            ONE,
-            OTHER,
-            "private/MEMORY.md",
-            "shared/MEMORY-0a1b2c3d.md",
-            "private/qa/ü 漢.md",
-            "shared/profile/a.MD",
-        ]
-        for path in paths:
-            files.create(path, path.encode())
-
-        found = files.list()
-
-        assert set(found) == set(paths)
-        assert all(found[path] == files.stamp(path) and found[path].size == len(path.encode()) for path in paths)
-
-    def test_a_stamp_differs_after_every_change(self, files: NoteFiles) -> None:
-        files.create(ONE, b"same")
-        stamps = [files.stamp(ONE)]
-        for before, after in [(b"same", b"emas"), (b"emas", b"same")]:
-            assert files.replace(ONE, after, expected=before)
-            stamps.append(files.stamp(ONE))
-        files.remove(ONE)
-        files.create(ONE, b"same")
-        stamps.append(files.stamp(ONE))
-
-        assert len(set(stamps)) == len(stamps)
-        assert files.list()[ONE] == stamps[-1]
-
-    def test_a_file_is_replaced_if_it_is_what_was_expected_and_else_left_alone(self, files: NoteFiles) -> None:
-        files.create(ONE, b"first")
-
-        assert not files.replace(ONE, b"third", expected=b"second")
-        assert files.read(ONE) == b"first"
-        assert files.replace(ONE, b"second", expected=b"first")
-        assert files.read(ONE) == b"second"
-        assert list(files.list()) == [ONE]
-
-    def test_a_file_is_removed_once(self, files: NoteFiles) -> None:
-        files.create(ONE, b"text")
-
-        assert files.remove(ONE)
-        assert not files.remove(ONE)
-        assert files.read(ONE) is None
-        assert files.create(ONE, b"text")
-
-    def test_a_path_that_is_not_that_of_a_note_is_refused_by_every_method(self, files: NoteFiles) -> None:
-        calls: Sequence[Callable[[str], object]] = (
-            files.read,
-            files.stamp,
-            files.remove,
-            lambda path: files.create(path, b""),
-            lambda path: files.move(path, ONE),
-            lambda path: files.move(ONE, path),
-            lambda path: files.replace(path, b"", expected=b""),
-        )
-        taken = [path for path in BAD_PATHS for call in calls if not raised(partial(call, path), NoteFileError)]
-
-        assert taken == []
-        assert files.list() == {}
-
-    def test_what_is_larger_than_a_note_may_be_is_not_written(self, files: NoteFiles) -> None:
-        largest = b"x" * (1 << 20)
-        assert files.create(ONE, largest)
-
-        assert raised(lambda: files.create(OTHER, largest + b"x"), NoteFileError)
-        assert raised(lambda: files.replace(ONE, largest + b"x", expected=largest), NoteFileError)
-        assert files.read(ONE) == largest
-        assert files.read(OTHER) is None
-
     def test_the_lock_excludes_others_until_it_ends(self, files: NoteFiles) -> None:
         def entered() -> None:
             with files.lock(0.01):
@@ -219,34 +252,6 @@ class NoteFilesConformance:
         with suppress(ZeroDivisionError), files.lock():
             raise ZeroDivisionError
         entered()
-
-    def test_of_many_writers_with_the_lock_nobody_loses_anything(self, files: NoteFiles) -> None:
-        files.create(ONE, b"")
-
-        def append(number: int) -> None:
-            with files.lock():
-                before = files.read(ONE) or b""
-                assert files.replace(ONE, before + f"{number}\n".encode(), expected=before)
-
-        concurrency.run_each(append, range(40), threads=8, name="writers")
-
-        assert sorted(map(int, (files.read(ONE) or b"").split())) == list(range(40))
-
-    def test_of_many_writers_without_the_lock_one_at_a_time_wins(self, files: NoteFiles) -> None:
-        files.create(ONE, b"first")
-
-        won = concurrency.run_each(
-            lambda number: files.replace(ONE, str(number).encode(), expected=b"first"), range(8), threads=8, name="race"
-        )
-
-        assert sum(won) == 1
-        assert files.read(ONE) == str(won.index(True)).encode()
-
-    def test_cleaning_up_leaves_notes_alone(self, files: NoteFiles) -> None:
-        files.create(ONE, b"text")
-        with files.lock():
-            assert files.clean() == 0
-        assert files.read(ONE) == b"text"
 
 
 def rev(text: str) -> str:

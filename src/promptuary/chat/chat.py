@@ -89,7 +89,7 @@ class Chat:
         settings = self._p.settings
         # How tokens are counted is shown only in a new thread: a person who comes back knows it.
         counting = settings.counting_notes if not said and not self._options.quiet else ()
-        notes = [f"note: {note}" for note in (*counting, *self._p.notes[len(settings.notes) :])]
+        notes = [f"note: {note}" for note in (*counting, *self._p.notes[len(settings.warnings) :])]
         if said or notes:
             await self._prompt.above(lambda: self._tell(said, notes))
 

@@ -22,6 +22,7 @@ from msgspec import Struct
 from promptuary import blocking
 from promptuary.base.errors import ConflictError, PromptuaryError
 from promptuary.base.messages import Message, WireToolCall, as_message
+from promptuary.memory.tool_texts import answer_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -118,7 +119,7 @@ class Conversation:
         return [dict(one) for one in self.promptuary.memory.tools("mcp")]
 
     def call_tool(self, name: str, arguments: Mapping[str, object] | str) -> str:
-        """Return the answer of a tool for notes, as JSON. An error is also an answer for the model."""
+        """Return the answer of a tool for notes, as text. An error is also an answer for the model."""
         turn = self._turn
         read = None if turn is None else [as_message(item) for item in turn.said]
         try:
@@ -126,7 +127,7 @@ class Conversation:
         except PromptuaryError as error:
             logger.warning("the tool %r failed in thread %r: %s", name, self.thread, error)
             answer = {"error": str(error)}
-        return json.dumps(answer, ensure_ascii=False)
+        return answer_text(answer)
 
     def _waiting(self, text: str, spoken: Sequence[Message]) -> Turn | None:
         """Return the waiting turn of ``text``, if ``spoken`` begins with what was said in it."""

@@ -7,6 +7,8 @@ from typing import Any
 
 from msgspec import to_builtins
 
+from promptuary.base.blocks import Source, Trust
+from promptuary.base.text import one_line
 from promptuary.experiences.values import (
     Experience,
     ExperienceHit,
@@ -16,7 +18,8 @@ from promptuary.experiences.values import (
     strength,
 )
 from promptuary.present.search import note_json, why_json
-from promptuary.references.render import external_text
+from promptuary.references.render import answer_block
+from promptuary.search.values import note_text
 
 
 def experience_json(experience: Experience, now: str) -> dict[str, Any]:
@@ -52,30 +55,35 @@ def experience_search_json(query: str, result: ExperienceResult, *, explain: boo
     }
 
 
-def experience_answer_json(result: ExperienceResult) -> dict[str, Any]:
+def experiences_text(result: ExperienceResult) -> str:
     """Return the experiences that were found as a model gets them: what was done, and how it went.
 
     Text from elsewhere stands inside a boundary that it cannot forge.
     """
+    said = [one_line(note_text(note)) for note in result.notes]
+    said += [] if result.hits else ["No experience resembles this."]
+    blocks = [_experience_block(hit.experience) for hit in result.hits]
+    return "".join([*(f"{line}\n\n" for line in said), *blocks]).rstrip("\n")
 
-    def summary(experience: Experience) -> dict[str, Any]:
-        words = {"intent": experience.intent, "problem": experience.problem, "solution": experience.solution}
-        said = {name: value for name, value in words.items() if value}
-        if experience.trust == "external":
-            said = {"text": external_text(experience.id, json.dumps(said, ensure_ascii=False))}
-        known = {
-            "id": experience.id,
-            "type": experience.type,
-            "outcome": experience.outcome,
-            "trust": experience.trust,
-            "tags": list(experience.tags),
-        }
-        return {**known, **said, "used": experience.use_count, "last_used_at": experience.last_used_at}
 
-    return {
-        "notes": [note_json(note) for note in result.notes],
-        "hits": [summary(hit.experience) for hit in result.hits],
+def _experience_block(experience: Experience) -> str:
+    words = {"intent": experience.intent, "problem": experience.problem, "solution": experience.solution}
+    plain = {
+        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for name, value in words.items()
     }
+    return answer_block(
+        Source(
+            key=experience.address,
+            label=experience.address,
+            kind="experience",
+            text="\n".join([f"{name}: {value}" for name, value in plain.items() if value]),
+            revision=experience.rev,
+            trust=Trust.EXTERNAL if experience.trust == "external" else Trust.WORKSPACE,
+            facts=(experience.type, experience.outcome, f"last used {experience.last_used_at[:10]}"),
+            brief=True,
+        )
+    )
 
 
 def prune_json(report: PruneReport, now: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The JSON of backups, purges and examinations."""
+"""The JSON of backups, purges, migrations and examinations."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 
 if TYPE_CHECKING:
+    from promptuary.maintenance.database_migration import Migration
     from promptuary.memory.values import Examination
     from promptuary.workspace.data_folder.kept_files import KeptReport
 
@@ -14,6 +15,12 @@ if TYPE_CHECKING:
 def kept_json(report: KeptReport) -> dict[str, Any]:
     """Return what ``backup --json``, ``restore --json`` and ``purge --json`` print."""
     return {"files": to_builtins(report.files), "bytes": report.bytes, "done": report.done, "notes": list(report.notes)}
+
+
+def migration_json(migration: Migration) -> dict[str, Any]:
+    """Return what ``migrate --json`` prints."""
+    fields: dict[str, Any] = to_builtins(migration)
+    return {"from": fields.pop("source"), "to": fields.pop("target"), **fields}
 
 
 def examination_json(examination: Examination) -> dict[str, Any]:

@@ -5,7 +5,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, assert_never
 
+from msgspec.structs import asdict, replace
+
 from promptuary.base.errors import Code
+from promptuary.references.kinds.search_hits import source_of
+from promptuary.references.render import answer_block
 from promptuary.search.values import (
     ChunksEmbedded,
     FilesSkipped,
@@ -76,14 +80,20 @@ def hit_json(hit: Hit, *, explain: bool = False) -> dict[str, Any]:
     }
 
 
-def passages_json(result: SearchResult, notes: Sequence[str]) -> dict[str, Any]:
-    """Return a search result as a model gets it: passages, whether they seem to answer, and remarks."""
-    hits = [
-        {"place": hit.place, "heading": " > ".join(hit.heading), "text": hit.text, "copies": list(hit.copies)}
-        for hit in result.hits
-    ]
-    kept = [{name: value for name, value in hit.items() if value} for hit in hits]
-    return {"answers": result.answers, "hits": kept, **({"notes": list(notes)} if notes else {})}
+def passages_text(result: SearchResult, notes: Sequence[str]) -> str:
+    """Return a search result as a model gets it: remarks, whether it seems to answer, passages with their places."""
+    said = list(notes)
+    if not result.hits:
+        said.append("No passage matches; try other words.")
+    elif not result.answers:
+        said.append("None of these passages seems to answer; they are the nearest.")
+    return "".join([*(f"{line}\n\n" for line in said), *map(_passage, result.hits)]).rstrip("\n")
+
+
+def _passage(hit: Hit) -> str:
+    facts = (*((" > ".join(hit.heading),) if hit.heading else ()), *(f"also in {copy}" for copy in hit.copies))
+    source = source_of(hit, hit.workspace, "search")
+    return answer_block(replace(source, label=hit.place, facts=facts, brief=True))
 
 
 def note_json(note: SearchNote) -> dict[str, Any]:
@@ -116,8 +126,8 @@ def note_json(note: SearchNote) -> dict[str, Any]:
 def status_json(status: IndexStatus) -> dict[str, Any]:
     """Return the JSON object of what is indexed."""
     return {
-        "folders": [folder._asdict() for folder in status.folders],
-        **status.counts._asdict(),
+        "folders": [asdict(folder) for folder in status.folders],
+        **asdict(status.counts),
         "embedder": status.embedder,
     }
 
