@@ -15,7 +15,7 @@ from promptuary.memory.recall.search import NoteQuery
 from promptuary.memory.recall.visible import NoteKey, key_of
 from promptuary.models.protocols import Purpose
 from promptuary.search.kind_index import SearchBackend
-from promptuary.search.values import IndexBusy, note_text
+from promptuary.search.values import IndexBusy, SearchedByWordsOnly, note_text
 from promptuary.testing.word_embedder import WordEmbedder
 from tests.notes import Shelf, index_at, note
 
@@ -178,18 +178,23 @@ def test_a_search_says_why_notes_could_not_be_indexed_and_tries_again_next_time(
 def test_a_search_does_not_wait_for_long_for_notes_that_are_being_indexed(tmp_path: Path) -> None:
     shelf, released = Shelf(RAVEN), threading.Event()
     search = index_at(tmp_path, shelf)
-    reading = search.notes.read
+    reading, searching = search.notes.read, threading.current_thread()
 
     def read(key: NoteKey) -> object:
-        released.wait(LONG)
+        if threading.current_thread() is not searching:
+            released.wait(LONG)
         return reading(key)
 
     force_setattr(search.notes, "read", read)
     early = search.find(NoteQuery("raven"), timeout=0.01)
-    assert (early.hits, early.notes) == ([], (IndexBusy(here=True),))
     released.set()
+    assert [hit.header.id for hit in early.hits] == ["raven"]  # by words, from the notes themselves
+    by_words, busy = early.notes
+    assert isinstance(by_words, SearchedByWordsOnly)
+    assert busy == IndexBusy(here=True)
 
-    assert found(search, "raven") == ["raven"]
+    later = search.find(NoteQuery("raven"), timeout=LONG)
+    assert ([hit.header.id for hit in later.hits], later.notes) == (["raven"], ())
     search.close()
 
 
