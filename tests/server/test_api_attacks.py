@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self
 
@@ -129,6 +130,18 @@ def test_each_request_of_a_run_counts_and_none_is_sent_beyond_the_limit(
 
     assert len(model.asked) == 3
     assert (again.status, json.loads(again.body)["code"]) == (429, "LIMIT")
+
+
+def test_runs_that_go_on_together_send_no_more_requests_than_the_limit_says(
+    at_model: RunningServer, model: ChatServer
+) -> None:
+    secret = at_model.create(limits=Limits(requests=5))
+    body = {"text": "go", "thread": None, "tools": ["read_file"], "max_requests": 50}
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: post(at_model, secret, "/runs", body), range(4)))
+
+    assert len(model.asked) == 5
 
 
 def test_a_turn_that_is_run_again_counts(at_model: RunningServer) -> None:

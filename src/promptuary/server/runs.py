@@ -7,7 +7,7 @@ run: its id is known to nobody else, and counts only for the owner who began it.
 import asyncio
 import secrets
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
@@ -18,7 +18,6 @@ from promptuary.base import concurrency
 from promptuary.base.errors import PromptuaryError, RunFailedError
 from promptuary.base.messages import ToolCall
 from promptuary.base.principals import Owner
-from promptuary.config.prices import Price
 from promptuary.engine import Promptuary
 from promptuary.models.chat_model import TextPiece
 from promptuary.server.asgi import Receive, Send, until_gone
@@ -27,6 +26,9 @@ from promptuary.server.proxy.upstreams import is_configured
 from promptuary.server.tokens import Token, TokenStore
 from promptuary.threads.run_values import RunEnded, RunEvent, RunResult, Tool, TurnExtended, TurnPrepared
 from promptuary.threads.values import Rerun
+
+if TYPE_CHECKING:
+    from promptuary.config.prices import Price
 
 _MAX_RUNS: Final = 200
 """How many runs go on at once."""
@@ -48,16 +50,17 @@ class _Run(Struct):
 
 
 class _Meter:
-    """What a run has used so far."""
+    """What a run has used so far. Without a ``price`` it costs nothing."""
 
-    def __init__(self) -> None:
-        self._requests, self._sent, self._letters = 0, 0, 0
+    def __init__(self, store: TokenStore, token: Token) -> None:
+        self._store, self._token = store, token
+        self._sent, self._letters, self._is_counted = 0, 0, False
+        self.price: Price | None = None
         self.result: RunResult | None = None
 
     def note(self, event: RunEvent) -> None:
         match event:
             case TurnPrepared(turn) | TurnExtended(turn):
-                self._requests += 1
                 self._sent += turn.receipt.tokens
             case TextPiece(text):
                 self._letters += len(text)
@@ -66,13 +69,25 @@ class _Meter:
             case _:
                 pass
 
-    def use(self, price: Price | None) -> tuple[int, int, float]:
-        """Return the requests, the tokens and the money: as the service counted them, else as they can be counted."""
+    async def count_request(self) -> None:
+        """Count a further request. Raises ``PromptuaryError`` if others have used the rest of the limit meanwhile."""
+        if (excess := await concurrency.run(lambda: self._store.count_request(self._token))) is not None:
+            raise PromptuaryError(excess)
+
+    async def count(self) -> None:
+        """Add the tokens and the money to what the token used today, once."""
+        if not self._is_counted:
+            self._is_counted = True
+            tokens, money = self._use()
+            await concurrency.shielded(concurrency.run(lambda: self._store.add_use(self._token, 0, tokens, money)))
+
+    def _use(self) -> tuple[int, float]:
+        """Return the tokens and the money: as the service counted them, else as they can be counted."""
         if self.result is not None:
             counted = self.result.usage.input_tokens + self.result.usage.output_tokens
-            return max(1, self._requests), counted or self.result.tokens.all_requests, self.result.cost or 0.0
+            return counted or self.result.tokens.all_requests, self.result.cost or 0.0
         said = self._letters // _LETTERS
-        return max(1, self._requests), self._sent + said, price.cost(self._sent, said, 0) if price else 0.0
+        return self._sent + said, self.price.cost(self._sent, said, 0) if self.price else 0.0
 
 
 class Runs:
@@ -120,9 +135,10 @@ class Runs:
         own = [run for run in self._runs.values() if run.owner == token.principal.owner]
         if len(self._runs) >= _MAX_RUNS or len(own) >= _MAX_OWN_RUNS:
             raise Refusal(503, f"{len(own)} runs go on already; wait until one has ended", code="BUSY")
-        model, meter = given["model"] or workspace.settings.answer_model or "", _Meter()
+        model, meter = given["model"] or workspace.settings.answer_model or "", _Meter(self._store, token)
         if model:  # without one, the run says what to configure
             more = await concurrency.run(lambda: self.begin_request(workspace, token, model))
+            meter.price = workspace.settings.chat(model).price
             given["max_requests"] = given["max_requests"] if more is None else min(given["max_requests"], 1 + more)
         name = secrets.token_urlsafe(24)
         waiting: dict[str, asyncio.Future[CallAnswer]] = {}
@@ -143,6 +159,10 @@ class Runs:
 
         async def tell(event: RunEvent) -> None:
             meter.note(event)
+            if isinstance(event, TurnExtended):
+                await meter.count_request()
+            elif isinstance(event, RunEnded):  # before the client knows, and can ask again
+                await meter.count()
             await events.tell(event)
 
         async def work() -> None:
@@ -160,11 +180,7 @@ class Runs:
             await until_gone(receive, events.keep_alive_during(work()))
         finally:
             del self._runs[name]
-            if model:  # also if the client has gone away: what it read was paid for
-                price = workspace.settings.chat(model).price
-                requests, tokens, money = meter.use(price)
-                count = concurrency.run(lambda: self._store.add_use(token, requests - 1, tokens, money))
-                await concurrency.shielded(count)
+            await meter.count()  # also if the client has gone away: what it read was paid for
 
     async def tools(
         self, workspace: Promptuary, token: Token, given: dict[str, Any]
