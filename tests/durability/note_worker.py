@@ -215,6 +215,9 @@ def _settings() -> Mapping[str, str]:
 
 
 def _run(settings: Mapping[str, str], target: Work, *given: Any) -> None:
+    # The process that forks has the settings of the test that started it, which may have been another.
+    for name in [name for name in os.environ if name.startswith("PROMPTUARY_")]:
+        del os.environ[name]
     os.environ.update(settings)
     target(*given)
 

@@ -305,9 +305,9 @@ def test_a_connection_that_has_shown_the_token_is_not_closed_for_newcomers(proje
         lines = [f"POST /mcp HTTP/1.1\r\nHost: localhost:{port}", f"Authorization: Bearer {server.token}"]
         lines += ["Accept: application/json, text/event-stream", "Content-Type: application/json"]
         lines += [f"Content-Length: {len(body)}", "", ""]
-        assert httpx2.get(server.url, timeout=20).status_code == 401  # it is up
         with socket.create_connection(("127.0.0.1", port), timeout=20) as known:
             known.sendall("\r\n".join(lines).encode())
+            assert httpx2.get(server.url, timeout=20).status_code == 401  # by now it has read the token
             with idle_connections(port, 400, b"") as idle:
                 assert idle[-1].recv(100) == b""  # who came last was given as long as any newcomer
                 known.sendall(body)

@@ -304,7 +304,7 @@ class RecordIndex(KindIndex, Generic[Key]):
         with self._lock:
             self._searched = self._searched or now
             if self._indexing is None and (self._changed or (self._searched and not self._compared)):
-                # Known at once, not when the thread runs: a search that comes before that must not take "nothing yet" for all.
+                # Known at once, not when the thread runs: a search before that must not take "nothing yet" for all.
                 self._is_comparing = self._searched and not self._compared
                 self._indexing = concurrency.begin(self._index_changes, daemon=False, name=f"promptuary-{self.what}")
             if now and self._indexing is not None:
