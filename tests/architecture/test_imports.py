@@ -39,6 +39,7 @@ BY_STRING = {
 NO_MODULES = {
     *(GROUP, EMBEDDERS, "promptuary.toml", "promptuary.json"),
     *("promptuary.absolute", "promptuary.page", "promptuary.request", "promptuary.session", "promptuary.token"),
+    "promptuary.typed",
 }
 """Groups of entry points, files and keys of a request's scope, which only look like modules."""
 

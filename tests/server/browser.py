@@ -18,8 +18,8 @@ _FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
-_REFUSED = re.compile(r"Failed to load resource: the server responded with a status of (409|422) ").match
-"""Said of a form that is shown again because of what is in it."""
+_REFUSED = re.compile(r"Failed to load resource: the server responded with a status of (401|409|422) ").match
+"""Said of a form that is shown again because of what is in it, or since its session has ended."""
 needs_chromium = pytest.mark.skipif(
     CHROMIUM is None,
     reason="NO BROWSER: the page is not tested in Chromium; as root, scripts/install_browser installs it",

@@ -11,6 +11,7 @@ import pytest
 from promptuary.base.clock import now_in_seconds
 from promptuary.client import BlockingClient
 from promptuary.memory.values import Note
+from tests.conftest import Files
 from tests.server.browser import chromium, needs_chromium, page_of
 from tests.server.conftest import RunningServer, StartServer
 from tests.server.visitors import Visitor, as_text
@@ -448,3 +449,33 @@ def test_the_keys_of_proposals_work_only_where_the_focus_is(owner: Owner) -> Non
         page.keyboard.press("a")
         assert page.input_value("#content") != "We decided to use Postgres."
     assert len(owner.p.memory.proposals()) == 1
+
+
+def test_the_edit_of_a_proposal_that_is_gone_becomes_a_new_note(owner: Owner) -> None:
+    proposal = propose(owner, "We decided to use Postgres.")
+    path = f"/memory/proposals/{proposal}"
+    fields = owner.fields(path) | {"content": "We decided to use Postgres 17 because of Ada."}
+    owner.p.memory.reject(proposal)
+
+    status, said = owner.post(path, **fields, do="accept")
+
+    assert status == 404
+    assert "Nothing of what you wrote is lost" in said
+    assert "Postgres 17 because of Ada" in said
+
+
+def test_a_note_counts_no_answer_that_was_only_sent_its_name(start_server: StartServer, files: Files) -> None:
+    files({f"s{number}.txt": f"one line of the file {number}\n" for number in range(40)})
+    owner = Owner(
+        start_server(settings={"embedder": "none", "window": 1_200, "reply_reserve": 200, "recall_tokens": 0})
+    )
+    many = " ".join(f"@file:s{number}.txt" for number in range(12))
+    with BlockingClient(owner.server.base, token=owner.secret) as p:
+        note = p.memory.write("One line of a note. " * 60, title="The note")
+        short = p.memory.write("Ada likes tea.", title="Tea")
+        p.threads.finish(p.threads.prepare(f"What say {many} or @memory:{note.header.id}?", thread="t"), "Nothing.")
+        p.threads.finish(p.threads.prepare(f"What says @memory:{short.header.id}?", thread="u"), "Tea.")
+
+    assert "No prompt has contained it yet" in owner.text(at(note))
+    assert "Only its name was sent" in owner.text(f"/sources?of={note.header.address}")
+    assert "What says @memory" in owner.text(at(short))

@@ -64,7 +64,7 @@ def test_a_session_is_created_with_a_form(visitor: Visitor) -> None:
     assert answer.headers["location"] == "/sessions/plan"
     made = json.loads(visitor.get("/sessions/plan.json").body)["report"]["session"]
     assert (made["roots"], made["memory"], made["files_pinned"]) == (["docs", "c.md"], True, 3)
-    assert "give the session a name" in as_text(visitor.send("/sessions", form_token=token, name=" ").body)
+    assert "Give the session a name" in as_text(visitor.send("/sessions", form_token=token, name=" ").body)
 
 
 def test_what_does_not_exist_says_so(visitor: Visitor) -> None:
@@ -77,3 +77,14 @@ def test_without_sessions_the_page_says_what_one_is(start_server: StartServer) -
 
     assert "No session yet" in visitor.text("/sessions")
     assert "promptuary thread create" in visitor.text("/sessions")
+
+
+def test_a_session_that_is_refused_keeps_what_was_typed_beside_the_reason(visitor: Visitor) -> None:
+    answer = visitor.send("/sessions", form_token=visitor.form_token(), name="plan", roots="nowhere\r\n<docs>")
+
+    assert answer.status >= 400
+    shown = answer.body.decode()
+    assert 'id="wrong">' in shown
+    assert 'name="name" required maxlength="200" autocomplete="off" value="plan"' in shown
+    assert "\nnowhere\r\n&lt;docs&gt;</textarea>" in shown
+    assert 'name="memory" value="yes" checked' not in shown

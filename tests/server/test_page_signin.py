@@ -1,7 +1,9 @@
 """Who gets into the page, how, and how it ends: over real HTTP."""
 
 import json
+import re
 import time
+from html import unescape
 
 import pytest
 
@@ -238,3 +240,93 @@ def test_with_several_workspaces_the_page_offers_each(
 
     assert b'href="/w/notes/turns"' in visitor.get("/turns").body
     assert b'href="/w/notes/turns" aria-current="page"' in visitor.get("/w/notes/turns").body
+
+
+# What was typed when a session had ended
+
+
+def ended(server: RunningServer) -> tuple[Visitor, str]:
+    """Return a visitor whose session has ended, and the token of its forms."""
+    visitor = Visitor(server)
+    token = visitor.form_token()
+    server.store.end_session(visitor.cookie.partition("=")[2])
+    return visitor, token
+
+
+def test_what_was_typed_when_the_session_had_ended_is_sent_after_signing_in(server: RunningServer) -> None:
+    visitor, token = ended(server)
+    typed = "<b>first</b> & last\r\n\r\nline"
+
+    refused = visitor.send("/memory/new", form_token=token, content=typed, title='a "title"')
+
+    assert refused.status == 401
+    assert "this was not sent" in as_text(refused.body).lower()
+    assert kept(refused.body)["next"] == "/memory/new"
+    again = visitor.send("/sign-in", token="pt_000000000000_" + "0" * 48, **kept(refused.body))
+    assert (again.status, kept(again.body)) == (401, kept(refused.body))
+    signed_in = visitor.send("/sign-in", token=visitor.secret, **kept(again.body))
+    assert signed_in.status == 200
+    assert b"<b>first" not in signed_in.body
+    assert b'action="/memory/new"' in signed_in.body
+    assert not server.store.find_session("")
+    fields = kept(signed_in.body)
+    assert (fields["content"], fields["title"]) == (typed, 'a "title"')
+    saved = visitor.send("/memory/new", **fields)
+    assert saved.status == 303
+    assert "first" in visitor.text(saved.headers["location"])
+
+
+def kept(body: bytes) -> dict[str, str]:
+    """Return what is in the form of a page but for the secret, as a browser sends it."""
+    page = body.decode()
+    inputs = re.findall(r'<input[^>]*name="([^"]+)"[^>]*value="([^"]*)"', page)
+    texts = re.findall(r'<textarea[^>]*name="([^"]+)"[^>]*>\n?(.*?)</textarea>', page, re.DOTALL)
+    return {name: unescape(value) for name, value in (*inputs, *texts)}
+
+
+def test_who_signs_in_with_a_link_elsewhere_goes_on_with_what_was_typed(server: RunningServer) -> None:
+    visitor, token = ended(server)
+    refused = visitor.send("/memory/new", form_token=token, content="a long text")
+    too_early = visitor.send("/sign-in", token="", **kept(refused.body))
+
+    visitor.get(f"/sign-in?code={server.store.invite(visitor.token.id)}")
+    answer = visitor.send("/sign-in", token="", **kept(too_early.body))
+
+    assert too_early.status == 401
+    assert "not signed in yet" in as_text(too_early.body)
+    assert kept(answer.body)["content"] == "a long text"
+    assert visitor.send("/memory/new", **kept(answer.body)).status == 303
+
+
+def test_a_form_of_an_earlier_session_is_shown_to_be_sent_again_and_not_carried_out(server: RunningServer) -> None:
+    visitor, token = ended(server)
+    visitor.send("/sign-in", token=visitor.secret)
+
+    refused = visitor.send("/memory/new", form_token=token, content="a long text")
+
+    assert refused.status == 403
+    assert "a long text" not in visitor.text("/memory")
+    assert visitor.send("/memory/new", **kept(refused.body)).status == 303
+    assert "a long text" in visitor.text("/memory")
+
+
+def test_a_form_of_another_site_is_neither_kept_nor_shown(server: RunningServer) -> None:
+    visitor, token = ended(server)
+    for headers in ({"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "none"}, {"content-type": "text/plain"}):
+        answer = visitor.send("/memory/new", headers, form_token=token, content="planted words")
+        assert answer.status == 401
+        assert b"planted words" not in answer.body
+    planted = visitor.send("/sign-in", {"sec-fetch-site": "cross-site"}, **{"kept.content": "planted", "token": "x"})
+    assert planted.status == 403
+    elsewhere = visitor.send("/sign-in", token=visitor.secret, next="//evil.test/", **{"kept.content": "words"})
+    assert b'action="/"' in elsewhere.body
+
+
+def test_a_button_that_sends_no_text_just_asks_to_sign_in(server: RunningServer) -> None:
+    visitor, token = ended(server)
+
+    answer = visitor.send("/status/check", form_token=token)
+
+    assert answer.status == 401
+    assert b"kept." not in answer.body
+    assert "not sent" not in as_text(answer.body)

@@ -8,6 +8,7 @@ from typing import Any
 
 from promptuary.base.principals import Principal
 from promptuary.client import BlockingClient
+from promptuary.server.page.once import Secrets
 from promptuary.server.tokens import Limits
 from promptuary.testing.chat_server import Says
 from tests.conftest import Files
@@ -141,16 +142,21 @@ def test_a_token_is_created_and_its_secret_shown_once(server: RunningServer) -> 
         days="30",
     )
 
-    assert made.status == 200, as_text(made.body)
-    found = re.search(r"pt_[0-9a-f]{12}_[0-9a-f]{48}", made.body.decode())
+    assert (made.status, made.headers["cache-control"]) == (303, "no-store"), as_text(made.body)
+    where = made.headers["location"]
+    assert "pt_" not in where
+    page = visitor.get(where)
+    found = re.search(r"pt_[0-9a-f]{12}_[0-9a-f]{48}", page.body.decode())
     assert found
     token = server.store.find(found[0])
     assert token is not None
     assert (token.name, token.principal.user, token.scopes) == ("laptop <b>", "ada", frozenset({"read", "proxy"}))
     assert (token.models, token.limits) == (("gpt-5", "claude-sonnet-4-5"), Limits(1000, None, 2.5))
     assert token.expires
-    assert made.headers["cache-control"] == "no-store"
-    for path in ("/status/tokens", "/status/tokens.json"):
+    assert page.headers["cache-control"] == "no-store"
+    assert "Its secret was shown once" in visitor.text(where)  # loaded again
+    assert [one.name for one in server.store.list()].count("laptop <b>") == 1
+    for path in (where, "/status/tokens", "/status/tokens.json"):
         assert found[0].rpartition("_")[2] not in visitor.get(path).body.decode()
     assert "laptop <b>" in visitor.text("/status/tokens").replace("&lt;", "<")
 
@@ -232,3 +238,76 @@ def test_a_setting_is_written_for_the_workspace_unless_it_widens_what_is_read_or
 
 def test_what_is_odd_in_the_settings_is_said_once_and_nothing_is_said_of_good_ones(server: RunningServer) -> None:
     assert json.loads(Visitor(server).get("/status.json").body)["notes"] == []
+
+
+def test_the_secret_of_a_new_token_is_shown_to_no_other_session(server: RunningServer) -> None:
+    visitor, other = Visitor(server), Visitor(server)
+    made = visitor.send("/status/tokens", form_token=visitor.form_token(), name="mine", scope_read="yes")
+
+    assert b"Copy its secret" not in other.get(made.headers["location"]).body
+    assert b"Copy its secret" in visitor.get(made.headers["location"]).body
+
+
+def test_secrets_wait_a_few_minutes_and_not_too_many_of_them() -> None:
+    clock = [0.0]
+    secrets = Secrets(lambda: clock[0])
+    for number in range(101):
+        secrets.put("session", str(number), f"secret {number}")
+    assert secrets.take("session", "0") == ""
+    assert secrets.take("other", "1") == ""
+    assert secrets.take("session", "1") == "secret 1"
+    assert secrets.take("session", "1") == ""
+    clock[0] = 299.0
+    assert secrets.take("session", "2") == "secret 2"
+    clock[0] = 301.0
+    assert secrets.take("session", "3") == ""
+
+
+def test_the_form_of_a_token_keeps_what_was_typed_when_it_is_refused(server: RunningServer) -> None:
+    visitor = Visitor(server)
+
+    answer = visitor.send(
+        "/status/tokens",
+        form_token=visitor.form_token(),
+        name='laptop "of" Ada',
+        user="ada",
+        scope_proxy="yes",
+        models="gpt-5",
+        money="much",
+    )
+
+    assert answer.status == 400
+    shown = answer.body.decode()
+    assert "Money a day must be a number" in as_text(answer.body)
+    for value in ("laptop &#34;of&#34; Ada", "ada", "gpt-5", "much"):
+        assert f'value="{value}"' in shown, value
+    assert 'name="scope_proxy" value="yes" checked' in shown
+    assert 'name="scope_read" value="yes" checked' not in shown
+
+
+def test_a_setting_that_is_refused_keeps_what_was_typed_beside_the_reason(server: RunningServer) -> None:
+    visitor = Visitor(server)
+
+    answer = visitor.send(
+        "/status/settings", form_token=visitor.form_token(), name="recall_tokens", value='many "tokens"'
+    )
+
+    assert answer.status == 400
+    row = answer.body.decode().partition('<tr id="recall_tokens">')[2].partition("</tr>")[0]
+    assert 'value="many &#34;tokens&#34;"' in row
+    assert "recall_tokens must be a whole number" in as_text(row.partition('class="problem"')[2].encode())
+    assert answer.body.count(b'class="problem"') == 1
+
+
+def test_revoking_ones_own_token_says_first_what_it_ends_and_the_way_back(server: RunningServer) -> None:
+    visitor = Visitor(server)
+    path = f"/status/tokens/{visitor.token.id}/revoke"
+
+    asked = visitor.send(path, form_token=visitor.form_token())
+
+    assert (asked.status, visitor.get("/status").status) == (200, 200)
+    said = as_text(asked.body)
+    for words in ("You are signed in with this token", "promptuary open", "promptuary token create", "Keep it"):
+        assert words in said
+    assert visitor.send(path, form_token=visitor.form_token(), confirm="yes").status == 303
+    assert visitor.get("/status").status == 401

@@ -353,3 +353,51 @@ def test_without_javascript_a_thread_is_read_and_goes_on(browser: "Browser", vis
         for path in ("/threads", "/threads/talk", "/search?q=a", "/file?path=a.txt", "/experiences", "/sessions"):
             page.goto(path)
             assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+
+
+def test_an_attachment_is_shown_as_its_turn_sent_it_also_after_it_was_shortened(
+    files: Files, start_server: StartServer
+) -> None:
+    code = "".join(f"def function_{n}(x: int) -> int:\n    return x + {n}\n\n\n" for n in range(600))
+    files({"code.py": code})
+    visitor = Visitor(start_server(settings={"embedder": "none", "window": 6_000, "reply_reserve": 500}))
+    with BlockingClient(visitor.server.base, token=visitor.secret) as p:
+        turn = p.threads.prepare("What is in @file:code.py?", thread="talk")
+        (detail,) = [entry.detail for entry in turn.receipt.entries if entry.source == "file:code.py"]
+        p.threads.finish(turn, "Functions.")
+        for number in range(8):
+            p.threads.finish(p.threads.prepare(f"and {number}?", thread="talk"), "Yes.")
+        p.threads.compact(thread="talk")
+        details = [one.detail for item in p.threads.history(thread="talk") for one in item.attachments]
+    assert (detail, details) == ("outline", ["excerpt"])
+
+    said = json.loads(visitor.get("/threads/talk.json").body)["messages"][0]
+
+    assert [one["detail"] for one in said["attached"]] == ["outline"]
+    assert "code.py outline" in visitor.text("/threads/talk")
+
+
+def test_a_message_whose_answer_failed_without_a_script_is_kept_to_be_sent_again(
+    visitor: Visitor, model: ChatServer
+) -> None:
+    model._reply = lambda _: Refuses(401, "this key is wrong")
+
+    answer = visitor.send("/threads/t/run", form_token=visitor.form_token(), text="first line\r\nand @file:a.txt")
+
+    assert answer.status >= 400
+    assert b'<form method="post" action="/threads/t/run">' in answer.body
+    assert b"first line\r\nand @file:a.txt</textarea>" in answer.body.replace(b"\n</textarea>", b"</textarea>")
+
+
+def test_words_of_a_thread_are_kept_when_the_session_has_ended(browser: "Browser", visitor: Visitor) -> None:
+    with page_of(browser, visitor.server.base, visitor.cookie) as page:
+        page.goto("/threads/talk")
+        page.fill("#text", "my long words")
+        visitor.server.store.end_session(visitor.cookie.partition("=")[2])
+        page.get_by_role("button", name="Send").click()
+        page.get_by_label("Your token").fill(visitor.secret)
+        page.get_by_role("button", name="Sign in").click()
+        assert page.get_by_label("Text").input_value() == "my long words"
+        page.get_by_role("button", name="Send again").click()
+        page.wait_for_url("**/threads/talk#end")
+        assert "my long words" in page.locator("#history").inner_text()

@@ -118,7 +118,6 @@ def test_a_file_leads_to_every_turn_that_rests_on_it(visitor: Visitor, files: Fi
     assert "in a block" in shown
     assert "in the history" in shown
     assert "changed" in shown
-    assert "Name a file" in visitor.text("/sources")
     never = visitor.get("/sources?of=never.txt")
     assert never.status == 404
     assert b"Nothing rests on it" in never.body
@@ -205,3 +204,71 @@ def test_a_turn_shows_its_answer_and_the_tools_that_were_called(visitor: Visitor
     assert b"the words of the file" in shown
     assert "The text of a." in visitor.text("/turns/review/1/answer")
     assert "No answer yet" in visitor.text("/turns/review/3/answer")
+
+
+def test_a_turn_whose_history_was_compacted_says_how_much_of_it_is_a_summary(start_server: StartServer) -> None:
+    visitor = Visitor(start_server(settings={"embedder": "none"}))
+    with BlockingClient(visitor.server.base, token=visitor.secret) as p:
+        for number in range(12):
+            words = f"Question {number}: " + "why is that so? " * 20
+            p.threads.finish(p.threads.prepare(words, thread="long"), f"Answer {number}: " + "because. " * 20)
+        before = p.threads.prepare("and before?", thread="long")
+        p.threads.finish(before, "So.")
+        left = 26 - len(p.threads.history(thread="long"))
+        assert left == 0
+        p.threads.compact(thread="long")
+        kept = len(p.threads.history(thread="long")) - 1  # one of them is the summary
+        p.threads.prepare("and now?", thread="long")
+
+    now = json.loads(visitor.get("/turns/long/14.json").body)
+    assert (now["summarised"], now["shortened"]) == (26 - kept, 0)
+    for path in ("/turns/long/14", "/turns/long/14/beside?with=13"):
+        assert f"summary of {26 - kept} messages" in visitor.text(path), path
+    assert json.loads(visitor.get("/turns/long/13.json").body)["summarised"] == 0
+    assert "summary of" not in visitor.text("/turns/long/13")
+
+
+@pytest.fixture
+def small(files: Files, start_server: StartServer) -> Visitor:
+    """Return a visitor of a workspace with a window in which a large file has no room."""
+    files({"a.txt": "the text of a\n", "large.txt": "many words of it\n" * 9_000})
+    files({f"s{number}.txt": f"one line of the file {number}\n" for number in range(40)})
+    return Visitor(start_server(settings={"embedder": "none", "window": 1_200, "reply_reserve": 200}))
+
+
+def test_turns_that_were_only_sent_the_name_of_a_file_do_not_count_as_resting_on_it(small: Visitor) -> None:
+    with BlockingClient(small.server.base, token=small.secret) as p:
+        many = " ".join(["@file:large.txt", *(f"@file:s{number}.txt" for number in range(40))])
+        turn = p.threads.prepare(f"What is in {many}?", thread="review")
+        named = [one.source for one in turn.receipt.entries if one.detail == "path"]
+        p.threads.finish(turn, "I cannot see it.")
+        p.threads.finish(p.threads.prepare("And then?", thread="review"), "I still cannot.")
+        p.threads.finish(p.threads.prepare("What is in @file:a.txt?", thread="other"), "The **text** of a.")
+    assert "file:s0.txt" in named
+
+    found = json.loads(small.get("/sources.json?of=s0.txt").body)
+
+    assert (found["turns"], [turn["number"] for turn in found["named"]]) == ([], [2, 1])
+    shown = small.text("/sources?of=s0.txt")
+    assert "No turn rests on it" in shown
+    assert "Only its name was sent" in shown
+    assert "I still cannot." in shown
+    read = small.text("/sources?of=a.txt")
+    assert "1 turn had file:a.txt in the prompt" in read
+    assert "What is in @file:a.txt?" in read
+    assert "The **text** of a." in read
+    assert "Only its name" not in read
+
+
+def test_the_page_of_sources_is_in_the_navigation_and_offers_the_newest(visitor: Visitor) -> None:
+    assert b'<a href="/sources">Sources</a>' in visitor.get("/turns").body
+
+    empty = visitor.get("/sources").body
+
+    assert "Enter the path of a file" in as_text(empty)
+    assert b'href="/sources?of=file%3Aa.txt"' in empty
+    assert b'href="/sources?of=file%3Along.txt"' in empty
+
+
+def test_without_any_source_the_page_of_sources_says_how_to_have_one(start_server: StartServer) -> None:
+    assert "No prompt had a source yet" in Visitor(start_server()).text("/sources")

@@ -20,10 +20,10 @@ from promptuary.base.text import one_line
 from promptuary.server.asgi import ClientGone, Receive, Scope, Send, send_answer, values
 from promptuary.server.audit import Audit, Entry
 from promptuary.server.errors import NOT_FOUND, Refusal, error_body
-from promptuary.server.guard import Doors, KnownTokens, admit
+from promptuary.server.guard import Doors, KnownTokens, admit, check_form, check_sender
 from promptuary.server.matches import Area, Match
 from promptuary.server.metrics import CONTENT_TYPE, Metrics
-from promptuary.server.page.page import forward_page, refusal_page, with_headers
+from promptuary.server.page.page import forward_page, keep_form, refusal_page, with_headers
 from promptuary.server.routes import find_protocol
 from promptuary.server.running import Running
 from promptuary.server.tokens import Token, TokenStore
@@ -142,6 +142,7 @@ class Application:
         try:
             await self._route(scope, receive, answer)
         except Refusal as refusal:
+            await self._keep_typed(scope, receive, refusal)
             await answer.refuse(scope, refusal)
         except ClientGone:
             self.metrics.add("client_gone")
@@ -178,6 +179,14 @@ class Application:
                 await self._send_readiness(send)
             else:
                 await send_answer(send, 200, b"", b"text/plain")
+
+    async def _keep_typed(self, scope: Scope, receive: Receive, refusal: Refusal) -> None:
+        """Read a form of our page whose session has ended meanwhile, so that nobody types it again."""
+        if refusal.status == 401 and scope.get("promptuary.page") and scope["method"] == "POST":
+            with suppress(Refusal, ClientGone):
+                check_sender(scope, self.doors)
+                check_form(scope)
+                await keep_form(scope, self._counted(receive))
 
     def _counted(self, receive: Receive) -> Receive:
         async def receive_next() -> MutableMapping[str, Any]:

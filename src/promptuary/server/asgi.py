@@ -29,6 +29,13 @@ def values(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
     return [value for header, value in headers if header == name]
 
 
+def find_session(headers: Headers, name: str) -> str:
+    """Return the session that the cookie of the page names; the one function that reads cookies."""
+    parts = (part.strip().partition(b"=") for value in values(headers, b"cookie") for part in value.split(b";"))
+    found = [value.decode("latin-1") for key, _, value in parts if key == name.encode()]
+    return found[0] if len(found) == 1 else ""
+
+
 async def read_body(
     scope: Scope,
     receive: Receive,

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from promptuary.base import concurrency
 from promptuary.base.errors import ConfigError
-from promptuary.server.asgi import Headers, Scope, values
+from promptuary.server.asgi import Headers, Scope, find_session, values
 from promptuary.server.errors import NOT_FOUND, Refusal
 from promptuary.server.matches import Match, Route
 from promptuary.server.routes import find_route, find_workspace
@@ -152,13 +152,6 @@ def find_secret(headers: Headers) -> tuple[str, bool]:
         keys.append(secret.strip() if scheme.lower() == "bearer" else "")  # names of schemes have no case
     ours = {key for key in keys if key.startswith(_PREFIX)}
     return (ours.pop() if len(ours) == 1 and len(keys) <= 2 else ""), False
-
-
-def find_session(headers: Headers, name: str) -> str:
-    """Return the session that the cookie of the page names; the one function that reads cookies."""
-    parts = (part.strip().partition(b"=") for value in values(headers, b"cookie") for part in value.split(b";"))
-    found = [value.decode("latin-1") for key, _, value in parts if key == name.encode()]
-    return found[0] if len(found) == 1 else ""
 
 
 def check_route(match: Match | None, token: Token, served: Collection[str]) -> tuple[Match, str]:

@@ -6,14 +6,17 @@ is not in the ledger, the error says so and names the nearest ones.
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import PurePosixPath
 from typing import Final
 
+from msgspec.structs import replace
+
 from promptuary.base.errors import Code, SourceError
-from promptuary.threads.ledger_values import Audit, AuditRow, Origin, SourceUse
+from promptuary.threads.ledger_values import Audit, AuditRow, Origin, SourceUse, only_named
+from promptuary.threads.records import Glance, TurnRecord
 from promptuary.threads.sources_now import SourcesNow
 from promptuary.threads.store.store import ThreadStore
 from promptuary.threads.values import UNKNOWN_DRIFT
@@ -34,15 +37,23 @@ class Auditor:
         self._store, self._here, self._now = store, here, now
 
     def audit(self, source: str, *, finished_only: bool, limit: int) -> Audit:
+        """Do as ``find``; of each turn, also return how it begins, and whether it had only the name of the source."""
+        found = self.find(source, finished_only=finished_only, limit=limit)
+        glances = self._store.glances({(row.thread, row.number) for row in found.rows})
+        rows = (_told(row, glances.get((row.thread, row.number))) for row in found.rows)
+        return replace(found, rows=tuple(rows))
+
+    def find(self, source: str, *, finished_only: bool, limit: int) -> Audit:
         """Return the turns that ``source`` influenced; raise ``SourceError`` if it was never in a prompt."""
         addresses = self.addresses(source)
         uses = self._store.uses(addresses, finished_only=finished_only, limit=limit + 1)
         found = tuple(self._rows(uses[:limit]))
         return Audit(tuple(addresses), found, more=len(uses) > limit)
 
-    def sources(self, thread: str, number: int) -> tuple[AuditRow, ...]:
+    def sources(self, turn: TurnRecord) -> tuple[AuditRow, ...]:
         """Return what a turn was based on."""
-        return tuple(self._rows(self._store.sources(thread, number)))
+        named = only_named(turn.receipt)
+        return tuple(_named(row, named) for row in self._rows(self._store.sources(turn.thread, turn.number)))
 
     def addresses(self, source: str) -> list[str]:
         """Return the addresses in the ledger that ``source`` means; raise ``SourceError`` if there are none."""
@@ -95,6 +106,17 @@ class Auditor:
                 **origin._asdict(),
                 current=known[key],
             )
+
+
+def _told(row: AuditRow, glance: Glance | None) -> AuditRow:
+    if glance is None:  # it was removed meanwhile
+        return row
+    return _named(replace(row, text=glance.text, answer=glance.answer), only_named(glance.receipt))
+
+
+def _named(row: AuditRow, named: Collection[Origin]) -> AuditRow:
+    is_named = Origin(row.source, row.how, row.layer, row.revision, row.lines) in named
+    return replace(row, how="name") if is_named else row
 
 
 def _is_current(now: SourcesNow, origin: Origin, thread: str) -> bool | None:

@@ -3,17 +3,21 @@
 Knows receipts and items. It does not know how the ledger is stored, nor what a source is now.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import Final, Literal, NamedTuple
 
 from msgspec import Struct
 
+from promptuary.base.blocks import Attachment, Detail
 from promptuary.base.messages import Item
 from promptuary.context.receipt import Receipt
 
-Way = Literal["direct", "history", "summary"]
-"""How a source got into a prompt: in a separate block, in a message of the history, or in a summary of messages."""
+Way = Literal["direct", "history", "summary", "name"]
+"""How a source got into a prompt: in a separate block, in a message of the history, or in a summary of messages.
+
+Of a source that did not fit only its "name" was sent: no answer rests on that.
+"""
 
 _SAID: Final = frozenset({"history", "message", "loop", "tools"})
 """Layers of a receipt that are what was said, not what was looked up."""
@@ -51,7 +55,8 @@ class AuditRow(Struct, frozen=True):
     """A turn that a source influenced.
 
     ``current`` is whether the source is still what the model saw; ``None`` if that cannot be determined without the
-    turn, or without a connection.
+    turn, or without a connection. ``text`` and ``answer`` are the beginnings of what the person said and of the reply;
+    only an audit of a source has them.
     """
 
     thread: str
@@ -64,6 +69,8 @@ class AuditRow(Struct, frozen=True):
     revision: str
     lines: tuple[int, int] | None
     current: bool | None
+    text: str = ""
+    answer: str = ""
 
 
 class Audit(Struct, frozen=True):
@@ -97,12 +104,21 @@ class ThreadSize(Struct, frozen=True):
 
 def shown(receipt: Receipt) -> list[Origin]:
     """Return the sources with a block of their own in a prompt, whole or in part, each once."""
-    found = (
-        Origin(entry.source, "direct", entry.layer, entry.revision, entry.lines)
-        for entry in receipt.entries
-        if entry.status != "out" and entry.layer not in _SAID and entry.source
-    )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(origin for origin, _ in _shown(receipt)))
+
+
+def only_named(receipt: Receipt) -> set[Origin]:
+    """Return those of ``shown`` of which nothing but the name is in the prompt."""
+    every = list(_shown(receipt))
+    return {origin for origin, detail in every if detail is Detail.PATH} - {
+        origin for origin, detail in every if detail is not Detail.PATH
+    }
+
+
+def _shown(receipt: Receipt) -> Iterator[tuple[Origin, Detail | None]]:
+    for entry in receipt.entries:
+        if entry.status != "out" and entry.layer not in _SAID and entry.source:
+            yield Origin(entry.source, "direct", entry.layer, entry.revision, entry.lines), entry.detail
 
 
 def carried(item: Item, behind: Iterable[Origin]) -> list[Origin]:
@@ -111,10 +127,15 @@ def carried(item: Item, behind: Iterable[Origin]) -> list[Origin]:
     ``behind`` are the sources of the items that it stands for; those that are still attached to it do not count as
     summarised.
     """
-    own = [Origin(one.source, "history", ATTACHED, one.revision, one.lines) for one in item.attachments if one.source]
+    own = [_attached(one) for one in item.attachments if one.source]
     attached = {one.source for one in own}
-    summed = (one._replace(how="summary") for one in behind if one.source not in attached)
+    summed = (one if one.how == "name" else one._replace(how="summary") for one in behind if one.source not in attached)
     return list(dict.fromkeys((*own, *summed)))
+
+
+def _attached(one: Attachment) -> Origin:
+    how: Way = "name" if one.detail is Detail.PATH else "history"
+    return Origin(one.source, how, ATTACHED, one.revision, one.lines)
 
 
 def history_before(items: Sequence[Item], turn: str | None) -> list[Item]:

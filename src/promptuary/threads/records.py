@@ -97,7 +97,8 @@ class SentMessage(Struct, frozen=True):
 class SeenTurn(Struct, frozen=True):
     """A turn with its receipt, but of its texts only the beginnings; ``ThreadStore.sent_text`` returns the rest.
 
-    ``earlier`` and ``later`` are the numbers of the turns before and after it in its thread, 0 if there are none.
+    ``earlier`` and ``later`` are the numbers of the turns before and after it in its thread, 0 if there are none. Of
+    its history, ``summarised`` messages were sent as a summary, and ``shortened`` ones without a part of their text.
     """
 
     id: str
@@ -113,6 +114,16 @@ class SeenTurn(Struct, frozen=True):
     cost: float | None = None
     earlier: int = 0
     later: int = 0
+    summarised: int = 0
+    shortened: int = 0
+
+
+class Glance(Struct, frozen=True):
+    """The beginnings of what was said and answered in a turn, and its receipt."""
+
+    text: str
+    answer: str
+    receipt: Receipt
 
 
 class SentText(Struct, frozen=True):

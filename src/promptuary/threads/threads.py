@@ -288,8 +288,7 @@ class Threads:
 
     def sources(self, *, thread: str, number: int | None) -> Sequence[AuditRow]:
         """Return what a turn was based on."""
-        turn = self._ledger.turn(thread=thread, number=number)
-        return self._auditor.sources(turn.thread, turn.number)
+        return self._auditor.sources(self._ledger.turn(thread=thread, number=number))
 
     def export(self, *, thread: str, form: ExportForm, file: Path | None, force: bool) -> str:
         """Return a thread as text, and write it to ``file``."""
@@ -332,7 +331,7 @@ class Threads:
 
     def forget(self, source: str, *, dry_run: bool) -> Audit:
         """Remove a file or a page from every stored prompt."""
-        found = self._auditor.audit(source, finished_only=False, limit=_EVERY)
+        found = self._auditor.find(source, finished_only=False, limit=_EVERY)
         files = [one for one in found.sources if one.startswith(("file:", "index:", "url:"))]
         if not files:
             raise PromptuaryError(

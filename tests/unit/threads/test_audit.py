@@ -161,3 +161,39 @@ def test_a_slip_is_told_with_the_names_that_come_nearest(project: Path) -> None:
                 promptuary.threads.audit(typed)
         with pytest.raises(SourceError, match="sources that were: "):
             promptuary.threads.audit("zzz")
+
+
+def test_a_file_of_which_only_the_name_was_sent_is_told_so_with_how_each_turn_begins(files: Files) -> None:
+    root = files({"large.txt": "many words of it\n" * 9_000, "a.txt": "the text of a\n"})
+    files({f"s{number}.txt": f"one line of the file {number}\n" for number in range(40)})
+    with opened(root, window=1_200, reply_reserve=200) as promptuary:
+        many = " ".join(["@file:large.txt", *(f"@file:s{number}.txt" for number in range(40))])
+        ask(promptuary, f"Look at {many}")
+        ask(promptuary, "And then?")
+        ask(promptuary, "Look at @file:a.txt", thread="other")
+        named = promptuary.threads.audit("s0.txt").rows
+        read = promptuary.threads.audit("a.txt").rows
+        based_on = {row.how for row in promptuary.threads.sources(number=1) if row.source == "file:s0.txt"}
+
+    assert [(row.number, row.how, row.answer) for row in named] == [(2, "name", "Done."), (1, "name", "Done.")]
+    assert named[0].text == "And then?"
+    assert based_on == {"name"}
+    assert [(row.how, row.text, row.answer) for row in read] == [("direct", "Look at @file:a.txt", "Done.")]
+
+
+def test_the_answer_of_a_turn_is_the_last_that_a_model_said_in_it(project: Path) -> None:
+    with opened(project) as promptuary:
+        turn = promptuary.threads.prepare("Look at @file:src/app.py")
+        calls = [{"id": "c", "name": "look", "arguments": "{}"}]
+        promptuary.threads.finish(
+            turn,
+            [  # type: ignore[arg-type]  # as a service sends them
+                {"role": "assistant", "content": "I look.", "tool_calls": calls},
+                {"role": "tool", "content": "x", "tool_call_id": "c"},
+                {"role": "assistant", "content": "It says so."},
+            ],
+        )
+        ask(promptuary, "And then?")
+        found = promptuary.threads.audit("src/app.py")
+
+    assert [row.answer for row in found.rows] == ["Done.", "It says so."]

@@ -3,14 +3,15 @@
 Settings that widen what may be read or sent cannot be changed here, and values that may hold a secret are not shown.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from msgspec import Struct, to_builtins
 
+from promptuary.api.problems import problem_of
 from promptuary.base.clock import now
-from promptuary.base.errors import ConfigError
+from promptuary.base.errors import ConfigError, PromptuaryError
 from promptuary.base.principals import DEFAULT_AGENT, LOCAL, Principal
 from promptuary.config.edit import settings_file
 from promptuary.config.settings import SETTINGS, USER_ONLY, Settings, check_setting, setting_help
@@ -41,29 +42,38 @@ class SettingRow(Struct, frozen=True):
 
 
 async def tokens(asked: Asked) -> View:
-    """Show every token with what it used today."""
-    return await _tokens(asked)
+    """Show every token with what it used today, and the secret of the one that was just made."""
+    made = asked.query.get("made", "")
+    return await _tokens(asked, {"made": made, "secret": asked.secrets.take(asked.session, made)})
 
 
-async def create_token(asked: Asked) -> View:
-    """Create a token, and show its secret: this once."""
-    token = asked_token(asked)
-    made, secret = await asked.run(lambda: asked.store.create(token))
-    return await _tokens(asked, {"made": made, "secret": secret})
+async def create_token(asked: Asked) -> View | Redirect:
+    """Create a token, whose secret the next page shows: that once."""
+    try:
+        token = asked_token(asked)
+        made, secret = await asked.run(lambda: asked.store.create(token))
+    except PromptuaryError as error:
+        problem = problem_of(error)
+        return await _tokens(asked, {"typed": asked.form, "problem": asked.hide(problem.detail)}, problem.status)
+    asked.secrets.put(asked.session, made.id, secret)
+    return Redirect(asked.url(_TOKENS, made=made.id))
 
 
-async def revoke_token(asked: Asked) -> Redirect:
-    """Revoke a token: its sessions end at once, and what runs with it within a second."""
+async def revoke_token(asked: Asked) -> View | Redirect:
+    """Revoke a token: its sessions end at once, and what runs with it within a second; of one's own, ask first."""
     token_id = asked.parts["token"]
+    if token_id == asked.token.id and asked.form.get("confirm") != "yes":
+        return View("status/revoke.html", {"token": asked.token.id})
     if not await asked.run(lambda: asked.store.revoke(token_id)):
         raise Refusal(404, "there is no such token, or it was revoked already")
     return Redirect(asked.url(_TOKENS))
 
 
-async def _tokens(asked: Asked, more: dict[str, Any] | None = None) -> View:
+async def _tokens(asked: Asked, more: dict[str, Any], status: int = 200) -> View:
     value = await asked.run(lambda: _token_values(asked.store))
-    state = {"made": None, "secret": "", "scopes": SCOPES, "own": asked.token, **(more or {})}
-    return View("status/tokens.html", {"tokens": value}, state)
+    typed: Mapping[str, str] = {"scope_read": "yes"}
+    state = {"made": "", "secret": "", "typed": typed, "problem": "", "own": asked.token, **more}
+    return View("status/tokens.html", {"tokens": value}, state, status)
 
 
 def _token_values(store: TokenStore) -> Sequence[dict[str, Any]]:
@@ -132,13 +142,19 @@ def _expiry(asked: Asked) -> str:
 
 async def settings(asked: Asked) -> View:
     """Show every setting with where it comes from."""
+    return await _settings(asked)
+
+
+async def _settings(asked: Asked, wrong: str = "", problem: str = "", status: int = 200) -> View:
+    """Show the settings; ``wrong`` is one that was not changed, with what was typed, and why."""
     rows = setting_rows(asked.workspace.settings)
     value = {"settings": to_builtins(rows), "notes": [asked.hide(note) for note in asked.workspace.settings.warnings]}
     saved = asked.query.get("saved", "")
-    return View("status/settings.html", value, {"saved": saved if saved in SETTINGS else ""})
+    more = {"saved": saved if saved in SETTINGS else "", "wrong": wrong, "problem": problem}
+    return View("status/settings.html", value, {**more, "typed": asked.form.get("value", "")}, status)
 
 
-async def change_setting(asked: Asked) -> Redirect:
+async def change_setting(asked: Asked) -> View | Redirect:
     """Write a setting into the file of the workspace, which may not set what widens what is read or sent."""
     name = check_setting(asked.form.get("name", ""), "this")
     if not _may_change(name):
@@ -148,7 +164,11 @@ async def change_setting(asked: Asked) -> Redirect:
     value = asked.form.get("value", "").strip()
     words: str | list[str] = value.split() if isinstance(SETTINGS[name], tuple) else value
     root = asked.workspace.path
-    await asked.run(lambda: settings_file(root, here=True).set(name, words))
+    try:
+        await asked.run(lambda: settings_file(root, here=True).set(name, words))
+    except PromptuaryError as error:
+        problem = problem_of(error)
+        return await _settings(asked, name, asked.hide(problem.detail), problem.status)
     return Redirect(asked.url(_SETTINGS, saved=name))
 
 

@@ -239,9 +239,10 @@ async def _note(asked: Asked) -> Note:
 
 async def _answers(asked: Asked, header: NoteHeader) -> Audit | None:
     try:
-        return await asked.workspace.threads.audit(header.address, limit=_MAX_ANSWERS)
+        found = await asked.workspace.threads.audit(header.address, limit=_MAX_ANSWERS)
     except SourceError:
         return None
+    return replace(found, rows=tuple(row for row in found.rows if row.how != "name"))
 
 
 def _without_title(note: Note) -> str:
@@ -522,7 +523,12 @@ async def ask_proposal(asked: Asked) -> View:
 
 async def edit_proposal(asked: Asked) -> View | Redirect:
     """Change what a proposal would write, and accept it if asked to."""
-    proposal, typed, memory = await _proposal(asked), _typed(asked.form), asked.workspace.memory
+    typed, memory = _typed(asked.form), asked.workspace.memory
+    try:
+        proposal = await _proposal(asked)
+    except Refusal:
+        gone = "This was accepted or rejected meanwhile. Nothing of what you wrote is lost: save it as a new note."
+        return await _form(asked, None, typed, problem=gone, status=404)
     do = asked.form.get("do")
     if do == "preview":
         return await _proposal_form(asked, proposal, typed, preview=True)

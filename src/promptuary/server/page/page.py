@@ -14,13 +14,14 @@ from promptuary.api.values import CallAnswer
 from promptuary.base import concurrency
 from promptuary.base.errors import PromptuaryError
 from promptuary.engine import Promptuary
-from promptuary.server.asgi import Receive, Scope, Send, read_body, send_answer, until_gone, values
+from promptuary.server.asgi import Receive, Scope, Send, find_session, read_body, send_answer, until_gone, values
 from promptuary.server.clients import Clients
 from promptuary.server.errors import Refusal
 from promptuary.server.events import stream
 from promptuary.server.jobs import Jobs
 from promptuary.server.page import layout
 from promptuary.server.page.layout import HEADERS, form_token
+from promptuary.server.page.once import Secrets
 from promptuary.server.page.pages import HOME, LIVE, PAGES, SIGN_IN, SIGN_OUT, STATIC, TWIN
 from promptuary.server.page.static import static_files
 from promptuary.server.page.streams import SilentRun, StreamedRun
@@ -32,6 +33,10 @@ from promptuary.server.workspaces import Workspaces
 
 _MAX_FORM: Final = 4 << 20
 _MAX_FIELDS: Final = 200
+_MAX_KEPT: Final = _MAX_FORM + (64 << 10)
+"""The most bytes of a form to sign in with the fields of another form: their names are longer there."""
+_KEPT: Final = "kept."
+"""What the names of fields begin with that were typed before a session ended."""
 _MAX_SIGN_INS: Final = 4
 """How many try to sign in at once: whoever guesses must not take the threads of others."""
 _HTML: Final = b"text/html; charset=utf-8"
@@ -51,6 +56,7 @@ class PageArea:
         self._workspaces, self._store, self._runs, self._clients = workspaces, store, runs, clients
         self._cookie, self._is_secure = cookie, is_secure
         self._jobs = Jobs(workspaces)
+        self._secrets = Secrets()
         self._running = Running()
         """What runs for each session, to be ended when that is signed out."""
         self._sign_ins = asyncio.Semaphore(_MAX_SIGN_INS)
@@ -137,6 +143,8 @@ class PageArea:
             store=self._store,
             clients=self._clients,
             jobs=self._jobs,
+            secrets=self._secrets,
+            session=scope.get("promptuary.session", "") or scope["promptuary.token"].id,
             name=request.workspace,
             names=names,
             root=self._root(scope),
@@ -148,11 +156,11 @@ class PageArea:
 
     async def _read_form(self, scope: Scope, receive: Receive) -> Mapping[str, str]:
         """Return the fields of a form, which must have come from a page of this session."""
-        fields = _fields(await read_body(scope, receive, most=_MAX_FORM))
+        fields = await keep_form(scope, receive)
         session = scope.get("promptuary.session", "")
         # A request with a token has no session, and nobody else can send one.
         if session and not layout.is_form_token(session, fields.get("form_token", "")):
-            raise Refusal(403, "this form is of another session: load the page again, and send it once more")
+            raise Refusal(403, "this form is of another session, so nothing was done: send it once more")
         return fields
 
     async def _send_events(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -175,10 +183,12 @@ class PageArea:
     async def _sign_in(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Start a session for the code of a link, or for a token that was typed; without either, ask for one."""
         if scope["method"] == "POST":
-            fields = _fields(await read_body(scope, receive, most=_MAX_FORM))
+            fields = _fields(await read_body(scope, receive, most=_MAX_KEPT), _MAX_FIELDS + 3)
+            secret = fields.get("token", "").strip()
             async with self._sign_ins:
-                session = await concurrency.run(lambda: self._session_of(fields.get("token", "").strip()))
+                session = await concurrency.run(lambda: self._session_of(secret) if secret else self._known(scope))
             wrong = "this server has no such token, or it has expired or was revoked"
+            wrong = wrong if secret else "you are not signed in yet: type a token, or open a link first"
         else:
             fields = _fields(scope["query_string"])
             code = fields.get("code", "")
@@ -188,14 +198,20 @@ class PageArea:
                 code
             )
         goal = _local(fields.get("next", ""))
+        typed = {name.removeprefix(_KEPT): value for name, value in fields.items() if name.startswith(_KEPT)}
         if not session:
-            page = layout.render("sign_in.html", {"problem": wrong, "next": goal})
+            page = _sign_in_page(wrong, goal, typed)
             await send_answer(send, 401 if wrong else 200, page, _HTML, [_NO_STORE])
             return
         cookie = f"{self._cookie}={session}; Path=/; HttpOnly; SameSite=Strict{'; Secure' * self._is_secure}"
         # A browser sends such a cookie only if the last page was of this server: this page leads on.
-        page = layout.render("forward.html", {"next": goal})
+        page = _again_page(_ENDED, goal, typed, session) if typed else layout.render("forward.html", {"next": goal})
         await send_answer(send, 200, page, _HTML, [_NO_STORE, (b"set-cookie", cookie.encode())])
+
+    def _known(self, scope: Scope) -> str:
+        """Return the session of a browser that was signed in meanwhile, "" if it is not."""
+        session = find_session(scope["headers"], self._cookie)
+        return session if self._store.find_session(session) else ""
 
     def _session_of(self, secret: str) -> str:
         token = self._store.find(secret)
@@ -221,14 +237,46 @@ def with_headers(send: Send) -> Send:
     return sending
 
 
+async def keep_form(scope: Scope, receive: Receive) -> Mapping[str, str]:
+    """Return the fields of a form, and keep what was typed for the page that says why it is refused."""
+    fields = _fields(await read_body(scope, receive, most=_MAX_FORM))
+    scope["promptuary.typed"] = {name: value for name, value in fields.items() if name != "form_token"}
+    return fields
+
+
 def refusal_page(scope: Scope, refusal: Refusal) -> bytes:
-    """Return the page that says why a request is refused, and what to do; without a session, one to sign in."""
+    """Return the page that says why a request is refused, and what to do; without a session, one to sign in.
+
+    What was typed into a form is on it, to be sent again.
+    """
+    typed: Mapping[str, str] = scope.get("promptuary.typed", {})
+    session = scope.get("promptuary.session", "")
+    has_text = any(map(str.strip, typed.values()))
+    path = scope["raw_path"].decode("latin-1")
     if refusal.status == 401:
-        target = scope["raw_path"].decode("latin-1") if scope["method"] == "GET" else ""
+        target = path if scope["method"] == "GET" or has_text else ""
         query = scope["query_string"].decode("latin-1")
-        return layout.render("sign_in.html", {"problem": "", "next": _local(target + f"?{query}" * bool(query))})
+        goal = _local(target + f"?{query}" * bool(query))
+        return _sign_in_page(_ENDED if has_text else "", goal, typed if has_text else {})
+    if has_text and session:
+        return _again_page(refusal.message, _local(path), typed, session)
     title = _TITLES.get(refusal.status, "That did not work")
     return layout.render("error.html", {"title": title, "message": refusal.message, "status": refusal.status})
+
+
+_ENDED: Final = "this was not sent: your session had ended"
+
+
+def _sign_in_page(problem: str, goal: str, typed: Mapping[str, str]) -> bytes:
+    """Return the page to sign in; the fields of a form that was sent to ``goal`` meanwhile go along."""
+    kept = [(f"{_KEPT}{name}", value) for name, value in typed.items()]
+    return layout.render("sign_in.html", {"problem": problem, "next": goal, "kept": kept})
+
+
+def _again_page(problem: str, goal: str, typed: Mapping[str, str], session: str) -> bytes:
+    """Return the page with what was typed into a form, which is sent again only if somebody presses its button."""
+    state = {"problem": problem, "goal": goal, "typed": typed, "form_token": form_token(session)}
+    return layout.render("again.html", state)
 
 
 def forward_page(scope: Scope) -> bytes:
@@ -272,14 +320,12 @@ async def _redirect(send: Send, where: str, more: list[tuple[bytes, bytes]] | No
     await send_answer(send, 303, b"", _HTML, headers)
 
 
-def _fields(text: bytes) -> dict[str, str]:
+def _fields(text: bytes, most: int = _MAX_FIELDS) -> dict[str, str]:
     """Return the fields of a query or a form; of those that are given twice, the last."""
     try:
-        return dict(
-            parse_qsl(text.decode("latin-1"), keep_blank_values=True, errors="replace", max_num_fields=_MAX_FIELDS)
-        )
+        return dict(parse_qsl(text.decode("latin-1"), keep_blank_values=True, errors="replace", max_num_fields=most))
     except ValueError as error:
-        raise Refusal(400, f"a page takes at most {_MAX_FIELDS} fields") from error
+        raise Refusal(400, f"a page takes at most {most} fields") from error
 
 
 def _local(where: str) -> str:

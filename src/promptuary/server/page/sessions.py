@@ -1,11 +1,12 @@
 """Sessions: what a conversation may see, what has changed since it was pinned, and what its answers rest on."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
 
+from promptuary.api.problems import problem_of
 from promptuary.base.errors import PromptuaryError
 from promptuary.server.page.view import Asked, Page, Redirect, View
 from promptuary.sessions.values import Session, SessionReport
@@ -28,7 +29,12 @@ class SessionPage(Struct, frozen=True):
 
 async def sessions(asked: Asked) -> View:
     """Show the sessions."""
-    return View("sessions/list.html", await asked.workspace.sessions.list())
+    return await _sessions(asked, {"memory": "yes"})
+
+
+async def _sessions(asked: Asked, typed: Mapping[str, str], problem: str = "", status: int = 200) -> View:
+    more = {"typed": typed, "problem": problem}
+    return View("sessions/list.html", await asked.workspace.sessions.list(), more, status)
 
 
 async def session(asked: Asked) -> View:
@@ -46,13 +52,17 @@ async def session(asked: Asked) -> View:
     return View("sessions/session.html", SessionPage(report, totals, sources, number), {"turns": recent.turns})
 
 
-async def create(asked: Asked) -> Redirect:
+async def create(asked: Asked) -> View | Redirect:
     """Create a session for a new thread."""
     name = asked.form.get("name", "").strip()
     if not name:
-        raise PromptuaryError("give the session a name")
+        return await _sessions(asked, asked.form, "give the session a name", 422)
     roots = [root.strip() for root in asked.form.get("roots", "").splitlines() if root.strip()]
-    made = await asked.workspace.sessions.create(name, roots=roots, memory=asked.form.get("memory") == "yes")
+    try:
+        made = await asked.workspace.sessions.create(name, roots=roots, memory=asked.form.get("memory") == "yes")
+    except PromptuaryError as error:
+        problem = problem_of(error)
+        return await _sessions(asked, asked.form, asked.hide(problem.detail), problem.status)
     return Redirect(asked.url("/sessions", made.name))
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.base.errors import ConfigError, PromptuaryError
 from promptuary.base.messages import Item, ToolCall
@@ -73,7 +74,7 @@ class Said(Struct, frozen=True):
     attached: Sequence[Attached] = ()
     calls: Sequence[Called] = ()
     images: int = 0
-    stands_for: int = 0
+    stands_for: Sequence[str] = ()
     is_imported: bool = False
 
 
@@ -110,9 +111,24 @@ async def thread(asked: Asked) -> View:
     )
     numbers = {turn.id.partition(".")[0]: turn.number for turn in newest.turns}
     messages, earlier = _part(items, before, numbers)
+    messages = await _as_sent(asked, messages)
     found = Talk(name, messages, earlier, pending.number if pending else None)
     more = {"is_newest": not before, "has_turns": bool(newest.turns), **_who_answers(asked)}
     return View("threads/thread.html", found, more)
+
+
+async def _as_sent(asked: Asked, messages: Sequence[Said]) -> Sequence[Said]:
+    """Return messages with what their turns attached: in the history, it may have been shortened since."""
+    if not any(one.stands_for and one.attached for one in messages):
+        return messages
+    every = await asked.workspace.threads.history(thread=asked.parts["thread"], everything=True)
+    sent = {item.id: _attached(item) for item in every}
+    return [
+        replace(one, attached=next((sent[name] for name in one.stands_for if name in sent), one.attached))
+        if one.attached
+        else one
+        for one in messages
+    ]
 
 
 def _who_answers(asked: Asked) -> Mapping[str, object]:
@@ -173,14 +189,16 @@ def _said(item: Item, results: Mapping[str, Item], numbers: Mapping[str, int], m
         text=words[:most],
         cut=max(0, len(words) - most),
         turn=numbers.get(item.turn.partition(".")[0]),
-        attached=[
-            Attached(one.label, one.path, "-".join(map(str, one.lines or ())), one.detail) for one in item.attachments
-        ],
+        attached=_attached(item),
         calls=[_called(call, results.get(call.id)) for call in item.tool_calls],
         images=len(item.images),
-        stands_for=len(item.stands_for),
+        stands_for=item.stands_for,
         is_imported=item.imported,
     )
+
+
+def _attached(item: Item) -> Sequence[Attached]:
+    return [Attached(one.label, one.path, "-".join(map(str, one.lines or ())), one.detail) for one in item.attachments]
 
 
 def _called(call: ToolCall, result: Item | None) -> Called:

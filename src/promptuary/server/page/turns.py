@@ -11,11 +11,15 @@ from promptuary.base.errors import ConfigError, SourceError
 from promptuary.base.messages import Item, ToolCall
 from promptuary.context.receipt import AROUND, Receipt, ReceiptEntry
 from promptuary.server.page.view import Asked, Page, View
+from promptuary.threads.ledger_values import Audit, AuditRow
 from promptuary.threads.records import SeenTurn, SentMessage, SentText
 from promptuary.threads.values import EntryChange, differences, pairs
 
 _AT_ONCE: Final = 30
-_MOST_USES: Final = 100
+_MOST_USES: Final = 50
+_NEWEST: Final = 5
+"""In how many of the newest turns sources are looked for, to offer them."""
+_OFFERED: Final = 12
 _WITH_MESSAGE: Final = frozenset({"references", "message"})
 
 
@@ -36,6 +40,23 @@ class Line(Struct, frozen=True):
         """Whether it is something that other turns may rest on, too."""
         return ":" in self.entry.source
 
+    @property
+    def is_offered(self) -> bool:
+        """Whether it is one that somebody may ask about: neither left out nor a list of titles."""
+        return self.is_source and self.entry.status != "out" and self.entry.layer != "memory_digest"
+
+
+class SourceTurn(Struct, frozen=True):
+    """A turn that had a source in its prompt, and each way in which it had it."""
+
+    thread: str
+    number: int
+    created: str
+    status: str
+    text: str
+    answer: str
+    ways: Sequence[AuditRow]
+
 
 class Called(Struct, frozen=True):
     """A call of a tool in a prompt, with the places of the messages of the call and of its result."""
@@ -52,6 +73,15 @@ class Segment(Struct, frozen=True):
     layer: str
     start: int
     tokens: int
+
+
+class SourceUses(Struct, frozen=True):
+    """The turns that had a source in their prompts: which may rest on it, and which were only sent its name."""
+
+    sources: Sequence[str]
+    turns: Sequence[SourceTurn]
+    named: Sequence[SourceTurn]
+    more: bool = False
 
 
 class TurnDifference(Struct, frozen=True):
@@ -132,12 +162,35 @@ async def source(asked: Asked) -> View:
     """Show every turn that rests on a file, a note or anything else with an address."""
     named = asked.query.get("of", "").strip()
     if not named:
-        return View("turns/source.html", None, {"named": "", "nothing": ""})
+        return View("turns/source.html", None, {"named": "", "nothing": "", "offered": await _newest_sources(asked)})
     try:
         found = await asked.workspace.threads.audit(named, limit=_MOST_USES)
     except SourceError as error:  # that nothing rests on it is an answer, too
-        return View("turns/source.html", None, {"named": named, "nothing": error.reason}, status=404)
-    return View("turns/source.html", found, {"named": named})
+        more = {"named": named, "nothing": error.reason, "offered": await _newest_sources(asked)}
+        return View("turns/source.html", None, more, status=404)
+    return View("turns/source.html", uses_of(found), {"named": named, "nothing": "", "offered": ()})
+
+
+def uses_of(found: Audit) -> SourceUses:
+    """Return the turns of an audit, those that were only sent a name apart."""
+    ways: dict[tuple[str, int], list[AuditRow]] = {}
+    for row in found.rows:
+        ways.setdefault((row.thread, row.number), []).append(row)
+    turns = [
+        SourceTurn(rows[0].thread, rows[0].number, rows[0].created, rows[0].status, rows[0].text, rows[0].answer, rows)
+        for rows in ways.values()
+    ]
+    named = [turn for turn in turns if all(row.how == "name" for row in turn.ways)]
+    return SourceUses(found.sources, [turn for turn in turns if turn not in named], named, found.more)
+
+
+async def _newest_sources(asked: Asked) -> Sequence[ReceiptEntry]:
+    """Return what the newest turns had in their prompts and other turns may rest on, too, the newest first."""
+    threads = asked.workspace.threads
+    newest = (await threads.recent(limit=_NEWEST)).turns
+    turns = [await threads.seen(thread=turn.thread, number=turn.number) for turn in newest]
+    found = {line.entry.source: line.entry for turn in reversed(turns) for line in lines_of(turn) if line.is_offered}
+    return list(reversed(found.values()))[:_OFFERED]
 
 
 async def _seen(asked: Asked, thread: str, number: str) -> SeenTurn:
@@ -234,5 +287,5 @@ PAGES: Final = (
     Page("GET", "/turns/{thread}/{number}/beside", beside),
     Page("GET", "/turns/{thread}/{number}/messages/{message}", text),
     Page("GET", "/turns/{thread}/{number}/blocks/{block}", block),
-    Page("GET", "/sources", source),
+    Page("GET", "/sources", source, nav="Sources"),
 )

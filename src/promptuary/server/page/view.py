@@ -11,6 +11,7 @@ from promptuary.base.errors import ConfigError
 from promptuary.engine import Promptuary
 from promptuary.server.clients import Clients
 from promptuary.server.jobs import Jobs
+from promptuary.server.page.once import Secrets
 from promptuary.server.tokens import Scope, Token, TokenStore
 
 Result = TypeVar("Result")
@@ -20,7 +21,7 @@ class Asked(Struct, frozen=True):
     """A request for a page: by whom, of which workspace, with which parts of the path, query and fields of a form.
 
     ``root`` is what precedes every path of this workspace: ``/w/NAME``, or nothing where there is only one.
-    ``names`` are the workspaces that the token may use.
+    ``names`` are the workspaces that the token may use. ``session`` is that of the browser, else the id of the token.
     """
 
     workspace: Promptuary
@@ -28,6 +29,8 @@ class Asked(Struct, frozen=True):
     store: TokenStore
     clients: Clients
     jobs: Jobs
+    secrets: Secrets
+    session: str
     name: str
     names: Sequence[str]
     root: str

@@ -15,7 +15,7 @@ from promptuary.context.receipt import Receipt, receipt_from_json, receipt_json
 from promptuary.database.columns import from_column, row_checksum, to_column, to_text
 from promptuary.database.contents import Contents, hash_of, marked, pack, unpack
 from promptuary.layers.layer import LayerState, StateKey
-from promptuary.threads.records import SeenTurn, SentMessage, SentText, ThreadInfo, TurnHead, TurnRecord
+from promptuary.threads.records import Glance, SeenTurn, SentMessage, SentText, ThreadInfo, TurnHead, TurnRecord
 from promptuary.threads.store.prompts import Sent, entries_of, put_messages
 from promptuary.threads.store.values import state_text
 
@@ -210,9 +210,14 @@ def to_turn_head(row: Row, contents: Contents) -> TurnHead:
     )
 
 
-def to_seen_turn(row: Row, contents: Contents, beside: tuple[int, int]) -> SeenTurn:
-    """Return a turn without most of its texts; ``beside`` are the numbers of the turns before and after it."""
+def to_seen_turn(row: Row, contents: Contents, beside: tuple[int, int], compacted: Sequence[Row]) -> SeenTurn:
+    """Return a turn without most of its texts; ``beside`` are the numbers of the turns before and after it.
+
+    ``compacted`` are the items of its thread that stand for others.
+    """
     number, thread, count, created, status, text, messages, stored, user, _, replied, cost, _ = _checked_turn(row)
+    sent = entries_of(messages, contents)
+    summarised, shortened = _counts(compacted, {entry.content for entry in sent})
     return SeenTurn(
         id=from_column(number),
         thread=from_column(thread),
@@ -221,13 +226,33 @@ def to_seen_turn(row: Row, contents: Contents, beside: tuple[int, int]) -> SeenT
         status=from_column(status),  # type: ignore[arg-type]  # what was written was a status
         text=contents.beginning(text, _SHOWN),
         receipt=replace(receipt_from_json(json.loads(contents.get(stored))), thread=from_column(thread)),
-        messages=tuple(_sent_message(entry, contents) for entry in entries_of(messages, contents)),
+        messages=tuple(_sent_message(entry, contents) for entry in sent),
         user=from_column(user),
         reply_tokens=int(replied),
         cost=cost,
         earlier=beside[0],
         later=beside[1],
+        summarised=summarised,
+        shortened=shortened,
     )
+
+
+def _counts(compacted: Sequence[Row], sent: set[bytes]) -> tuple[int, int]:
+    """Return how many messages were sent as summaries, and how many shortened."""
+    made = {from_column(item) for item, *_ in compacted}
+    there = [
+        (from_column(kind), json.loads(from_column(ids))) for _, kind, ids, content in compacted if content in sent
+    ]
+    summarised = sum(len(set(ids) - made) for kind, ids in there if kind == "summary")
+    return summarised, sum(kind != "summary" for kind, _ in there)
+
+
+def to_glance(row: Row, replies: Sequence[Row], contents: Contents) -> Glance:
+    """Return the beginnings of what was said in a turn, and its receipt; of its replies the last with a text."""
+    text, receipt = row[5], json.loads(contents.get(row[7]))
+    answers = (contents.beginning(content, _BEGINNING) for (content,) in replies)
+    answer = next((one for one in answers if one.strip()), "")
+    return Glance(contents.beginning(text, _BEGINNING), answer, receipt_from_json(receipt))
 
 
 def _sent_message(entry: Sent, contents: Contents) -> SentMessage:

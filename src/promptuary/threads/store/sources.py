@@ -51,7 +51,7 @@ class SourceIndex:
         if not item.attachments and not item.stands_for:
             return
         behind = (
-            _origin("summary", *row)
+            _origin(*row)
             for replaced in item.stands_for
             for row in self._rows("sources_of_item", id=to_column(replaced), thread=thread)
         )

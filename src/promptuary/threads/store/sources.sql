@@ -50,7 +50,7 @@ UPDATE item SET sourced = 1 WHERE tenant = :tenant AND owner = :owner AND thread
 
 -- name: sources_of_item
 -- The sources that an item brings into prompts.
-SELECT address, layer, revision, first, last
+SELECT item_source.how, address, layer, revision, first, last
 FROM item
 JOIN item_source ON item_source.tenant = item.tenant AND item_source.owner = item.owner AND item_source.item = item.item
 JOIN source_part ON source_part.tenant = item.tenant AND source_part.owner = item.owner AND source_part.part = item_source.part

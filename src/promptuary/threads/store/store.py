@@ -6,7 +6,7 @@ and ``rows``, ``prompts`` and ``contents`` (how values are stored).
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
@@ -26,6 +26,7 @@ from promptuary.threads.ledger_values import Pruned, SourceUse, ThreadSize
 from promptuary.threads.records import (
     RECENT_TURNS,
     USES_AT_ONCE,
+    Glance,
     SeenTurn,
     SentText,
     ThreadChange,
@@ -175,9 +176,29 @@ class ThreadStore:
                 return None
             key = self._own(connection) | {"thread": row[9], "number": row[2]}
             earlier, later = connection.execute(_QUERIES["turns_beside"], key).fetchone()
-            return rows.to_seen_turn(row, Contents(connection, key["owner"]), (int(earlier), int(later)))
+            compacted = connection.execute(_QUERIES["compacted_items"], key).fetchall()
+            return rows.to_seen_turn(row, Contents(connection, key["owner"]), (int(earlier), int(later)), compacted)
 
         return self._read(found)
+
+    def glances(self, turns: Collection[tuple[str, int]]) -> Mapping[tuple[str, int], Glance]:
+        """Return how these turns begin, by thread and number; unknown ones are left out."""
+
+        def found(connection: Connection) -> dict[tuple[str, int], Glance]:
+            contents = Contents(connection, self._owner(connection))
+            each = ((turn, self._turn_row(connection, *turn)) for turn in turns)
+            return {
+                turn: rows.to_glance(row, self._replies(connection, row), contents)
+                for turn, row in each
+                if row is not None
+            }
+
+        return self._read(found)
+
+    def _replies(self, connection: Connection, row: rows.Row) -> Sequence[rows.Row]:
+        root = from_column(row[0]).partition(".")[0]
+        key = self._own(connection) | {"thread": row[9], "number": row[2]}
+        return connection.execute(_QUERIES["replies"], key | {"id": row[0], "root": to_column(root)}).fetchall()
 
     def sent_text(self, thread: str, number: int, message: int, start: int, most: int) -> SentText | None:
         """Return at most so many characters of a message of a prompt; ``None`` if there is no such message."""

@@ -268,6 +268,26 @@ SELECT
         WHERE tenant = :tenant AND owner = :owner AND thread = :thread AND number > :number
     ), 0);
 
+-- name: compacted_items
+-- The items of a thread that stand for others.
+SELECT id, kind, stands_for, content FROM item
+WHERE tenant = :tenant AND owner = :owner AND thread = :thread AND stands_for <> '[]';
+
+-- name: replies
+-- The last messages of a model in a turn, which were added between the turns before and after it.
+SELECT content FROM item
+WHERE tenant = :tenant AND owner = :owner AND thread = :thread AND role = 'assistant' AND turn IN (:id, :root)
+    AND item.item > coalesce((
+        SELECT max(serial) FROM turn
+        WHERE tenant = :tenant AND owner = :owner AND thread = :thread AND number < :number
+    ), 0)
+    AND item.item < coalesce((
+        SELECT min(serial) FROM turn
+        WHERE tenant = :tenant AND owner = :owner AND thread = :thread AND number > :number
+    ), 9223372036854775807)
+ORDER BY item.item DESC
+LIMIT 3;
+
 -- name: totals
 -- The turns of a thread in figures, and how many messages it has, compacted ones too.
 SELECT

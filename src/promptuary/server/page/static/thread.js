@@ -202,6 +202,14 @@
     out.hidden = !out.childElementCount;
     document.getElementById("end").scrollIntoView({ block: "end" });
   };
+  // The session has ended: sent as a form, the page to sign in keeps the words.
+  const signIn = (words) => {
+    const given = element("input");
+    Object.assign(given, { type: "hidden", name: "pasted", value: JSON.stringify(pasted) });
+    form.append(given);
+    text.value = words;
+    form.submit();
+  };
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const words = text.value;
@@ -224,6 +232,7 @@
     let problem = "";
     try {
       const answer = await post(form.action, fields, { signal: mine.signal });
+      if (answer.status === 401) return signIn(words);
       if (answer.ok) await read(answer.body);
       else problem = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("main p")?.textContent || `The server answered ${answer.status}.`;
       problem ||= shown.problem;
