@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -106,6 +107,7 @@ def addresses(names: Mapping[str, str]) -> Iterator[str]:
     for page in PAGES:
         if page.method == "GET":
             found = [_filled(page, names), _filled(page, {**names, **BIG})]
+            found += [f"{page.path}?as_of={datetime.now(UTC).date()}"] if page.path == "/memory" else []
             yield from dict.fromkeys(path for path in found if path)
 
 

@@ -82,6 +82,30 @@ def test_nothing_is_wider_than_a_phone(browser: "Browser", visitor: Visitor, pat
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
+_BROKEN_WORDS = """() => [...document.querySelectorAll("button, .button, .top nav a, .tabs a")].flatMap((part) => {
+  const walker = document.createTreeWalker(part, NodeFilter.SHOW_TEXT), broken = [];
+  for (let text = walker.nextNode(); text; text = walker.nextNode())
+    for (const found of text.data.matchAll(/\\S+/g)) {
+      const range = document.createRange();
+      range.setStart(text, found.index);
+      range.setEnd(text, found.index + found[0].length);
+      const lines = [...range.getClientRects()].filter((line) => line.width);
+      if (new Set(lines.map((line) => line.top)).size > 1 || lines.some((line) => line.right > innerWidth)) broken.push(found[0]);
+    }
+  return broken;
+})"""
+
+
+@pytest.mark.parametrize("path", ["/turns/review/2", "/threads", "/search", "/memory", "/status/settings", "/sources"])
+def test_on_a_phone_no_word_of_a_button_or_of_the_navigation_is_broken_or_out_of_sight(
+    browser: "Browser", visitor: Visitor, path: str
+) -> None:
+    with page_of(browser, visitor.server.base, visitor.cookie, viewport={"width": 360, "height": 740}) as page:
+        page.goto(path)
+        assert page.locator("button:visible").count()
+        assert page.evaluate(_BROKEN_WORDS) == []
+
+
 def test_an_injected_script_does_not_run(browser: "Browser", visitor: Visitor) -> None:
     hostile = "<img src=x onerror=\"document.title='run'\"><script>document.title='run'</script>"
     with BlockingClient(visitor.server.base, token=visitor.secret) as p:

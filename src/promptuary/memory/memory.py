@@ -171,7 +171,7 @@ class Memory:
                 raise PromptuaryError("as_of returns notes that were active at that time; leave out statuses")
             at = moment(as_of)
             past = [header for book in books for header in headers_at(book.view, book.scope, at)]
-            chosen = [header for header in past if _selected(header, selection)]
+            chosen = [header for header in past if _selected(header, selection)] if any(selection.values()) else past
             return NoteList(chosen[:limit], len(chosen), complete)
         wanted = _filter(selection)
         headers = [header for book in books for header in book.view.headers(replace(wanted, limit=limit))]

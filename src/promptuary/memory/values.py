@@ -9,7 +9,7 @@ import hashlib
 import re
 import secrets
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypedDict
 
 from msgspec import Struct
@@ -62,7 +62,7 @@ _MAX_FOLDER: Final = 32
 _DAY: Final = len("2026-01-31")
 
 
-class NoteHeader(Struct, frozen=True):
+class NoteHeader(Struct, frozen=True, gc=False):
     """The metadata of a note, without its text. Times are ISO 8601 in UTC, empty if unknown.
 
     ``path`` begins with the audience (``private/user/likes-tabs-4f1c….md``) and is relative to the agent's folder.
@@ -254,7 +254,7 @@ ChangeKind = Literal["create", "update", "archive", "restore", "adopt", "undo", 
 """What happened to a note. ``edit`` and ``delete`` were done by hand and found later."""
 
 
-class NoteChange(Struct, frozen=True):
+class NoteChange(Struct, frozen=True, gc=False):
     """An entry of the journal. ``text`` is the file after the change, ``None`` where it is gone or forgotten.
 
     ``number`` counts up in one journal and is 0 before the change is recorded. ``actor`` is who did it, as
@@ -335,10 +335,10 @@ class NoteView(Protocol):
         """
         ...
 
-    def changed_until(self, at: str) -> Sequence[NoteChange]:
+    def changed_until(self, at: str, needs_text: Callable[[NoteChange], bool] = bool) -> Sequence[NoteChange]:
         """Return the last change of every visible note at or before a time.
 
-        ``text`` is ``None`` if the note did not exist at that time.
+        ``text`` is ``None`` if the note did not exist at that time, and empty where it is not needed.
         """
         ...
 

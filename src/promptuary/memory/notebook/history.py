@@ -52,18 +52,19 @@ def notes_at(view: NoteView, scope: NoteScope, at: str) -> list[Note]:
 def headers_at(view: NoteView, scope: NoteScope, at: str) -> list[NoteHeader]:
     """Return the headers of the same notes. Of one that has not changed since, no text is parsed: most have not."""
     current = {header.id: header for header in view.headers(NoteFilter(statuses=()))}
+
+    def unchanged(change: NoteChange) -> NoteHeader | None:
+        now = current.get(change.note)
+        is_same = now is not None and now.rev == change.rev and now.path == change.path
+        return now if now is not None and is_same and change.trust in (None, now.trust) else None
+
+    changes = view.changed_until(at, lambda change: unchanged(change) is None)
     found = [
-        _header_at(change, scope, current.get(change.note))
-        for change in sorted(view.changed_until(at), key=lambda one: one.at, reverse=True)
+        unchanged(change) or _note_at(change, scope).header
+        for change in sorted(changes, key=lambda one: one.at, reverse=True)
         if change.text is not None
     ]
     return [header for header in found if header.status == "active" and valid_at(header, at)]
-
-
-def _header_at(change: NoteChange, scope: NoteScope, now: NoteHeader | None) -> NoteHeader:
-    if now is not None and (now.rev, now.path) == (change.rev, change.path) and change.trust in (None, now.trust):
-        return now
-    return _note_at(change, scope).header
 
 
 def _note_at(change: NoteChange, scope: NoteScope) -> Note:

@@ -8,7 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -249,12 +249,13 @@ class _View(NoteView):
 
         return self._journal.read(read, self._owner)
 
-    def changed_until(self, at: str) -> Sequence[NoteChange]:
+    def changed_until(self, at: str, needs_text: Callable[[NoteChange], bool] = bool) -> Sequence[NoteChange]:
         """Return the last change of every visible note at or before a time."""
 
         def read(connection: Connection) -> tuple[NoteChange, ...]:
             key = self._journal.key
-            owners = {row[-1]: _owner(key, row)[1] for row in _rows(connection, "every_owner", key)}
+            names = dict[tuple[Any, ...], Owner]()
+            owners = {row[-1]: _owner(key, row, names)[1] for row in _rows(connection, "every_owner", key)}
             audiences: dict[str, str] = dict(_rows(connection, "audiences", key))
             last = []
             for note, found in groupby(_rows(connection, "every_change", key), key=lambda row: row[1]):
@@ -264,7 +265,9 @@ class _View(NoteView):
                     [change for change, _ in every], audiences.get(note), holder=owners.get(note), owner=self._owner
                 )
                 if until := [change for change in seen if change.at <= at]:
-                    last.append(_with_text(connection, key, until[-1], texts[until[-1].number]))
+                    change, text = until[-1], texts[until[-1].number]
+                    is_left_out = text is not None and not needs_text(change)
+                    last.append(replace(change, text="") if is_left_out else _with_text(connection, key, change, text))
             return tuple(last)
 
         return self._journal.read(read, self._owner)
@@ -455,12 +458,18 @@ def _owner_of(connection: Connection, key: Key, note: str) -> tuple[int, Owner] 
     return None if row is None else _owner(key, row)
 
 
-def _owner(key: Key, row: Row) -> tuple[int, Owner]:
-    """Return the number of a note's owner and the owner, or raise ``ValueError`` if the checksum does not match."""
-    number, checksum, *owner, note = row
+def _owner(key: Key, row: Row, names: dict[tuple[Any, ...], Owner] | None = None) -> tuple[int, Owner]:
+    """Return the number of a note's owner and the owner, or raise ``ValueError`` if the checksum does not match.
+
+    ``names`` has the owners of other rows: most notes have the same.
+    """
+    number, checksum, *columns, note = row
     if checksum != row_checksum(key["space"], note, number):
         raise ValueError("the owner of a note is not who was written")
-    return int(number), Owner(*map(from_column, owner))
+    known, name = {} if names is None else names, tuple(columns)
+    if name not in known:
+        known[name] = Owner(*map(from_column, columns))
+    return int(number), known[name]
 
 
 def _known_file(row: Row) -> KnownFile:

@@ -35,6 +35,8 @@ _MAX_FORM: Final = 4 << 20
 _MAX_FIELDS: Final = 200
 _MAX_KEPT: Final = _MAX_FORM + (64 << 10)
 """The most bytes of a form to sign in with the fields of another form: their names are longer there."""
+_NOT_TYPED: Final = frozenset({"back", "do", "number", "old", "opened", "pasted", "rev", "stream"})
+"""Fields that nobody types: what a button means, and what a form was opened with."""
 _KEPT: Final = "kept."
 """What the names of fields begin with that were typed before a session ended."""
 _MAX_SIGN_INS: Final = 4
@@ -275,7 +277,7 @@ def _sign_in_page(problem: str, goal: str, typed: Mapping[str, str]) -> bytes:
 
 def _again_page(problem: str, goal: str, typed: Mapping[str, str], session: str) -> bytes:
     """Return the page with what was typed into a form, which is sent again only if somebody presses its button."""
-    state = {"problem": problem, "goal": goal, "typed": typed, "form_token": form_token(session)}
+    state = {"problem": problem, "goal": goal, "typed": typed, "hidden": _NOT_TYPED, "form_token": form_token(session)}
     return layout.render("again.html", state)
 
 
