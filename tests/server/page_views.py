@@ -60,7 +60,7 @@ def fill(p: BlockingClient, payload: str, file: str) -> dict[str, str]:
     p.threads.finish(turn, tool_loop(payload))
     pending = p.threads.prepare(f"again {payload}", thread=thread)
     note = p.memory.write(f"# {payload}\n\n{payload}", title=payload, summary=payload, tags=["plain"])
-    experience = p.experiences.add("task_solution", payload, {"by": payload})
+    experience = p.experiences.add("task_solution", f"do {payload}", {"by": payload})  # no intent is blank
     session = f"session {number} {printable(payload)}"
     p.sessions.create(session)
     return {

@@ -90,7 +90,8 @@ _BROKEN_WORDS = """() => [...document.querySelectorAll("button, .button, .top na
       range.setStart(text, found.index);
       range.setEnd(text, found.index + found[0].length);
       const lines = [...range.getClientRects()].filter((line) => line.width);
-      if (new Set(lines.map((line) => line.top)).size > 1 || lines.some((line) => line.right > innerWidth)) broken.push(found[0]);
+      const isBroken = new Set(lines.map((line) => line.top)).size > 1;
+      if (isBroken || lines.some((line) => line.right > innerWidth)) broken.push(found[0]);
     }
   return broken;
 })"""

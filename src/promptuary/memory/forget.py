@@ -84,7 +84,7 @@ class _Forgotten:
         """Return what forgetting would do."""
         elsewhere = self._eraser.elsewhere(self._spoken)
         places = (*self._eraser.ledger.places(self._address, self._spoken), *elsewhere)
-        in_git = self._path in self._notebook.in_git()
+        in_git = self._notebook.is_in_git(self._path)
         return ForgetReport(self._note, self._path, 0, places, redacted=everywhere, in_git=in_git, done=False)
 
     def run(self, *, everywhere: bool) -> ForgetReport:

@@ -113,6 +113,10 @@ class Notebook:
         tracked = self._tracked() or ()
         return [path for path in self.files.list() if path in tracked]
 
+    def is_in_git(self, path: str) -> bool:
+        """Return whether git tracks the file of a note; also not if git failed."""
+        return path in (self._tracked() or ())
+
     @property
     def is_of_this_machine(self) -> bool:
         """Whether the local user acts, who owns the files."""

@@ -9,7 +9,7 @@ texts of another name: the same words can be said again.
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from promptuary.base.messages import Item
@@ -208,7 +208,9 @@ class _Words:
 
     def places(self) -> tuple[Place, ...]:
         """Return every place, in order."""
-        found = [*self._said(), *self._shown(), *self._waiting(), *self._proposed()]
+        items = self._rows("items")
+        said = {row[15] for row in items}
+        found = [*self._said(items), *self._shown(said), *self._waiting(), *self._proposed()]
         return tuple(dict.fromkeys(found))
 
     def run(self) -> int:
@@ -226,24 +228,23 @@ class _Words:
     def _holds(self, text: str) -> bool:
         return holds(without_blocks(text, self._address), self._passages)
 
-    def _is_hit(self, content: bytes) -> bool:
-        """Return whether a text holds a passage; each is read once."""
+    def _is_hit(self, content: bytes, text: str | None = None) -> bool:
+        """Return whether a text, which may be given if it is known, holds a passage; each is searched once."""
         if content not in self._left and content not in self._clean:
-            if self._holds(self._contents.get(content)):
+            if self._holds(self._contents.get(content) if text is None else text):
                 self._left[content] = b""
             else:
                 self._clean.add(content)
         return content in self._left
 
-    def _said(self) -> Iterator[Place]:
-        for thread, turn, _, *row in self._rows("items"):
+    def _said(self, items: Sequence[rows.Row]) -> Iterator[Place]:
+        for thread, turn, _, *row in items:
             item = rows.to_item(tuple(row))
-            if self._is_hit(row[12]) or any(self._holds(call.arguments) for call in item.tool_calls):
+            if self._is_hit(row[12], item.content) or any(self._holds(call.arguments) for call in item.tool_calls):
                 yield Place("summary" if item.kind == "summary" else "thread", from_column(thread), int(turn))
 
-    def _shown(self) -> Iterator[Place]:
-        """Yield the turns whose message or prompt holds a passage that is not from the history."""
-        said = {row[15] for row in self._rows("items")}
+    def _shown(self, said: Collection[bytes]) -> Iterator[Place]:
+        """Yield the turns whose message or prompt holds a passage that is not from the history, which was ``said``."""
         for row in self._rows("turns"):
             parts = [entry.content for entry in entries_of(row[6], self._contents)]
             if any(self._is_hit(text) for text in (row[5], *(part for part in parts if part not in said))):
