@@ -13,6 +13,7 @@ import pytest
 
 from promptuary.base.references import WRITING_KINDS
 from promptuary.blocking import Promptuary
+from promptuary.memory.notebook.history import headers_at
 from promptuary.references.kinds import KINDS
 from promptuary.threads.prepared import Turn
 from tests.conftest import Files
@@ -220,3 +221,4 @@ def test_the_view_of_a_session_has_its_notes_and_no_others(harbour: Promptuary) 
     assert (view.header(inside.id), list(view.headers()), view.count()) == (inside, [inside], 1)
     assert (list(view.changes(outside.id)), len(view.changes(inside.id))) == ([], 1)
     assert [one.note for one in view.changed_until("2099-01-01")] == [inside.id]
+    assert headers_at(view, "project", "2099-01-01") == [inside]

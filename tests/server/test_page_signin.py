@@ -4,6 +4,7 @@ import json
 import re
 import time
 from html import unescape
+from typing import Any
 
 import pytest
 
@@ -276,7 +277,7 @@ def test_what_was_typed_when_the_session_had_ended_is_sent_after_signing_in(serv
     assert "first" in visitor.text(saved.headers["location"])
 
 
-def kept(body: bytes) -> dict[str, str]:
+def kept(body: bytes) -> dict[str, Any]:
     """Return what is in the form of a page but for the secret, as a browser sends it."""
     page = body.decode()
     inputs = re.findall(r'<input[^>]*name="([^"]+)"[^>]*value="([^"]*)"', page)
@@ -312,13 +313,14 @@ def test_a_form_of_an_earlier_session_is_shown_to_be_sent_again_and_not_carried_
 
 def test_a_form_of_another_site_is_neither_kept_nor_shown(server: RunningServer) -> None:
     visitor, token = ended(server)
+    words: dict[str, Any] = {"kept.content": "words"}
     for headers in ({"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "none"}, {"content-type": "text/plain"}):
         answer = visitor.send("/memory/new", headers, form_token=token, content="planted words")
         assert answer.status == 401
         assert b"planted words" not in answer.body
-    planted = visitor.send("/sign-in", {"sec-fetch-site": "cross-site"}, **{"kept.content": "planted", "token": "x"})
+    planted = visitor.send("/sign-in", {"sec-fetch-site": "cross-site"}, token="x", **words)
     assert planted.status == 403
-    elsewhere = visitor.send("/sign-in", token=visitor.secret, next="//evil.test/", **{"kept.content": "words"})
+    elsewhere = visitor.send("/sign-in", token=visitor.secret, next="//evil.test/", **words)
     assert b'action="/"' in elsewhere.body
 
 

@@ -187,7 +187,7 @@ def test_the_answer_of_a_turn_is_the_last_that_a_model_said_in_it(project: Path)
         calls = [{"id": "c", "name": "look", "arguments": "{}"}]
         promptuary.threads.finish(
             turn,
-            [  # type: ignore[arg-type]  # as a service sends them
+            [
                 {"role": "assistant", "content": "I look.", "tool_calls": calls},
                 {"role": "tool", "content": "x", "tool_call_id": "c"},
                 {"role": "assistant", "content": "It says so."},
