@@ -491,7 +491,8 @@ def _traits(number: int, one: _File) -> ChunkTraits:
     before = [each for line, each in conversations if line <= begin]
     conversation = before[-1] if before else None
     document = -one.number if conversation is None else conversation
-    return ChunkTraits(siblings, conversation, document, _indexed(number, one).date, one.file.kind == "code")
+    date, sha256 = _indexed(number, one).date, one.chunks[number].digest
+    return ChunkTraits(siblings, conversation, document, date, one.file.kind == "code", sha256)
 
 
 def _said(words: Words, chunk: Chunk) -> float:

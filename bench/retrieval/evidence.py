@@ -56,7 +56,7 @@ def _measured(corpus: Corpus, folder: Path, budget: int) -> Evidence:
             promptuary.threads.abandon(turn)
             prompt = "\n".join(str(message["content"]) for message in turn.messages)
             used = sum(entry.tokens for entry in turn.receipt.entries if entry.layer == SemanticRecall.id)
-            hits = promptuary.search.find(SearchQuery(question, DEPTH)).hits
+            hits = promptuary.search.find(SearchQuery(question, DEPTH, per_file=0)).hits
             plain = filled([hit.text for hit in hits], budget, counter)
             wanted = corpus.evidence[number]
             rows.append((share(wanted, prompt), used, share(wanted, plain), counter.count(plain)))

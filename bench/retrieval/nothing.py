@@ -21,6 +21,6 @@ def messages() -> list[str]:
 def brought_in(promptuary: Promptuary) -> list[bool]:
     """Return for each message whether recall would bring anything in, as the layer decides that."""
     return [
-        bool(words.strip() and recallable(promptuary.search.find(SearchQuery(unquoted(words), 1))))
+        bool(words.strip() and recallable(promptuary.search.find(SearchQuery(unquoted(words), 1, per_file=0))))
         for words in (ParsedMessage(message).words for message in messages())
     ]

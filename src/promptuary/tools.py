@@ -75,10 +75,11 @@ _ALL: Final = (
     ),
     ToolDescription(
         SEARCH_FILES,
-        "Search the files of the workspace by words and meaning; returns passages with paths and lines.",
+        "Search the files of the workspace by words and meaning; returns the best passage of each with its lines.",
         {
             "query": _TEXT,
             "limit": _LIMIT,
+            "passages": {**_LIMIT, "description": "Of one file (default: 1)."},
             "paths": {**_TAGS, "description": "Globs; ! excludes."},
         },
         ("query",),

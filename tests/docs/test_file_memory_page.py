@@ -137,7 +137,7 @@ def test_files_are_split_into_overlapping_chunks_of_configurable_size(files: Fil
     for size in (64, 256):
         with search_of(root, chunk_tokens=size, chunk_overlap=16) as service:
             service.index([root], rebuild=True)
-            hits = service.find(SearchQuery("harbour", 1_000)).hits
+            hits = service.find(SearchQuery("harbour", 1_000, per_file=0)).hits
             found[size] = sorted((hit.start_line, hit.end_line) for hit in hits)
 
     assert len(found[64]) > len(found[256]) > 1

@@ -330,8 +330,17 @@ def test_a_turn_that_there_is_not_is_answered_with_those_that_there_are(project:
 
 @pytest.mark.parametrize("number", [0, -1, 10**30, -(10**30)])
 def test_a_limit_of_any_size_is_taken(project: Path, number: int) -> None:
-    assert not called(project, "search_files", query="version", limit=number)[0]
+    assert not called(project, "search_files", query="version", limit=number, passages=number)[0]
     assert not called(project, "find_experiences", query="version", limit=number)[0]
+
+
+def test_a_file_is_one_passage_and_the_answer_says_how_to_get_the_others(project: Path) -> None:
+    (project / "harbour.md").write_text("".join(f"## Berth {number}\n\nberth {'quay ' * 150}\n" for number in range(4)))
+    _, short = called(project, "search_files", query="berth quay")
+    _, whole = called(project, "search_files", query="berth quay", passages=4)
+
+    assert (short.count("harbour.md:"), "and 3 more passages: passages=4" in short) == (1, True)
+    assert (whole.count("harbour.md:"), "more passage" in whole) == (4, False)
 
 
 @pytest.mark.parametrize("path", ["../**", "", " ", "!", "a/../../b", "!.."])

@@ -90,6 +90,18 @@ def test_a_folder_inside_the_workspace_is_told_as_part_of_it_and_others_whole(
     assert {place.partition(":")[0] for place in places} == {"docs/deploy.md", str(notes / "a.md")}
 
 
+def test_a_document_is_one_hit_that_says_how_to_get_its_other_passages(run: Run, project: Path) -> None:
+    berths = "".join(f"## Berth {number}\n\nberth {'quay ' * 250}\n" for number in range(4))
+    (project / "docs" / "harbour.md").write_text(berths)
+    run(command="index")
+    short, whole = run("berth", "quay"), run("berth", "quay", "--passages", "4", "--json")
+
+    assert short.out.count("harbour.md:") == 1
+    assert "   and 3 more passages: --passages 4\n" in short.out
+    assert [hit["more"] for hit in run("berth", "quay", "--json").json["hits"]] == [3]
+    assert [hit["more"] for hit in whole.json["hits"]] == [0, 0, 0, 0]
+
+
 def test_json_is_the_promised_object(indexed: Run, project: Path) -> None:
     answer = indexed("everything", "--json", "--explain")
 
@@ -115,6 +127,7 @@ def test_json_is_the_promised_object(indexed: Run, project: Path) -> None:
                 "text": "We had to restart everything.",
                 "sha256": hit["sha256"],
                 "copies": [],
+                "more": 0,
                 "why": {
                     "lexical": hit["why"]["lexical"],
                     "cosine": None,

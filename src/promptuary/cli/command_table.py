@@ -113,7 +113,7 @@ _INDEXING: Final = (
 )
 _SEARCHING: Final = (
     limit(10, "passages"),
-    arg("--per-file N", "print at most N passages per file (default: 2)", seldom=True, type=count, default=2),
+    arg("--passages N", "print at most N passages of one document (default: 1)", type=count, default=1),
     *under(
         "filters",
         many("--path GLOB", "only matching paths; !GLOB excludes paths; repeatable"),

@@ -26,6 +26,7 @@ OLD_COMMANDS: Final[Mapping[str, str]] = {
 OLD_FLAGS: Final[Mapping[str, str]] = {
     "watch --once": "promptuary index",
     "complete --max": "--limit N",
+    "search --per-file": "--passages N",
     "expand --limit": "--share SHARE",
     "ask --limit": "--share SHARE",
     "chat --limit": "--share SHARE",

@@ -79,7 +79,7 @@ class SemanticRecall(Layer):
         return replace(recalled or Recall(), notes=notes) if recalled or notes else None
 
     def _found(self, words: str, access: Access) -> SearchResult:
-        query = SearchQuery(unquoted(words), _MOST_HITS)
+        query = SearchQuery(unquoted(words), _MOST_HITS, per_file=0)
         try:
             if not self._ready():
                 return SearchResult()

@@ -118,11 +118,10 @@ async def _search(call: ToolRequest) -> ToolAnswer:
         if not (plain := path.removeprefix("!").strip()) or ".." in plain.split("/"):
             raise PromptuaryError(f"paths are globs in the workspace, such as src/**, not {one_line(path)[:80]!r}")
     said = await _ensure_indexed(call)
-    limit = min(max(1, call.given.get("limit", 8)), 50)
-    filters = Filters(paths=paths)
-    found = await call.workspace.search.find(SearchQuery(query, limit, filters, per_file=3))
+    limit, per_file = (min(max(1, call.given.get(name, most)), 50) for name, most in (("limit", 10), ("passages", 1)))
+    found = await call.workspace.search.find(SearchQuery(query, limit, Filters(paths=paths), per_file=per_file))
     notes = [*said, *(one_line(note_text(note)) for note in found.notes)]
-    return ToolAnswer(passages_text(found, notes))
+    return ToolAnswer(passages_text(found, notes, per_file))
 
 
 async def _ensure_indexed(call: ToolRequest) -> list[str]:

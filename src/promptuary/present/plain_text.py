@@ -230,6 +230,8 @@ def _hit_lines(number: int, hit: Hit) -> Iterator[str]:
     heading = f"  {one_line(' > '.join(hit.heading))}" if hit.heading else ""
     yield f"{number}. @file:{one_line(hit.place)}{heading}"
     yield f"   {_excerpt(hit.text)}"
+    if hit.more:
+        yield f"   and {counted(hit.more, 'more passage')} of this document"
 
 
 def _receipt_lines(replay: Replay) -> Iterator[str]:

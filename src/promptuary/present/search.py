@@ -8,6 +8,7 @@ from typing import Any, assert_never
 from msgspec.structs import asdict, replace
 
 from promptuary.base.errors import Code
+from promptuary.base.text import counted
 from promptuary.references.kinds.search_hits import source_of
 from promptuary.references.render import answer_block
 from promptuary.search.values import (
@@ -76,22 +77,29 @@ def hit_json(hit: Hit, *, explain: bool = False) -> dict[str, Any]:
         "text": hit.text,
         "sha256": hit.sha256,
         "copies": list(hit.copies),
+        "more": hit.more,
         **({"why": why} if why else {}),
     }
 
 
-def passages_text(result: SearchResult, notes: Sequence[str]) -> str:
-    """Return a search result as a model gets it: remarks, whether it seems to answer, passages with their places."""
+def passages_text(result: SearchResult, notes: Sequence[str], per_file: int) -> str:
+    """Return a search result as a model gets it: remarks, whether it seems to answer, passages with their places.
+
+    ``per_file`` is how many passages of a document were asked for.
+    """
     said = list(notes)
     if not result.hits:
         said.append("No passage matches; try other words.")
     elif not result.answers:
         said.append("None of these passages seems to answer; they are the nearest.")
-    return "".join([*(f"{line}\n\n" for line in said), *map(_passage, result.hits)]).rstrip("\n")
+    passages = (_passage(hit, per_file) for hit in result.hits)
+    return "".join([*(f"{line}\n\n" for line in said), *passages]).rstrip("\n")
 
 
-def _passage(hit: Hit) -> str:
-    facts = (*((" > ".join(hit.heading),) if hit.heading else ()), *(f"also in {copy}" for copy in hit.copies))
+def _passage(hit: Hit, per_file: int) -> str:
+    above = (" > ".join(hit.heading),) if hit.heading else ()
+    more = (f"and {counted(hit.more, 'more passage')}: passages={per_file + hit.more}",) if hit.more else ()
+    facts = (*above, *(f"also in {copy}" for copy in hit.copies), *more)
     source = source_of(hit, hit.workspace, "search")
     return answer_block(replace(source, label=hit.place, facts=facts, brief=True))
 

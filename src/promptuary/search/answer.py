@@ -4,10 +4,11 @@ The order of the first hits does not depend on the limit: the candidates are a p
 above that size gets more hits, in the order of the full-text index.
 """
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain, islice
 from typing import Final, Literal, NamedTuple
 
 from msgspec.structs import replace
@@ -40,6 +41,10 @@ POOL: Final = 100
 LOOKED_AT: Final = 100
 """Copies are merged among this many of the best hits, whatever the limit: so the first hits are always the same."""
 MOST_COPIES: Final = 20
+_DEEP: Final = 400
+"""How many chunks are looked at if the pool has too few, unless more hits than that are asked for."""
+_AS_GOOD: Final = 0.5
+"""A further passage of a document matches if it has this share of the score of the best."""
 _DEFINING: Final = 20
 """How many chunks are examined for each way to begin a definition."""
 _QUESTION: Final = 3
@@ -49,13 +54,14 @@ _QUESTION: Final = 3
 class Answer(NamedTuple):
     """The hits, the best first; ``hybrid``: meaning was also compared. See ``SearchResult`` for ``confidence``.
 
-    ``notes`` are for the person.
+    ``notes`` are for the person. ``copies`` are hits with the same text as one of ``hits``, by its hash.
     """
 
     hits: Sequence[Hit] = ()
     hybrid: bool = False
     confidence: float = 0.0
     notes: tuple[SearchNote, ...] = ()
+    copies: Mapping[str, Sequence[Hit]] = {}
 
     @property
     def mode(self) -> Literal["lexical", "hybrid"]:
@@ -87,6 +93,21 @@ def answer(
     if not found.hits and words.phrases and (words.terms or words.prefixes):
         return search.answer(query, index.respelled(language.parse(language.unquoted(query.text))))
     return found
+
+
+class Passage(NamedTuple):
+    """A chunk that may be shown: its score, and its document."""
+
+    ranked: Ranked
+    traits: ChunkTraits
+
+
+class Distinct(NamedTuple):
+    """A chunk to show: others with the same text, the best first, and how many more of its document match."""
+
+    ranked: Ranked
+    copies: tuple[int, ...] = ()
+    more: int = 0
 
 
 class _Defined(NamedTuple):
@@ -126,12 +147,14 @@ class Searching:
         sure = confidence(ranked, candidates, self.index.size(), language.word_count(words), asked=asked)
         ranked = spread(ranked, {one.chunk: one.traits.document for one in candidates}, WEIGHTS.again)
         ranked = definitions_first(self._timed(ranked, candidates, hint), defined.chunks, defined.mentioning)
-        hits = list(self._hits(ranked, query.limit, words))
+        traits = {one.chunk: one.traits for one in candidates}
+        pool = [Passage(one, traits[one.chunk]) for one in ranked]
+        further = self._beyond(words, set(traits), query) if len(pool) >= POOL else ()
+        chosen = distinct(pool, further, query.per_file, merge=query.merge_copies)
+        hits, copies = self._hits(chosen, query.limit, words)
         if hits and sure < 1 and not self.embedder and _is_named(hits[0], query.text, words):
             sure = 1.0
-        if len(hits) < query.limit and len(candidates) >= POOL:
-            hits += self._lexical_hits(len(hits), query.limit, words, known={one.chunk for one in candidates})
-        return Answer(hits, any(one.similarity is not None for one in candidates), sure)
+        return Answer(hits, any(one.similarity is not None for one in candidates), sure, copies=copies)
 
     def candidates(self, text: str, words: Words) -> list[Candidate]:
         """Return the chunks that may answer: a pool of a fixed size by words, and one by meaning."""
@@ -200,36 +223,32 @@ class Searching:
         near = {one: each for one, each in nearest() if one in others or above_background(each, self.scale) > 0}
         return {**near, **others}
 
-    def _hits(self, ranked: Sequence[Ranked], limit: int, words: Words) -> Iterator[Hit]:
-        """Yield the first hits that are still in the index; only as many as needed are read."""
-        found = 0
-        for start in range(0, len(ranked), limit):
-            batch = ranked[start : start + limit]
-            chunks = self.index.chunks([one.chunk for one in batch])
-            for one in batch:
-                if one.chunk in chunks and found < limit:
-                    found += 1
-                    yield self._hit(chunks[one.chunk], one, words)
-            if found >= limit:
-                return
+    def _hits(self, chosen: Iterator[Distinct], limit: int, words: Words) -> tuple[list[Hit], dict[str, list[Hit]]]:
+        """Return the first hits that are still in the index, and their copies; only as many as needed are read."""
+        hits: list[Hit] = []
+        copies: dict[str, list[Hit]] = {}
+        while batch := list(islice(chosen, limit - len(hits))):
+            chunks = self.index.chunks([number for one in batch for number in (one.ranked.chunk, *one.copies)])
+            for ranked, same, more in batch:
+                there = [self._hit(chunks[one], ranked, words) for one in (ranked.chunk, *same) if one in chunks]
+                if ranked.chunk in chunks:
+                    hits.append(replace(there[0], more=more))
+                    copies[there[0].sha256] = there[1:]
+        return hits, copies
 
-    def _lexical_hits(
-        self, found: int, limit: int, words: Words, *, known: Collection[int] = frozenset()
-    ) -> Iterator[Hit]:
-        """Yield hits in the order of the full-text index, until there are ``limit`` with those ``found`` already."""
-        seen = set(known)
-        while found < limit:
-            wanted = limit - found
-            best = self.index.lexical(words, wanted + len(seen), files=self.files)
-            fresh = [(one, score) for one, score in best if one not in seen][:wanted]
-            chunks = self.index.chunks([one for one, _ in fresh])
-            ranked = fuse([Candidate(one, score) for one, score in fresh if one in chunks], len(words))
-            yield from (self._hit(chunks[one.chunk], one, words) for one in ranked)
-            if len(fresh) < wanted:
+    def _beyond(self, words: Words, known: set[int], query: SearchQuery) -> Iterator[Passage]:
+        """Yield what is below the pool, in the order of the full-text index."""
+        asked = max(_DEEP, query.limit + len(known))
+        while True:
+            best = self.index.lexical(words, asked, files=self.files)
+            fresh = [Candidate(one, score) for one, score in best if one not in known]
+            traits = self.index.traits([one.chunk for one in fresh])
+            yield from (Passage(one, traits[one.chunk]) for one in fuse(fresh, len(words)) if one.chunk in traits)
+            # A document of thousands of chunks may be all that matches.
+            if len(best) < asked or (query.per_file and query.limit <= _DEEP):
                 return
-            # Some may be gone by now: later ones replace them.
-            found += len(chunks)
-            seen.update(one for one, _ in fresh)
+            known.update(one.chunk for one in fresh)
+            asked *= 4
 
     def _hit(self, indexed: IndexedChunk, ranked: Ranked, words: Words) -> Hit:
         chunk = indexed.chunk
@@ -263,36 +282,40 @@ def _spoken(traits: ChunkTraits, spoken: Mapping[int, float]) -> float | None:
     return None if traits.conversation is None else spoken.get(traits.conversation, 0.0)
 
 
-class Distinct(NamedTuple):
-    """A hit, and others with the same text, the best first."""
+def distinct(
+    pool: Sequence[Passage], further: Iterable[Passage], per_file: int, *, merge: bool = True
+) -> Iterator[Distinct]:
+    """Yield the passages of the ``pool`` and those ``further`` down in their order, without copies if these are merged.
 
-    hit: Hit
-    copies: tuple[Hit, ...] = ()
-
-
-def needed(limit: int) -> int:
-    """Return how many hits to read first for a ``limit``."""
-    return max(2 * limit, LOOKED_AT)
-
-
-def distinct(hits: Sequence[Hit], per_file: int, *, merge: bool = True) -> list[Distinct]:
-    """Return the hits in their order, without copies if these are merged.
-
-    At most ``per_file`` are of the same file; 0 means any number.
+    At most ``per_file`` are of the same document; 0 means any number. A copy counts as well if it is the best passage
+    of its document.
     """
-    copies: dict[str, list[Hit]] = {}
-    for hit in hits[:LOOKED_AT]:
-        copies.setdefault(hit.sha256, []).append(hit)
-    shown: Counter[tuple[str, str]] = Counter()
-    seen: set[str] = set()
-    found = []
-    for hit in hits:
-        if merge and hit.sha256 in seen:
+    more = _matching(pool, per_file)
+    best = {one.traits.document: one.ranked.chunk for one in reversed(pool)}
+    copies: dict[bytes, list[Passage]] = defaultdict(list)
+    for one in pool[: LOOKED_AT if merge else 0]:
+        copies[one.traits.sha256].append(one)
+    shown: Counter[int] = Counter()
+    seen: set[bytes] = set()
+    for ranked, traits in chain(pool, further):
+        if (merge and traits.sha256 in seen) or 0 < per_file <= shown[traits.document]:
             continue
-        if per_file and shown[hit.folder, hit.path] >= per_file:
-            continue
-        seen.add(hit.sha256)
-        shown[hit.folder, hit.path] += 1
-        same = tuple(one for one in copies.get(hit.sha256, ()) if merge and one is not hit)
-        found.append(Distinct(hit, same[:MOST_COPIES]))
-    return found
+        same = [one for one in copies.get(traits.sha256, ()) if one.ranked.chunk != ranked.chunk]
+        seen.add(traits.sha256)
+        named = {one.traits.document for one in same if best[one.traits.document] == one.ranked.chunk}
+        shown.update({traits.document, *named})
+        yield Distinct(ranked, tuple(one.ranked.chunk for one in same[:MOST_COPIES]), more.get(traits.document, 0))
+
+
+def _matching(pool: Sequence[Passage], per_file: int) -> dict[int, int]:
+    """Return how many passages of each document match nearly as well as its best, beyond the first ``per_file``."""
+    if not per_file:
+        return {}
+    scores: dict[int, list[float]] = defaultdict(list)
+    for ranked, traits in pool:
+        # What is taken off for the length of a document says nothing about its passages.
+        scores[traits.document].append(ranked.score + ranked.length)
+    return {
+        document: max(0, sum(one >= _AS_GOOD * max(found) > 0 for one in found) - per_file)
+        for document, found in scores.items()
+    }

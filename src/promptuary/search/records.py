@@ -22,6 +22,8 @@ from contextlib import suppress
 from heapq import nlargest
 from typing import ClassVar, Final, Generic, NamedTuple, TypeVar
 
+from msgspec.structs import replace
+
 from promptuary.base import concurrency
 from promptuary.base.errors import IndexDamagedError, PromptuaryError
 from promptuary.base.files import Folder
@@ -140,7 +142,11 @@ class RecordIndex(KindIndex, Generic[Key]):
     # Searching
 
     def ask(self, query: SearchQuery) -> Answer:
-        """Return the best hits as far as they are indexed; by words from the database while the index is being made."""
+        """Return the best hits as far as they are indexed; by words from the database while the index is being made.
+
+        All passages of a record count, and two records with the same text are two.
+        """
+        query = replace(query, per_file=0, merge_copies=False)
         if self._is_cold():
             return self._ask_database(query)
         found = super().ask(query)

@@ -20,7 +20,7 @@ from promptuary.base import concurrency
 from promptuary.base.budget import TokenCounter
 from promptuary.base.errors import IndexDamagedError, NothingIndexedError, PromptuaryError
 from promptuary.models.protocols import Embedder
-from promptuary.search.answer import Answer, Distinct, answer, distinct, needed
+from promptuary.search.answer import Answer, answer
 from promptuary.search.chunks.lines import Sizes
 from promptuary.search.filters import from_workspace
 from promptuary.search.folders import IndexedFolders
@@ -196,23 +196,16 @@ class SearchService(KindIndex):
             return not isinstance(self._reconciler(self.backend).sync(rebuild=True), IndexBusy)
 
     def read(self, query: SearchQuery, backend: SearchBackend, embedder: Embedder | None) -> Answer:
-        """Return the best hits that the read policy allows, copies merged."""
+        """Return the best hits that the read policy allows."""
         scale = measured(backend.store, embedder)
-        wanted = needed(query.limit) if query.limit > 0 else query.limit
-        while True:
-            asked = replace(query, limit=wanted)
-            found = answer(asked, backend.index, embedder, scale=scale, workspace=self._workspace)
-            shown = distinct(found.hits, query.per_file, merge=query.merge_copies)
-            if len(shown) >= query.limit or len(found.hits) < wanted:
-                break
-            wanted *= 4
+        found = answer(query, backend.index, embedder, scale=scale, workspace=self._workspace)
         protected = cache(self._folders.protected)
-        allowed = (self._allowed(one, protected) for one in shown[: max(0, query.limit)])
+        allowed = (self._allowed((one, *found.copies.get(one.sha256, ())), protected) for one in found.hits)
         return found._replace(hits=[hit for hit in allowed if hit is not None]) if found.hits else found
 
-    def _allowed(self, found: Distinct, protected: Callable[[str], ProtectedFolders]) -> Hit | None:
-        """Return a hit as the read policy allows it now, with the places of its copies; else one of its copies."""
-        every = (self._folders.as_allowed(one, protected(one.folder)) for one in (found.hit, *found.copies))
+    def _allowed(self, same: Sequence[Hit], protected: Callable[[str], ProtectedFolders]) -> Hit | None:
+        """Return the first of hits with the same text that the read policy allows, with the places of the others."""
+        every = (self._folders.as_allowed(one, protected(one.folder)) for one in same)
         allowed = [hit for hit in every if hit is not None]
         return replace(allowed[0], copies=tuple(one.place for one in allowed[1:])) if allowed else None
 

@@ -173,15 +173,16 @@ class Filters(Struct, frozen=True):
 class SearchQuery(Struct, frozen=True):
     """A question as any text, the most hits to return, and what may be among them.
 
-    ``lexical_only`` compares words and not meaning. ``per_file`` is how many hits of one file are returned at most; 0
-    means any number. ``merge_copies`` makes one hit of those with the same text.
+    ``lexical_only`` compares words and not meaning. ``per_file`` is how many passages of one document are returned at
+    most; 0 means any number. A conversation in a file of several is a document. ``merge_copies`` makes one hit of those
+    with the same text.
     """
 
     text: str
     limit: int = 10
     filters: Filters = Filters()
     lexical_only: bool = False
-    per_file: int = 0
+    per_file: int = 1
     merge_copies: bool = True
 
     def __post_init__(self) -> None:
@@ -254,7 +255,8 @@ class Hit(Struct, frozen=True):
 
     ``folder`` is the indexed folder and ``path`` the file in it; ``workspace`` is the root of the workspace that was
     searched. ``date`` is that of the chunk if it has one, else that of the file. ``said_at`` is when it was said, if it
-    is a part of a dated chat. ``copies`` are other places with the same text.
+    is a part of a dated chat. ``copies`` are other places with the same text. ``more`` is how many passages of its
+    document match as well and are beyond ``SearchQuery.per_file``.
     """
 
     folder: str
@@ -271,6 +273,7 @@ class Hit(Struct, frozen=True):
     workspace: str = ""
     said_at: int | None = None
     copies: tuple[str, ...] = ()
+    more: int = 0
 
     @property
     def place(self) -> str:

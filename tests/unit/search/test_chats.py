@@ -57,6 +57,15 @@ def test_what_was_said_in_an_export_is_found_with_the_title_and_the_date_of_its_
     assert "user: I sold the grinder.\nassistant: The leaves" in coffee.text
 
 
+def test_every_conversation_in_an_export_is_a_document_of_its_own(files: Files) -> None:
+    titles = ("Tea", "Coffee", "Milk")
+    workspace = files({"conversations.json": claude(*((one, "2023-05-08", f"I bought {one}.") for one in titles))})
+    found = hits(workspace, "leaves water boiling")
+
+    assert sorted(hit.heading for hit in found) == [("Coffee",), ("Milk",), ("Tea",)]
+    assert all(hit.more for hit in found)
+
+
 def test_the_place_of_a_hit_in_an_export_shows_the_very_lines_that_were_found(files: Files) -> None:
     workspace = files({"chats/conversations.json": claude(("Tea", "2023-05-08", "I bought an oolong."))})
     hit = hits(workspace, "oolong")[0]

@@ -71,7 +71,7 @@ def _query(options: argparse.Namespace) -> SearchQuery:
         until=until,
         current_folder=str(current_folder() or "") if options.path else "",
     )
-    return SearchQuery(text, options.limit, filters, lexical_only=options.lexical, per_file=options.per_file)
+    return SearchQuery(text, options.limit, filters, lexical_only=options.lexical, per_file=options.passages)
 
 
 def _moment(flag: str, text: str | None, *, after: bool = False) -> int | None:
@@ -148,6 +148,8 @@ def _shown(number: int, hit: Hit, words: Sequence[str], options: argparse.Namesp
         )
     if hit.copies:
         lines.append(f"the same text: {', '.join(map(one_line, hit.copies))}")
+    if hit.more:
+        lines.append(f"and {counted(hit.more, 'more passage')}: --passages {options.passages + hit.more}")
     if options.explain:
         lines.append(f"why: {', '.join(reasons(hit.score, hit.why))}")
     return "\n".join([place, *(f"{_INDENT}{line}".rstrip() for line in lines)])

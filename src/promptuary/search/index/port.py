@@ -58,7 +58,7 @@ class ChunkTraits(NamedTuple):
 
     ``conversation`` is the number of the conversation, see ``SearchIndex.spoken``; ``None`` if it is not a chat.
     ``document`` is the same for chunks of the same document; ``date`` is that of the chunk if it has one, else that of
-    the file. ``is_code``: it is source code.
+    the file. ``is_code``: it is source code. ``sha256`` is the hash of the chunk.
     """
 
     siblings: int = 1
@@ -66,6 +66,7 @@ class ChunkTraits(NamedTuple):
     document: int = 0
     date: int = 0
     is_code: bool = False
+    sha256: bytes = b""
 
 
 class IndexWriter(Protocol):

@@ -257,9 +257,9 @@ JOIN index_folder AS folder
 ON folder.tenant = :tenant AND folder.owner = :owner AND folder.generation = :generation AND folder.id = file.folder;
 
 -- name: traits
--- The files of chunks, their first lines and dates, what these files have, and whether they are code.
+-- The files of chunks, their first lines and dates, what these files have, whether they are code, and their hashes.
 SELECT chunk.id, chunk.file, chunk.start_line, file.chunks, file.conversations, coalesce(chunk.date, file.date),
-file.kind = 'code'
+file.kind = 'code', chunk.sha256
 FROM json_array_elements_text(:numbers::json) AS wanted (id)
 JOIN index_chunk AS chunk
 ON chunk.tenant = :tenant AND chunk.owner = :owner AND chunk.generation = :generation AND chunk.id = wanted.id::bigint

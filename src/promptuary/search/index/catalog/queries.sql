@@ -187,9 +187,9 @@ FROM json_each(:numbers) AS wanted JOIN chunk ON chunk.id = wanted.value JOIN fi
 JOIN folder ON file.folder = folder.id;
 
 -- name: traits
--- The files of chunks, their first lines and dates, what these files have, and whether they are code.
+-- The files of chunks, their first lines and dates, what these files have, whether they are code, and their hashes.
 SELECT chunk.id, chunk.file, chunk.start_line, file.chunks, file.conversations, coalesce(chunk.date, file.date),
-file.kind = 'code'
+file.kind = 'code', chunk.sha256
 FROM json_each(:numbers) AS wanted JOIN chunk ON chunk.id = wanted.value JOIN file ON chunk.file = file.id;
 
 -- name: conversations_of

@@ -340,8 +340,9 @@ def traits(connection: Connection, numbers: str) -> dict[int, ChunkTraits]:
             -file if talk is None else talk,
             int(date),
             bool(is_code),
+            bytes(sha256),
         )
-        for chunk, file, line, chunks, count, date, is_code in found
+        for chunk, file, line, chunks, count, date, is_code, sha256 in found
     }
 
 
