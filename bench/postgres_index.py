@@ -150,7 +150,7 @@ def _ask(
     found, taken = {}, []
     for number, question in corpus.questions.items():
         began = time.perf_counter()
-        hits = answer(SearchQuery(question, 50), index, embedder, scale=scale).hits
+        hits = answer(SearchQuery(question, 50, per_file=0, merge_copies=False), index, embedder, scale=scale).hits
         taken.append(time.perf_counter() - began)
         found[number] = [(hit.path, hit.start_line) for hit in hits]
     return found, sorted(taken)[len(taken) // 2]

@@ -143,7 +143,8 @@ def on_disk(root: Path) -> list[set[Place]]:
 
 def held(service: SearchService) -> list[set[Place]]:
     """Return what the index holds, without looking whether it is up to date."""
-    answered = [answer(SearchQuery(probe, 100_000), index_of(service), None) for probe in PROBES]
+    asked = [SearchQuery(probe, 100_000, per_file=0, merge_copies=False) for probe in PROBES]
+    answered = [answer(one, index_of(service), None) for one in asked]
     return [{(hit.path, hit.start_line, hit.end_line, hit.text) for hit in one.hits} for one in answered]
 
 

@@ -1,6 +1,7 @@
 """Any text is a question, and more answers begin with the fewer."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,9 +48,11 @@ def service(request: pytest.FixtureRequest, workspace: Path) -> Iterator[SearchS
         yield opened
 
 
-def found(service: SearchService, text: str, limit: int, filters: Filters | None = None) -> list[Hit]:
+def found(
+    service: SearchService, text: str, limit: int, filters: Filters | None = None, *, per_file: int = 0
+) -> list[Hit]:
     """Search without looking at the files, which do not change here."""
-    query = SearchQuery(text, limit, filters or Filters())
+    query = SearchQuery(text, limit, filters or Filters(), per_file=per_file)
     return list(answer(query, index_of(service), service.backend.embedder).hits)
 
 
@@ -71,9 +74,16 @@ def test_any_text_is_a_question_and_every_answer_is_lines_of_a_file(
         assert "\n".join(lines[hit.start_line - 1 : hit.end_line]) == hit.text
 
 
-@given(text=TEXTS | st.sampled_from(WORDS), fewer=st.integers(1, 60), more=st.integers(0, 400))
-def test_more_answers_begin_with_the_fewer(service: SearchService, text: str, fewer: int, more: int) -> None:
-    assert found(service, text, fewer + more)[:fewer] == found(service, text, fewer)
+@given(
+    text=TEXTS | st.sampled_from(WORDS), fewer=st.integers(1, 60), more=st.integers(0, 400), per_file=st.integers(0, 3)
+)
+def test_more_answers_begin_with_the_fewer(
+    service: SearchService, text: str, fewer: int, more: int, per_file: int
+) -> None:
+    every = found(service, text, fewer + more, per_file=per_file)
+
+    assert every[:fewer] == found(service, text, fewer, per_file=per_file)
+    assert not per_file or max(Counter(hit.path for hit in every).values(), default=0) <= per_file
 
 
 @given(

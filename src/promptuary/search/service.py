@@ -56,6 +56,13 @@ _INDEX_TIMEOUT: Final = 10.0
 _PAUSE: Final = 0.05
 _FIND_TIMEOUT: Final = 0.2
 """Seconds that a search waits for a sync in another thread: most are done by then."""
+_FLUSH_TIMEOUT: Final = 0.2
+"""Seconds that a search waits for the watcher; it looks at the files itself if that is still beginning to watch."""
+_MANY_FILES: Final = 500
+"""So many files are watched if the process searches more than once: to look at all of them takes longer than to search.
+"""
+_CHECK_EVERY: Final = 30.0
+"""Seconds after which a search looks at all files although they are watched: systems do not report what they lost."""
 _FOUND_FILES: Final = 64
 """How many of the files that were found last are embedded before all others."""
 
@@ -89,6 +96,7 @@ class SearchService(KindIndex):
         self._starting = threading.Lock()
         self._syncing = threading.Lock()
         self._seen = -1  # the last generation of the watcher that was synced
+        self._checked: float | None = None  # when all files were checked
         self._rebuilt = False
         self._found: deque[str] = deque(maxlen=_FOUND_FILES)
 
@@ -167,9 +175,9 @@ class SearchService(KindIndex):
             if backend.store is not None and backend.embedder is not None:
                 # A store that cannot be used is an error, not a reason to search by words.
                 backend.store.get(vector_space_id(backend.embedder), [])
-        if (watcher := self._watcher) is not None:
-            watcher.flush()
-        report = self.refresh(timeout=_FIND_TIMEOUT)
+        watcher = self._watcher
+        sure = watcher is None or watcher.flush(_FLUSH_TIMEOUT)
+        report = self.refresh(everything=not sure, timeout=_FIND_TIMEOUT)
         notes: Sequence[SearchNote] = (report,) if isinstance(report, IndexBusy) else report.notes(recurring=False)
         synced = not isinstance(report, IndexBusy) and report.has_changes
         if synced and not query.lexical_only:
@@ -294,17 +302,21 @@ class SearchService(KindIndex):
 
     def watcher(self) -> "Watcher":
         """Return a running watcher of all indexed folders, so that a search need not scan them."""
+        with self._syncing:
+            return self._watching()
+
+    def _watching(self) -> "Watcher":
+        """Return a running watcher of all indexed folders; the caller holds the lock."""
         from promptuary.workspace.changes.watcher import Watcher  # noqa: PLC0415  (a single search does not need it)
 
-        with self._syncing:
-            # Another process may have changed the list of folders.
-            if self._watcher is not None and self._watcher.folders != self._paths():
-                self._watcher.close()
-                self._watcher = None
-            if self._watcher is None:
-                self._watcher, self._seen = Watcher(self._paths(), debounce=self._debounce), -1
-                self._watcher.start()
-            return self._watcher
+        # Another process may have changed the list of folders.
+        if self._watcher is not None and self._watcher.folders != self._paths():
+            self._watcher.close()
+            self._watcher = None
+        if self._watcher is None:
+            self._watcher, self._seen = Watcher(self._paths(), debounce=self._debounce), -1
+            self._watcher.start()
+        return self._watcher
 
     def close(self) -> None:
         """Stop watching, and close every file."""
@@ -338,9 +350,11 @@ class SearchService(KindIndex):
         """Sync what may have changed; the caller holds the lock."""
         watcher, reconciler = self._watcher, self._reconciler(backend)
         unsure = watcher is None or self._seen < 0 or watcher.mode == "polling" or watcher.folders != self._paths()
-        if watcher is None or unsure or not backend.index.exists():
+        if watcher is None or unsure or self._is_due() or not backend.index.exists():
+            if self._checked is not None and sum(files for _, files in backend.index.folders()) >= _MANY_FILES:
+                watcher = self._watching()
             generation = watcher.generation if watcher else -1
-            report = reconciler.check()
+            report, self._checked = reconciler.check(), time.monotonic()
         else:
             hints = watcher.changed_since(self._seen)
             generation = hints.generation
@@ -354,6 +368,10 @@ class SearchService(KindIndex):
             # Only now: what another process was syncing, or what could not be examined, must be checked again.
             self._seen = -1 if any(one.reason == "unreadable" for one in report.held) else generation
         return report
+
+    def _is_due(self) -> bool:
+        """Return whether all files are to be checked although they are watched; an updater does that itself."""
+        return self._updater is None and (self._checked is None or time.monotonic() > self._checked + _CHECK_EVERY)
 
 
 def _marked(report: SyncReport | IndexBusy) -> SyncReport | IndexBusy:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from promptuary.base import durable
 from promptuary.base.errors import ConfigError, LockTimeoutError, shortage
-from promptuary.base.files import Folder
+from promptuary.base.files import Folder, Stamp
 from promptuary.workspace.data_folder.relocation import former_place, is_signed, sign
 from promptuary.workspace.user_folders import state_folder, workspace_file
 
@@ -31,14 +31,28 @@ class IndexedFoldersFile:
         self._workspace = workspace
         self._lists = folder or state_folder() / "folders"
         self._file = workspace_file(self._lists, workspace)
+        self._known: tuple[Stamp, Sequence[Folder]] | None = None
 
     def all(self) -> Sequence[Folder]:
+        """Return the folders; the file is read again only when it was replaced."""
+        stamp = self._stamp()
+        if self._known is not None and self._known[0] == stamp:
+            return self._known[1]
         found = self._read_list()
         if found is None:
             return self._taken_over()
-        if found and not is_signed(self._workspace) and former_place(self._workspace) is None:
+        if is_signed(self._workspace):
+            self._known = None if stamp is None else (stamp, found)
+        elif found and former_place(self._workspace) is None:
             sign(self._workspace)  # a backup brought the list
         return found
+
+    def _stamp(self) -> Stamp | None:
+        try:
+            found = self._file.stat()
+        except OSError:
+            return None
+        return Stamp(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
     def adopt(self) -> None:
         """Take over the list of the workspace from which the person moved or copied this one, if so."""

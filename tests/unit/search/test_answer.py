@@ -95,8 +95,8 @@ def test_the_lines_of_every_hit_are_its_text_in_the_file(service: SearchService,
     assert {hit.path for hit in hits} >= {"mixed.txt", "notes/日本.md", "src/config.py", "notes/deploy.md"}
 
 
-def ask(service: SearchService, words: str, limit: int = 10, per_file: int = 0, **filters: object) -> SearchResult:
-    return service.find(SearchQuery(words, limit, Filters(**filters), per_file=per_file))  # type: ignore[arg-type]
+def ask(service: SearchService, words: str, limit: int = 10, **filters: object) -> SearchResult:
+    return service.find(SearchQuery(words, limit, Filters(**filters), per_file=0))  # type: ignore[arg-type]
 
 
 def test_a_hit_says_which_words_it_has_and_how_near_it_is(service: SearchService) -> None:

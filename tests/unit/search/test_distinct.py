@@ -17,12 +17,14 @@ from promptuary.search.values import Hit, SearchQuery
 from tests.conftest import Files
 from tests.embedders import HashedWords, search_with
 
-FIELDS = {"lexical": None, "cosine": None, "meaning": None, "length": 0.0, "share": 0.0}
+
+def passage(number: int, score: float, document: int, text: str) -> Passage:
+    ranked = Ranked(number, score, lexical=None, cosine=None, meaning=None, length=0.0, share=0.0)
+    return Passage(ranked, ChunkTraits(document=document, sha256=text.encode()))
+
+
 PASSAGES = st.lists(st.tuples(st.integers(1, 3), st.sampled_from("xyz")), max_size=30).map(
-    lambda pairs: [
-        Passage(Ranked(place, 2 - place / 20, **FIELDS), ChunkTraits(document=document, sha256=text.encode()))
-        for place, (document, text) in enumerate(pairs, 1)
-    ]
+    lambda pairs: [passage(place, 2 - place / 20, document, text) for place, (document, text) in enumerate(pairs, 1)]
 )
 
 
@@ -59,10 +61,7 @@ def test_a_passage_is_left_out_only_for_a_better_one(passages: list[Passage], pe
 
 def test_further_passages_count_if_they_are_half_as_good_as_the_best() -> None:
     scores = (1.0, 0.9, 0.5, 0.49, -1.0)
-    pool = [
-        Passage(Ranked(number, score, **FIELDS), ChunkTraits(document=1, sha256=bytes([number])))
-        for number, score in enumerate(scores)
-    ]
+    pool = [passage(number, score, 1, str(number)) for number, score in enumerate(scores)]
 
     assert [(one.ranked.chunk, one.more) for one in distinct(pool, (), 1)] == [(0, 2)]
     assert [(one.ranked.chunk, one.more) for one in distinct(pool, (), 2)] == [(0, 1), (1, 1)]

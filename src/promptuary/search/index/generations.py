@@ -14,6 +14,7 @@ from typing import Final
 
 from promptuary.base import durable
 from promptuary.base.errors import LockTimeoutError, StorageError
+from promptuary.base.files import Stamp
 
 _CURRENT: Final = "current"
 _LOCK: Final = "lock"
@@ -27,26 +28,32 @@ class Generations:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._current = str(folder / _CURRENT)
-        self._last: Path | None = None
+        self._last: tuple[Stamp, Path] | None = None
 
     def current(self) -> Path | None:
         """Return the folder of the current generation; ``None`` if there is none, or ``current`` is invalid."""
         try:
-            # A foreign workspace may have a pipe or a link in its place: neither block on it nor follow it.
-            descriptor = os.open(self._current, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-            try:
-                name = os.read(descriptor, 20).decode("ascii", "replace").strip()
-            finally:
-                os.close(descriptor)
-            # Every search asks several times; the path is built only when it changes.
-            if not _is_number(name) or not stat.S_ISDIR(os.lstat(f"{self.folder}/{name}").st_mode):
-                return None
-        except OSError:
+            # Every search asks several times: the file is read only when it was replaced.
+            found = os.lstat(self._current)
+            stamp = Stamp(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+            last = self._last
+            if last is None or last[0] != stamp:
+                self._last = last = stamp, self.folder / self._name()
+            return last[1] if stat.S_ISDIR(os.lstat(last[1]).st_mode) else None
+        except (OSError, ValueError):
             return None
-        last = self._last
-        if last is None or last.name != name:
-            self._last = last = self.folder / name
-        return last
+
+    def _name(self) -> str:
+        """Return the name of the current generation. Raises ``ValueError`` if ``current`` is invalid."""
+        # A foreign workspace may have a pipe or a link in its place: neither block on it nor follow it.
+        descriptor = os.open(self._current, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            name = os.read(descriptor, 20).decode("ascii", "replace").strip()
+        finally:
+            os.close(descriptor)
+        if not _is_number(name):
+            raise ValueError(f"{name!r} is not the number of a generation")
+        return name
 
     def begin(self) -> Path:
         """Create the folder of the next generation. Only the writer may call this."""

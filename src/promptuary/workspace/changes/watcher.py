@@ -92,14 +92,19 @@ class Watcher:
         """Wait until the generation is above ``generation``, at most ``timeout`` seconds; return whether it is."""
         return self._events.wait(generation, timeout)
 
-    def flush(self, timeout: float = 1.0) -> None:
-        """Add the system's pending events to the log now, ignoring the debounce; wait at most ``timeout`` seconds."""
+    def flush(self, timeout: float = 1.0) -> bool:
+        """Add the system's pending events to the log now, ignoring the debounce; wait at most ``timeout`` seconds.
+
+        Return whether they are in the log.
+        """
         with self._flushed:
-            if self._thread is not None:
-                self._flush_requested += 1
-                requested = self._flush_requested
-                self._flushed.notify_all()
-                self._flushed.wait_for(lambda: self._flush_done >= requested or self._stop.is_set(), timeout)
+            if self._thread is None:
+                return False
+            self._flush_requested += 1
+            requested = self._flush_requested
+            self._flushed.notify_all()
+            self._flushed.wait_for(lambda: self._flush_done >= requested or self._stop.is_set(), timeout)
+            return self._flush_done >= requested
 
     def start(self) -> Self:
         """Start watching in the background; starting twice is harmless."""

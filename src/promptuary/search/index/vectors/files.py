@@ -6,6 +6,7 @@ reader sees all of a change or nothing, and a killed writer leaves no visible tr
 read. Knows bytes only, not vectors.
 """
 
+import os
 import struct
 import time
 import zlib
@@ -57,6 +58,7 @@ class VectorFiles:
         self._folder = folder
         self._kind = kind
         self._path = folder / _CHANGES
+        self._file = _OpenFile()
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -73,8 +75,7 @@ class VectorFiles:
         """Return the current head; that of an empty index if there are no files."""
         for _ in range(_TRIES):
             try:
-                with self._path.open("rb", buffering=0) as file:
-                    data = file.read(_START)
+                data = os.pread(self._opened(), _START, 0)
             except FileNotFoundError:
                 return VectorFilesHead(self._kind)
             except OSError as error:
@@ -83,6 +84,18 @@ class VectorFiles:
                 return self._parsed(data)
         # A head that is being overwritten is valid a moment later; this one stays invalid.
         raise _damaged("the head of its changes has a wrong checksum")
+
+    def close(self) -> None:
+        """Close the file of changes, which is open from one head to the next."""
+        self._file.close()
+
+    def _opened(self) -> int:
+        """Return the descriptor of the file of changes, opened again if another one is in its place."""
+        found = os.stat(self._path)  # noqa: PTH116  (every search asks)
+        if self._file.identity != (found.st_dev, found.st_ino):
+            self._file.close()
+            self._file = _OpenFile(self._path)
+        return self._file.number
 
     def base(self, head: VectorFilesHead) -> bytes | None:
         """Return the base file of ``head``, empty if it has none; ``None`` if a writer replaced it."""
@@ -161,6 +174,25 @@ class VectorFiles:
         return VectorFilesHead(kind, number, length, size, checksum)
 
 
+class _OpenFile:
+    """A file that stays open for reading, whatever takes its place; without a path, none."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.number = -1
+        self.identity: tuple[int, int] | None = None
+        if path is not None:
+            self.number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            found = os.fstat(self.number)
+            self.identity = found.st_dev, found.st_ino
+
+    def close(self) -> None:
+        number, self.number, self.identity = self.number, -1, None
+        if number >= 0:
+            os.close(number)
+
+    __del__ = close
+
+
 class NoVectorFiles:
     """In the place of ``VectorFiles``, for vectors that are only in memory: nothing is written, and none comes back."""
 
@@ -173,6 +205,9 @@ class NoVectorFiles:
 
     def head(self) -> VectorFilesHead:
         return self._head
+
+    def close(self) -> None:
+        """Do nothing: there are none."""
 
     def base(self, _: VectorFilesHead) -> bytes:
         return b""
