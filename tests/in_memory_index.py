@@ -7,6 +7,7 @@ chunk has.
 import re
 import struct
 import threading
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -14,6 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from promptuary.base.files import Folder
+from promptuary.base.text_language import passage_language
 from promptuary.search.index.port import HEAD_LINES, ChunkTraits, IndexedChunk, Similarity, UnembeddedChunk
 from promptuary.search.query import (
     STOP_WORDS,
@@ -217,6 +219,12 @@ class InMemoryIndex:
             chunks = own.chunks()
             files = sum(count for _, count in own.counted())
             return IndexCounts(files, len(chunks), len(own.lacking()))
+
+    def languages(self) -> Mapping[str, int]:
+        """Return how many chunks there are in each language."""
+        with self._reading() as own:
+            every = Counter(_language(chunk, one) for one in own.files.values() for chunk in one.chunks.values())
+        return {language: chunks for language, chunks in every.most_common() if language}
 
     def size(self) -> int:
         """Return how many chunks there are."""
@@ -492,7 +500,13 @@ def _traits(number: int, one: _File) -> ChunkTraits:
     conversation = before[-1] if before else None
     document = -one.number if conversation is None else conversation
     date, sha256 = _indexed(number, one).date, one.chunks[number].digest
-    return ChunkTraits(siblings, conversation, document, date, one.file.kind == "code", sha256)
+    return ChunkTraits(
+        siblings, conversation, document, date, one.file.kind == "code", sha256, _language(one.chunks[number], one)
+    )
+
+
+def _language(chunk: Chunk, one: _File) -> str:
+    return passage_language(chunk.text) or ("" if one.file.kind == "code" else passage_language(one.text))
 
 
 def _said(words: Words, chunk: Chunk) -> float:

@@ -21,7 +21,7 @@ _MODEL: Final = ("model_quantized.onnx", "b941bf19f1f1283680f449fa6a7336bb5600bd
 _TOKENIZER: Final = ("tokenizer.json", "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037")
 _LIBRARIES: Final = ("numpy", "onnxruntime", "tokenizers")
 
-_RECIPE: Final = EmbeddingRecipe(pooling="mean", window=256, windows=4)
+_RECIPE: Final = EmbeddingRecipe(pooling="mean", window=256, windows=4, languages="English")
 """The window is as long as the texts that the model was trained on; two of its tokens mark the ends."""
 
 

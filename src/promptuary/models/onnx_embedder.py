@@ -9,6 +9,7 @@ import itertools
 import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -18,6 +19,7 @@ from promptuary.base import concurrency
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.text import valid_unicode
 from promptuary.models import onnx_session
+from promptuary.models.languages import Known, languages_named, languages_of_vocabulary
 from promptuary.models.onnx_session import LoadedModel, ModelFiles
 
 if TYPE_CHECKING:
@@ -51,7 +53,8 @@ class EmbeddingRecipe(Struct, frozen=True):
 
     ``window`` is how many tokens the model takes at once, including those that mark the ends. A longer text gets the
     mean of its windows, of which there are at most ``windows``; the rest is ignored. If ``pooling`` is ``None``, the
-    model's outputs decide.
+    model's outputs decide. ``languages`` names those that the model knows, such as "English, German"; they affect no
+    vector, and without them the tokenizer says.
     """
 
     pooling: Pooling | None = None
@@ -59,6 +62,7 @@ class EmbeddingRecipe(Struct, frozen=True):
     windows: int = 4
     prefixes: "Mapping[Purpose, str]" = field(default_factory=dict)
     lower_case: bool = False
+    languages: str = ""
 
 
 class OnnxEmbedder:
@@ -97,6 +101,11 @@ class OnnxEmbedder:
             self._dimensions = len(self.embed(["dimensions"], "passage")[0]) // 4
         return self._dimensions
 
+    @property
+    def languages(self) -> Known:
+        """The languages that the model knows. Loads the model if its recipe does not say: the tokenizer shows it."""
+        return languages_named(self._recipe.languages) if self._recipe.languages else self._model().languages
+
     def prepare(self) -> None:
         """Load the model now instead of with the first text; best called in a thread while other work is done."""
         self._model()
@@ -133,6 +142,11 @@ class _RunnableModel:
         self._save_copy: Callable[[], None] | None = loaded.save_copy
         self._starts, self._ends = _ends(loaded.tokenizer)
         self._prefixes = {purpose: self._prefix(text) for purpose, text in recipe.prefixes.items()}
+
+    @cached_property
+    def languages(self) -> Known:
+        """The languages that the tokenizer was made for."""
+        return languages_of_vocabulary(lambda text: self._encode(text, add_special_tokens=False).tokens)
 
     def save_copy(self) -> None:
         """Write the copy that loads faster, once, if there is none."""

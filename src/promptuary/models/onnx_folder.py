@@ -3,8 +3,8 @@
 Reads how to use the model: which of several weights, pooling, window and prefixes. The folder is the person's own: a
 workspace must never name one. The files may still be wrong, or much too large, and nothing in them is executed.
 
-The file ``OWN_FILE`` in the folder overrides everything else: ``weights``, ``pooling``, ``window``, ``lower_case``
-and ``prefixes`` (an object with ``query`` and ``passage``).
+The file ``OWN_FILE`` in the folder overrides everything else: ``weights``, ``pooling``, ``window``, ``lower_case``,
+``languages`` and ``prefixes`` (an object with ``query`` and ``passage``).
 """
 
 import hashlib
@@ -204,6 +204,7 @@ def _recipe(settings: Mapping[str, Any], own: Mapping[str, Any], folder: Path) -
         max(1, _PIECES // window),
         cast("Mapping[Purpose, str]", {key: value for key, value in prefixes.items() if value}),
         bool(own.get("lower_case", bert.get("do_lower_case", False))),
+        _text(own, "languages"),
     )
 
 

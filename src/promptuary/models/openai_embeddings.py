@@ -15,6 +15,7 @@ from promptuary.base.errors import PromptuaryError
 from promptuary.base.text import valid_unicode
 from promptuary.config.api_keys import NO_KEY, KeyPlace
 from promptuary.models.http import Credential, PostPolicy, post_json
+from promptuary.models.languages import Known, languages_of_service
 from promptuary.models.protocols import Purpose
 
 _CHARACTERS: Final = 24_000
@@ -63,6 +64,11 @@ class EndpointEmbedder:
         if self._dimensions is None:
             self.embed(["dimensions"], "passage")
         return self._dimensions or 0
+
+    @property
+    def languages(self) -> Known:
+        """The languages that the model knows, as far as its name says."""
+        return languages_of_service(self._model)
 
     def prepare(self) -> None:
         """Do nothing: there is nothing to load."""

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from promptuary.base import concurrency
+from promptuary.models.languages import Known, known_languages
 from promptuary.models.protocols import Embedder, Purpose
 
 _HALF: Final = math.sqrt(0.5)
@@ -31,6 +32,12 @@ class PairedEmbedder:
     def dimensions(self) -> int:
         """The length of a vector: the sum of both."""
         return self._first.dimensions + self._second.dimensions
+
+    @property
+    def languages(self) -> Known:
+        """The languages that both know: the cosine is the mean of both."""
+        one, other = known_languages(self._first), known_languages(self._second)
+        return other if one is None else one if other is None else one & other
 
     def prepare(self) -> None:
         """Load both, at the same time."""

@@ -52,7 +52,8 @@ class Scale(NamedTuple):
 class Embedder(Protocol):
     """Turns texts into vectors. ``id`` changes whenever the same text would get another vector.
 
-    One that knows its ``Scale`` may have it as ``scale``; any other is measured before its first chunk is embedded.
+    One that knows its ``Scale`` may have it as ``scale``; any other is measured before its first chunk is embedded. One
+    that does not know every language has those it knows as ``languages``: a frozenset of their codes, such as "en".
     """
 
     @property

@@ -56,6 +56,7 @@ def why_json(why: Why) -> dict[str, Any]:
         "cosine": why.cosine,
         "meaning": why.meaning,
         "length": why.length,
+        "foreign": why.foreign,
         "matched": list(why.matched),
     }
     return parts if why.rerank is None else {**parts, "rerank": why.rerank}
@@ -137,6 +138,7 @@ def status_json(status: IndexStatus) -> dict[str, Any]:
         "folders": [asdict(folder) for folder in status.folders],
         **asdict(status.counts),
         "embedder": status.embedder,
+        "foreign": dict(status.foreign),
     }
 
 

@@ -7,13 +7,15 @@ above that size gets more hits, in the order of the full-text index.
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, islice
 from typing import Final, Literal, NamedTuple
 
 from msgspec.structs import replace
 
 from promptuary.base import concurrency
+from promptuary.base.text_language import question_language
+from promptuary.models.languages import Known, known_languages
 from promptuary.models.protocols import Embedder, Scale
 from promptuary.search import query as language
 from promptuary.search.dates.question import TimeHint, time_hint
@@ -21,6 +23,7 @@ from promptuary.search.filters import passing_files
 from promptuary.search.index.port import ChunkTraits, IndexedChunk, SearchIndex, Similarity
 from promptuary.search.outline.named import defining, is_alone, names_in, phrases_for
 from promptuary.search.ranking import (
+    NEAREST,
     UNMEASURED,
     WEIGHTS,
     Candidate,
@@ -132,6 +135,11 @@ class Searching:
         self.files, self.workspace = files, workspace
         self.now = datetime.now(UTC)
 
+    @cached_property
+    def known(self) -> Known:
+        """The languages that the embedder knows; a model that was not loaded may have to be."""
+        return known_languages(self.embedder) if self.embedder else None
+
     def answer(self, query: SearchQuery, words: Words) -> Answer:
         """Return the best hits for a query with these words."""
         hint = time_hint(query.text, self.now)
@@ -151,10 +159,11 @@ class Searching:
         pool = [Passage(one, traits[one.chunk]) for one in ranked]
         further = self._beyond(words, set(traits), query) if len(pool) >= POOL else ()
         chosen = distinct(pool, further, query.per_file, merge=query.merge_copies)
+        compared = any(one.similarity is not None and not one.foreign for one in candidates)
         hits, copies = self._hits(chosen, query.limit, words)
-        if hits and sure < 1 and not self.embedder and _is_named(hits[0], query.text, words):
+        if hits and sure < 1 and not compared and _is_named(hits[0], query.text, words):
             sure = 1.0
-        return Answer(hits, any(one.similarity is not None for one in candidates), sure, copies=copies)
+        return Answer(hits, compared, sure, copies=copies)
 
     def candidates(self, text: str, words: Words) -> list[Candidate]:
         """Return the chunks that may answer: a pool of a fixed size by words, and one by meaning."""
@@ -168,11 +177,36 @@ class Searching:
         traits |= index.traits(pool[len(lexical) :])
         in_chat = any(each.conversation is not None for each in traits.values())
         spoken = index.spoken(words, POOL) if in_chat else {}
+        foreign = bool(similar) and self._is_foreign(text, [traits[one] for one in lexical if one in traits])
         return [
-            Candidate(one, lexical.get(one), similar.get(one), _spoken(each, spoken) if in_chat else None, each)
+            Candidate(
+                one,
+                lexical.get(one),
+                similar.get(one),
+                _spoken(each, spoken) if in_chat else None,
+                each,
+                foreign or self._is_unknown(each.language),
+            )
             for one in pool
             if (each := traits.get(one)) is not None
         ]
+
+    def _is_foreign(self, text: str, lexical: Sequence[ChunkTraits]) -> bool:
+        """Return whether the embedder does not know the language of a query.
+
+        Some words may be in any language: they are in that of most of the best chunks that have them.
+        """
+        if self.known is None:
+            return False
+        if code := question_language(text):
+            return self._is_unknown(code)
+        first = [one.language for one in lexical[:NEAREST]]
+        unknown = sum(map(self._is_unknown, first))
+        return 2 * unknown > len(list(filter(None, first))) and 4 * unknown >= len(first)
+
+    def _is_unknown(self, code: str) -> bool:
+        """Return whether the embedder does not know a language; not for a text that says nothing about its own."""
+        return bool(code) and self.known is not None and code not in self.known
 
     def _defined(self, text: str) -> "_Defined":
         """Return the chunks that define what a query names, and the code that mentions it."""

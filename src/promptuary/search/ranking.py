@@ -12,7 +12,8 @@ less they count. Where vectors are blurred, words count for more and need no agr
 several things at once, and for long queries, which are too. In code they count for less: questions use other words than
 it does. The nearest candidates decide what a query is about, once for all candidates: a weight for each would favour
 one kind. A document of a hundred chunks has a hundred chances to look near; that advantage is subtracted. A word is
-there or not, so where only words are compared nothing is subtracted: their score alone decides.
+there or not, so where only words are compared nothing is subtracted: their score alone decides. So it is for what the
+model does not know, a text or a question in another language: its cosine only orders what words do not.
 """
 
 from collections import defaultdict
@@ -56,7 +57,8 @@ class Weights(Struct, frozen=True):
     all words: a question that nothing answers shares as many words with the nearest text as small talk does, and a
     pasted page shares some with every text. ``luck`` is by which part all these grow with each power of e in the number
     of chunks. ``again`` is what a further chunk of the same document loses, and ``in_time`` what a chunk from the time
-    that the query names gains, as a part of the best score.
+    that the query names gains, as a part of the best score. ``foreign`` is by how much meaning counts where the model
+    does not know the language, and ``guess`` what one word says there about the meaning.
     """
 
     words: float = 0.06
@@ -78,6 +80,8 @@ class Weights(Struct, frozen=True):
     asked: float = 0.7
     again: float = 0.01
     in_time: float = 0.25
+    foreign: float = 0.04
+    guess: float = 0.35
 
 
 WEIGHTS: Final = Weights()
@@ -89,7 +93,8 @@ class Candidate(NamedTuple):
     """A chunk that may be a hit. ``None``: the words did not find it, or it has no vector.
 
     ``lexical`` is how many of the words it explains; ``spoken`` the same for all that people say in its conversation,
-    ``None`` if it is not in a chat. ``traits`` describe its document.
+    ``None`` if it is not in a chat. ``traits`` describe its document. ``foreign``: the model does not know the language
+    of the query or of the chunk, so that the similarity says little.
     """
 
     chunk: int
@@ -97,6 +102,7 @@ class Candidate(NamedTuple):
     similarity: Similarity | None = None
     spoken: float | None = None
     traits: ChunkTraits = ChunkTraits()
+    foreign: bool = False
 
 
 class Ranked(NamedTuple):
@@ -109,10 +115,11 @@ class Ranked(NamedTuple):
     meaning: float | None
     length: float
     share: float
+    foreign: bool = False
 
     def why(self, match: Callable[[], tuple[str, ...]] = tuple) -> Why:
         """Return the parts of the score; ``match`` returns the words that are in the text."""
-        return Why(self.lexical, self.cosine, match, None, self.meaning, self.length, self.share)
+        return Why(self.lexical, self.cosine, match, None, self.meaning, self.length, self.share, self.foreign)
 
 
 UNMEASURED: Final = Scale()
@@ -134,7 +141,11 @@ def fuse(
 
     A chunk that has no vector yet gets the average meaning of the others, so that words decide about it.
     """
-    meanings = {one.chunk: _meaning(one.similarity, weights, scale) for one in candidates if one.similarity is not None}
+    meanings = {
+        one.chunk: _meaning(one.similarity, weights, scale)
+        for one in candidates
+        if one.similarity is not None and not one.foreign
+    }
     # Exact, so that the result does not depend on the order of the candidates.
     usual = fsum(meanings.values()) / len(meanings) if meanings else 0.0
     blur = _blur(candidates, terms, weights)
@@ -143,17 +154,20 @@ def fuse(
     lengths = {size: loss * log(size or 1) for size in {one.traits.siblings for one in candidates}}
     ranked, terms = [], max(1, terms)
     for one in candidates:
-        chunk, lexical, similarity, spoken, traits = one
+        chunk, lexical, similarity, spoken, traits, foreign = one
         words, meaning = lexical or 0.0 if spoken is None else _words(one, weights), meanings.get(chunk)
         near, trust = usual if meaning is None else meaning, 1.0
-        if blur.doubt and meanings:
+        if foreign:
+            near = weights.guess * words if meanings else 0.0
+            near += weights.foreign * _meaning(similarity, weights, scale) if similarity is not None else 0.0
+        elif blur.doubt and meanings:
             agreement = min(1.0, max(0.0, near / weights.sure))
             trust -= blur.doubt * (1 - agreement) / sqrt(max(1.0, words))
-        length = lengths[traits.siblings]
+        length = 0.0 if foreign else lengths[traits.siblings]
         score = near + blur.weight * words * trust - length
         explained = words if words or lexical is not None else None
         cosine = None if similarity is None else similarity.cosine
-        ranked.append(Ranked(chunk, score, explained, cosine, meaning, length, words / terms))
+        ranked.append(Ranked(chunk, score, explained, cosine, meaning, length, words / terms, foreign))
     return _best_first(ranked)
 
 
@@ -282,7 +296,7 @@ def _blur(candidates: Sequence[Candidate], terms: int, weights: Weights) -> _Blu
 
     The nearest are those of the highest cosines; without vectors, those that explain most words.
     """
-    near = [(-one.similarity.cosine, one.chunk, one) for one in candidates if one.similarity]
+    near = [(-one.similarity.cosine, one.chunk, one) for one in candidates if one.similarity and not one.foreign]
     near = near or [(-(one.lexical or 0.0), one.chunk, one) for one in candidates]
     nearest = [one for _, _, one in sorted(near)[:NEAREST]]
     chats = sum(one.spoken is not None for one in nearest) / max(1, len(nearest))

@@ -8,7 +8,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from promptuary.base import concurrency
 from promptuary.base.budget import TokenCounter
 from promptuary.base.errors import IndexDamagedError, NothingIndexedError, PromptuaryError
+from promptuary.models.languages import known_languages
 from promptuary.models.protocols import Embedder
 from promptuary.search.answer import Answer, answer
 from promptuary.search.chunks.lines import Sizes
@@ -264,12 +265,21 @@ class SearchService(KindIndex):
         except IndexDamagedError:
             # It is rebuilt by whoever indexes or searches next, and these ask for the status first.
             known, counts = {}, IndexCounts()
+        foreign = self._foreign(backend)
         missing = self._folders.missing()
         folders = [
             FolderStatus(folder.path, folder.label, known.get(folder, 0), folder.path in missing)
             for folder in self._folders.all()
         ]
-        return IndexStatus(tuple(folders), counts, backend.embedder.id if backend.embedder else "")
+        return IndexStatus(tuple(folders), counts, backend.embedder.id if backend.embedder else "", foreign)
+
+    def _foreign(self, backend: SearchBackend) -> Mapping[str, int]:
+        """Return how many chunks are in each language that the embedder does not know."""
+        with suppress(IndexDamagedError):
+            if backend.embedder is not None and (every := backend.index.languages()):
+                known = known_languages(backend.embedder)
+                return {} if known is None else {one: count for one, count in every.items() if one not in known}
+        return {}
 
     def watch(self, on_update: Callable[[IndexUpdate], None] | None = None) -> None:
         """Keep the index up to date in the background until ``stop`` or ``close``; ``on_update`` gets every update.

@@ -217,6 +217,7 @@ class Why(Struct, frozen=True):
     ``lexical`` is how many of the query's words the text explains: a rare one counts for more than one. ``meaning`` is
     the ``cosine`` against its background: about 0 for a text that has nothing to do with the query. ``length`` is what
     was taken off because a long document has many chances. ``share`` is ``lexical`` as a part of all the words.
+    ``foreign``: the model does not know the language of the query or of the text, so that words decide.
     """
 
     lexical: float | None = None
@@ -226,6 +227,7 @@ class Why(Struct, frozen=True):
     meaning: float | None = None
     length: float = 0.0
     share: float = 0.0
+    foreign: bool = False
 
     def __repr__(self) -> str:
         return shown_without(self, "match")
@@ -559,11 +561,15 @@ class FolderStatus(Struct, frozen=True):
 
 
 class IndexStatus(Struct, frozen=True):
-    """The status of an index. ``embedder`` is the id of the embedder, empty if there is none."""
+    """The status of an index. ``embedder`` is the id of the embedder, empty if there is none.
+
+    ``foreign`` is how many chunks are in each language that the embedder does not know, the most first.
+    """
 
     folders: tuple[FolderStatus, ...] = ()
     counts: IndexCounts = IndexCounts()
     embedder: str = ""
+    foreign: Mapping[str, int] = field(default_factory=dict)
 
 
 class WatchModeChanged(Struct, frozen=True):

@@ -220,3 +220,31 @@ def test_the_latest_and_the_first_are_chosen_among_the_good_ones() -> None:
     assert [one.chunk for one in newest] == [2, 1, 3, 4]
     assert [one.chunk for one in by_date(ranked, dates, newest=False)] == [3, 1, 2, 4]
     assert [one.score for one in newest] == [one.score for one in ranked]
+
+
+def test_where_the_model_does_not_know_the_language_words_decide_and_meaning_orders_the_rest() -> None:
+    words, nearer = Candidate(1, 2.0, near(0.1), foreign=True), Candidate(2, 1.0, near(0.9), foreign=True)
+    far, nearest = Candidate(3, None, near(0.2), foreign=True), Candidate(4, None, near(0.6), foreign=True)
+
+    assert order(far, nearest, nearer, words, weights=Weights()) == [1, 2, 4, 3]
+
+
+def test_a_passage_that_the_model_does_not_know_stands_beside_others_by_its_words() -> None:
+    unknown = Candidate(1, 2.0, near(0.0), foreign=True)
+
+    assert order(unknown, Candidate(2, 1.0, near(0.3))) == [1, 2]
+    assert order(unknown, Candidate(2, 1.0, near(0.9))) == [2, 1]
+
+
+def test_a_passage_that_the_model_does_not_know_says_so_and_loses_nothing_for_its_document() -> None:
+    first, *_ = fuse([Candidate(1, 1.0, near(0.3), traits=ChunkTraits(100), foreign=True)], 3)
+
+    assert first.why().foreign
+    assert first.length == 0
+
+
+def test_confidence_in_a_passage_that_the_model_does_not_know_is_that_of_its_words() -> None:
+    by_words = [Candidate(1, 2.0)]
+    unknown = [Candidate(1, 2.0, near(0.9), foreign=True)]
+
+    assert confidence(fuse(unknown, 3), unknown, 1_000, 3) == confidence(fuse(by_words, 3), by_words, 1_000, 3)

@@ -109,6 +109,8 @@ def reasons(score: float, why: Why) -> Iterator[str]:
     yield from (f"{name} {value:.3f}" for name, value in parts.items() if value is not None)
     if why.length:
         yield f"long document -{why.length:.3f}"
+    if why.foreign:
+        yield "the model does not know this language: words decide"
     respelled = [one for one in why.matched if " ~ " in one]
     if exact := [one for one in why.matched if one not in respelled]:
         yield f"matched: {one_line(' '.join(exact))}"

@@ -13,7 +13,7 @@ from promptuary.base.table import Column
 from promptuary.base.text import counted, one_line
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import confirm, open_workspace, print_json, standard_input
-from promptuary.cli.search.indexing import IndexJob, embed, is_wide, print_embedded, print_synced, sync
+from promptuary.cli.search.indexing import IndexJob, embed, foreign_text, is_wide, print_embedded, print_synced, sync
 from promptuary.cli.terminal import headed_table
 from promptuary.present.search import status_json, sync_json
 from promptuary.search.values import FolderStatus
@@ -96,6 +96,8 @@ def _index(promptuary: Promptuary, named: Sequence[str], options: argparse.Names
     try:
         if not options.no_embed:
             code = embed(job, outcome)
+            if (outcome.embedded or outcome.report.has_changes) and (foreign := foreign_text(outcome.status)):
+                job.note(foreign)
     finally:
         # Also after Ctrl-C, because the work so far is stored.
         if options.json:
@@ -191,6 +193,8 @@ def _list(promptuary: Promptuary, *, as_json: bool) -> int:
         print(f"{counted(counts.files, 'file')}, {counted(counts.chunks, 'chunk')}, {embedded}")
         if status.embedder:
             print(f"embedder: {one_line(status.embedder)}")
+        if foreign := foreign_text(status):
+            print(foreign)
     else:
         print("nothing is indexed yet: promptuary index FOLDER indexes a folder", file=sys.stderr)
     return DONE if status.folders else NOT_ALL

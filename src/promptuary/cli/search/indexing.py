@@ -15,10 +15,12 @@ from typing import Final
 from msgspec import Struct
 
 from promptuary.base.errors import ConfigError, PromptuaryError, how_to_install
-from promptuary.base.text import counted, one_line
+from promptuary.base.text import counted, list_names, one_line
+from promptuary.base.text_language import LANGUAGES
 from promptuary.blocking import Promptuary
 from promptuary.cli.interruptible import StoppedError, run_interruptibly
 from promptuary.cli.progress import ProgressLine, duration
+from promptuary.models.named.catalogue import embedder_knowing
 from promptuary.search.values import FolderHeld, IndexStatus, SearchNote, SyncReport, note_text
 
 DONE, NOT_ALL = 0, 1
@@ -156,6 +158,20 @@ def print_synced(outcome: IndexOutcome) -> None:
     left = f"; {counted(counts.unembedded, 'chunk')} to embed" if outcome.status.embedder and counts.unembedded else ""
     details = f" ({done})" if done else ""
     print(f"indexed {counted(counts.files, 'file')}{details} in {duration(outcome.sync_seconds)}{left}", flush=True)
+
+
+def foreign_text(status: IndexStatus) -> str:
+    """Return which part of the text the model does not know, and which model does; empty if it knows all of it."""
+    if not status.foreign:
+        return ""
+    every = sum(status.foreign.values())
+    share = max(1, round(100 * every / max(1, status.counts.chunks)))
+    # Not what one odd page seems to be in.
+    names = list_names([LANGUAGES.get(code, code) for code, chunks in status.foreign.items() if 20 * chunks >= every])
+    knowing = embedder_knowing(status.foreign)
+    fetch = f"promptuary model add {knowing or 'OWNER/NAME'}"
+    advice = f'{fetch} and embedder = "{knowing}" add meaning' if knowing else f"{fetch} fetches one that may"
+    return f"{share} % of the text is in languages that the model does not know ({names}): words decide there; {advice}"
 
 
 def print_embedded(outcome: IndexOutcome) -> None:

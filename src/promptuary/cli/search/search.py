@@ -90,6 +90,8 @@ def _summary(result: SearchResult, promptuary: Promptuary, query: SearchQuery) -
     elif result.mode != "hybrid" and not (result.hits or query.lexical_only) and promptuary.search.status().embedder:
         # There were no vectors to compare.
         parts = []
+    elif result.mode != "hybrid" and any(hit.why.foreign for hit in result.hits):
+        parts[0] += ", since the model does not know the language"
     if query.filters and not result.hits:
         parts = []
     return "; ".join([*parts, *(["synced changed files first"] if result.auto_synced else [])])

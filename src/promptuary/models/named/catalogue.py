@@ -5,12 +5,13 @@ fetches it. The list has no hashes, because none of these files could be verifie
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
 from promptuary.base.errors import ConfigError
+from promptuary.models.languages import languages_named
 from promptuary.models.onnx_embedder import Pooling
 from promptuary.models.protocols import ModelKind
 
@@ -38,7 +39,8 @@ class CatalogueEntry(Struct, frozen=True):
     def settings(self) -> dict[str, object]:
         """What is written into Promptuary's own file in the folder of the model."""
         pooling = {"pooling": self.pooling} if self.pooling else {}
-        return {**pooling, **({"prefixes": dict(self.prefixes)} if self.prefixes else {})}
+        languages = {"languages": self.languages} if self.languages else {}
+        return {**pooling, **languages, **({"prefixes": dict(self.prefixes)} if self.prefixes else {})}
 
 
 _ENTRIES: Final = (
@@ -85,6 +87,12 @@ _ENTRIES: Final = (
     CatalogueEntry("jina-reranker-v1-tiny-en", "jinaai/jina-reranker-v1-tiny-en", "reranker", "English", "Apache-2.0"),
 )
 CATALOGUE: Final[Mapping[str, CatalogueEntry]] = {entry.name: entry for entry in _ENTRIES}
+
+
+def embedder_knowing(languages: Collection[str]) -> str:
+    """Return the first embedder that knows all of these languages; empty if there is none."""
+    known = ((one.name, languages_named(one.languages)) for one in _ENTRIES if one.kind == "embedder")
+    return next((name for name, own in known if own is None or own.issuperset(languages)), "")
 
 
 class Requested(NamedTuple):

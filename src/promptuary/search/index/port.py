@@ -58,7 +58,8 @@ class ChunkTraits(NamedTuple):
 
     ``conversation`` is the number of the conversation, see ``SearchIndex.spoken``; ``None`` if it is not a chat.
     ``document`` is the same for chunks of the same document; ``date`` is that of the chunk if it has one, else that of
-    the file. ``is_code``: it is source code. ``sha256`` is the hash of the chunk.
+    the file. ``is_code``: it is source code. ``sha256`` is the hash of the chunk. ``language`` is that of the text, see
+    ``base.text_language``.
     """
 
     siblings: int = 1
@@ -67,6 +68,7 @@ class ChunkTraits(NamedTuple):
     date: int = 0
     is_code: bool = False
     sha256: bytes = b""
+    language: str = ""
 
 
 class IndexWriter(Protocol):
@@ -159,6 +161,10 @@ class SearchIndex(Protocol):
 
     def size(self) -> int:
         """Return about how many chunks there are. Fast, whereas ``counts`` may take time."""
+        ...
+
+    def languages(self) -> Mapping[str, int]:
+        """Return how many chunks there are in each language; those that say nothing about it are not counted."""
         ...
 
     def folders(self) -> Sequence[tuple[Folder, int]]:

@@ -57,6 +57,10 @@ class GenerationReader(ABC):
 
         return self._reading(work, IndexCounts())
 
+    def languages(self) -> Mapping[str, int]:
+        """Return how many chunks there are in each language."""
+        return self._reading(lambda own: own.catalog.languages(), {})
+
     def size(self) -> int:
         """Return how many chunks can be found by their words."""
         return self._reading(lambda own: own.lexical.size(), 0)

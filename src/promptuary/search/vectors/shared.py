@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 from promptuary.base.concurrency import Task
 from promptuary.config.settings import Settings
 from promptuary.models.embedders import embedder_for
+from promptuary.models.languages import Known, known_languages
 from promptuary.models.protocols import Embedder, Purpose, Scale
 from promptuary.workspace.user_folders import cache_folder
 
@@ -47,6 +48,11 @@ class SharedEmbedder:
         """Its scale, if it knows that."""
         scale = getattr(self._embedder, "scale", None)
         return scale if isinstance(scale, Scale) else None
+
+    @property
+    def languages(self) -> Known:
+        """The languages that it knows."""
+        return known_languages(self._embedder)
 
     def prepare(self) -> None:
         self._embedder.prepare()

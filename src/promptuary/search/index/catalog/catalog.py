@@ -363,6 +363,11 @@ class Catalog:
 
         return self._read(work)
 
+    def languages(self) -> dict[str, int]:
+        """Return how many chunks there are in each language, the most first."""
+        every = self._read(lambda own: own.execute(_QUERIES["languages"]).fetchall())
+        return {str(language): int(chunks) for language, chunks in every}
+
     def close(self) -> None:
         """Close the file."""
         self._database.close()

@@ -154,8 +154,10 @@ WHERE tenant = :tenant AND owner = :owner AND generation = :generation AND file 
 
 -- name: add_chunk
 -- Add a chunk.
-INSERT INTO index_chunk (tenant, owner, generation, id, file, start_line, end_line, heading, sha256, own, names, date)
-VALUES (:tenant, :owner, :generation, :id, :file, :start_line, :end_line, :heading, :sha256, :own, :names, :date);
+INSERT INTO index_chunk (tenant, owner, generation, id, file, start_line, end_line, heading, sha256, own, names, date,
+language)
+VALUES (:tenant, :owner, :generation, :id, :file, :start_line, :end_line, :heading, :sha256, :own, :names, :date,
+:language);
 
 -- name: shift_chunk
 -- Update the lines of a chunk.
@@ -257,9 +259,9 @@ JOIN index_folder AS folder
 ON folder.tenant = :tenant AND folder.owner = :owner AND folder.generation = :generation AND folder.id = file.folder;
 
 -- name: traits
--- The files of chunks, their first lines and dates, what these files have, whether they are code, and their hashes.
+-- The files of chunks, their first lines and dates, what these files have, whether they are code, hashes and languages.
 SELECT chunk.id, chunk.file, chunk.start_line, file.chunks, file.conversations, coalesce(chunk.date, file.date),
-file.kind = 'code', chunk.sha256
+file.kind = 'code', chunk.sha256, chunk.language
 FROM json_array_elements_text(:numbers::json) AS wanted (id)
 JOIN index_chunk AS chunk
 ON chunk.tenant = :tenant AND chunk.owner = :owner AND chunk.generation = :generation AND chunk.id = wanted.id::bigint
@@ -349,6 +351,12 @@ DELETE FROM index_embedded WHERE tenant = :tenant AND owner = :owner AND generat
 -- name: last_chunk
 -- The highest number of a chunk that is there.
 SELECT coalesce(max(id), 0) FROM index_chunk WHERE tenant = :tenant AND owner = :owner AND generation = :generation;
+
+-- name: languages
+-- How many chunks there are in each language, the most first.
+SELECT language, count(*) AS chunks FROM index_chunk
+WHERE tenant = :tenant AND owner = :owner AND generation = :generation AND language <> ''
+GROUP BY language ORDER BY chunks DESC, language;
 
 -- name: counts
 -- How many files and chunks there are, and how many chunks lack a vector.

@@ -107,8 +107,8 @@ SELECT start_line, end_line, heading, own, names, date, id FROM chunk WHERE file
 
 -- name: add_chunk
 -- Add a chunk.
-INSERT INTO chunk (id, file, start_line, end_line, heading, sha256, own, names, date)
-VALUES (:id, :file, :start_line, :end_line, :heading, :sha256, :own, :names, :date);
+INSERT INTO chunk (id, file, start_line, end_line, heading, sha256, own, names, date, language)
+VALUES (:id, :file, :start_line, :end_line, :heading, :sha256, :own, :names, :date, :language);
 
 -- name: shift_chunk
 -- Update the lines of a chunk.
@@ -187,9 +187,9 @@ FROM json_each(:numbers) AS wanted JOIN chunk ON chunk.id = wanted.value JOIN fi
 JOIN folder ON file.folder = folder.id;
 
 -- name: traits
--- The files of chunks, their first lines and dates, what these files have, whether they are code, and their hashes.
+-- The files of chunks, their first lines and dates, what these files have, whether they are code, hashes and languages.
 SELECT chunk.id, chunk.file, chunk.start_line, file.chunks, file.conversations, coalesce(chunk.date, file.date),
-file.kind = 'code', chunk.sha256
+file.kind = 'code', chunk.sha256, chunk.language
 FROM json_each(:numbers) AS wanted JOIN chunk ON chunk.id = wanted.value JOIN file ON chunk.file = file.id;
 
 -- name: conversations_of
@@ -262,6 +262,10 @@ DELETE FROM embedded;
 -- name: last_chunk
 -- The highest number of a chunk that is there.
 SELECT coalesce(max(id), 0) FROM chunk;
+
+-- name: languages
+-- How many chunks there are in each language, the most first.
+SELECT language, count(*) AS chunks FROM chunk WHERE language <> '' GROUP BY language ORDER BY chunks DESC, language;
 
 -- name: counts
 -- How many files and chunks there are, and how many chunks lack a vector.

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from promptuary.base.errors import DatabaseDamagedError, IndexDamagedError, PromptuaryError, UnknownFormatError
 from promptuary.base.files import Folder, Stamp
+from promptuary.base.text_language import passage_language
 from promptuary.database.columns import from_column, to_column
 from promptuary.database.port import Connection
 from promptuary.database.queries import queries
@@ -181,9 +182,12 @@ def drop_chunks(connection: Connection, numbers: Sequence[int]) -> None:
 
 
 def add_chunks(
-    connection: Connection, file: int, path: str, chunks: Sequence[tuple[int, Chunk, Identity]]
+    connection: Connection, file: int, path: str, chunks: Sequence[tuple[int, Chunk, Identity]], language: str = ""
 ) -> list[Document]:
-    """Add chunks with their numbers and identities; return them as documents for the full-text index."""
+    """Add chunks with their numbers and identities; return them as documents for the full-text index.
+
+    ``language`` is that of chunks that do not say.
+    """
     if not chunks:
         return []
     connection.executemany(
@@ -195,6 +199,7 @@ def add_chunks(
                 "start_line": one.start_line,
                 "end_line": one.end_line,
                 "heading": _packed(one.heading),
+                "language": passage_language(one.text) or language,
                 **dict(zip(_IDENTITY, same, strict=True)),
             }
             for number, one, same in chunks
@@ -341,8 +346,9 @@ def traits(connection: Connection, numbers: str) -> dict[int, ChunkTraits]:
             int(date),
             bool(is_code),
             bytes(sha256),
+            language,
         )
-        for chunk, file, line, chunks, count, date, is_code, sha256 in found
+        for chunk, file, line, chunks, count, date, is_code, sha256, language in found
     }
 
 
@@ -416,4 +422,6 @@ def put_file(own: Connection, folder: int, content: FileContent, last: int) -> t
     drop_chunks(own, dropped)
     if chunks or not new_file:
         own.execute(_QUERIES["put_content"], {"file": number, "text": to_column(text) if chunks else ""})
-    return CatalogChange(add_chunks(own, number, file.path, new), dropped), last
+    # Code may quote any language, and a table or a list may say nothing about its own.
+    language = passage_language(text) if new and file.kind != "code" else ""
+    return CatalogChange(add_chunks(own, number, file.path, new, language), dropped), last

@@ -45,7 +45,8 @@ CREATE TABLE content (
 );
 
 -- Numbers grow and are not used twice while any reader may know them. Up to `embedded` in meta all have vectors. `own` is
--- what of the text is the person's own, NULL for all of it; `names` are those of its note; `date` NULL is that of the file.
+-- what of the text is the person's own, NULL for all of it; `names` are those of its note; `date` NULL is that of the file;
+-- `language` is that of the text, empty if it does not say.
 CREATE TABLE chunk (
     id INTEGER PRIMARY KEY,
     file INTEGER NOT NULL REFERENCES file (id),
@@ -55,7 +56,8 @@ CREATE TABLE chunk (
     sha256 BLOB NOT NULL,
     own TEXT DEFAULT '',
     names TEXT NOT NULL DEFAULT '[]',
-    date INTEGER
+    date INTEGER,
+    language TEXT NOT NULL DEFAULT ''
 );
 
 CREATE INDEX chunk_of_file ON chunk (file);
