@@ -50,9 +50,21 @@ def test_everything_in_a_backup_of_the_version_before_is_there(restored: Path, e
     for answer in (*answers.values(), *expected.values()):
         for size in answer["examine"]["threads"]:
             del size["bytes"]  # the same is stored in fewer
+        _drop_beginnings(answer)
     for principal, found in answers.items():
         for noun, value in found.items():
             assert value == expected[principal][noun], f"{noun} of {principal}"
+
+
+def _drop_beginnings(answer: Any) -> None:
+    """Drop how a turn begins from what rests on a source: that version did not tell."""
+    match answer:
+        case {"thread": _, "source": _, "how": _}:
+            answer.pop("text", None), answer.pop("answer", None)
+        case dict():
+            list(map(_drop_beginnings, answer.values()))
+        case list():
+            list(map(_drop_beginnings, answer))
 
 
 def test_no_byte_of_what_was_forgotten_is_there_once_the_notes_were_opened(restored: Path) -> None:

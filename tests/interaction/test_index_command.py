@@ -138,6 +138,7 @@ def test_json_is_the_promised_object(run: Run, project: Path, files: Files) -> N
         "chunks": 2,
         "unembedded": 2,
         "embedder": "",
+        "foreign": {},
         "seconds": value["seconds"],
     }
     assert value["seconds"] >= 0

@@ -133,6 +133,7 @@ def test_json_is_the_promised_object(indexed: Run, project: Path) -> None:
                     "cosine": None,
                     "meaning": None,
                     "length": 0.0,
+                    "foreign": False,
                     "matched": ["everything"],
                 },
             }

@@ -101,6 +101,7 @@ STORE_READS: Final[dict[str, Callable[[ThreadStore], object]]] = {
     "turns": lambda store: [store.turns(name) for name in THREADS],
     "recent": lambda store: [store.recent(thread=name, limit=9, before=10**9) for name in (None, *THREADS)],
     "seen_turn": lambda store: [store.seen_turn(name, number) for name in THREADS for number in (None, 1, 2)],
+    "glances": lambda store: store.glances([(name, number) for name in THREADS for number in (1, 2)]),
     "sent_text": lambda store: [store.sent_text(name, 1, place, 0, 99) for name in THREADS for place in range(3)],
     "threads": lambda store: store.threads(),
     "uses": lambda store: [store.uses([one]) for one in (*store.addresses(), *EVERY_SOURCE)],
