@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from promptuary._version import __version__
 
 if TYPE_CHECKING:
-    from promptuary.base.blocks import Attachment, Block, Detail, Passage, Source, Trust
+    from promptuary.base.blocks import Attachment, Block, Detail, Omitted, Passage, Source, Trust
     from promptuary.base.errors import (
         Code,
         ConfigError,
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
         Incoming,
         Layer,
         LayerContext,
-        Omitted,
         Recall,
         RecallRequest,
         Reply,
@@ -246,7 +245,7 @@ _HOMES = {
     "NoteHit": "memory.values",
     "NoteList": "memory.values",
     "NoteSelection": "memory.values",
-    "Omitted": "layers.layer",
+    "Omitted": "base.blocks",
     "Outcome": "references.expansion",
     "Passage": "base.blocks",
     "Place": "memory.values",

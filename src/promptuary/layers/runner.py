@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from promptuary.base.blocks import Block, Detail, Trust
+from promptuary.base.blocks import Block, Detail, Omitted, Trust
 from promptuary.base.budget import TokenCounter
 from promptuary.base.errors import ConfigError, LayerInitError
 from promptuary.base.messages import MESSAGE_OVERHEAD
@@ -35,7 +35,6 @@ from promptuary.layers.layer import (
     Layer,
     LayerContext,
     LayerState,
-    Omitted,
     Recall,
     RecallRequest,
     Reply,

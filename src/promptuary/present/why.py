@@ -84,7 +84,7 @@ def _row(entry: ReceiptEntry, colour: str) -> tuple[Text, ...]:
         Text(one_line(entry.layer), style=colour),
         Text(one_line(entry.label)),
         Text(status, style=_STATUS[entry.status]),
-        Text(f"{entry.tokens:,}"),
+        Text(entry.tokens_text),
         Text(f"{entry.share:.1%}"),
         Text(one_line(entry.reason), style="dim"),
     )

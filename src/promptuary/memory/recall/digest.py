@@ -13,11 +13,11 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary.base.blocks import Block, Source, Trust, content_hash
+from promptuary.base.blocks import Block, Omitted, Source, Trust, content_hash
 from promptuary.base.budget import TokenCounter
 from promptuary.base.excerpt import largest
 from promptuary.base.text import one_line, shortened
-from promptuary.layers.layer import Omitted, Recall
+from promptuary.layers.layer import Recall
 from promptuary.memory.recall.visible import MemoryPage, VisibleNotes
 from promptuary.memory.values import KINDS, NoteHeader, NoteKind, is_by_agent
 from promptuary.references.detail import best_within, whole
@@ -79,8 +79,10 @@ def digest(known: Remembered, budget: int, counter: TokenCounter) -> Recall | No
     def listing(count: int, counter: TokenCounter) -> Recall:
         unlisted = known.total - count
         blocks = [*pages, *_lists(lines[:count], unlisted, counter)]
-        omitted = [Omitted(f"{unlisted:,} notes", "more than the digest lists")] if unlisted else []
-        return replace(recall, blocks=blocks, omitted=omitted)
+        # What those would have cost of which no more than the number was read is not known.
+        left = "\n".join(line for _, line in lines[count:]) if unlisted == len(lines) - count else ""
+        omitted = [Omitted(f"{unlisted:,} notes", "more than the digest lists", tokens=counter.count(left))]
+        return replace(recall, blocks=blocks, omitted=omitted if unlisted else ())
 
     def cost(count: int) -> int:  # only the whole is counted while it is tried how many notes fit
         return counter.count(listing(count, NOT_COUNTED).text)

@@ -215,7 +215,7 @@ def cache_boundary(receipt: Receipt) -> int:
     if "history" not in layers:
         return 0
     last = max(place for place, layer in enumerate(layers) if layer == "history")
-    return sum(entry.tokens for entry in receipt.entries[: last + 1] if entry.status != "out")
+    return sum(entry.taken for entry in receipt.entries[: last + 1])
 
 
 def lines_of(turn: SeenTurn) -> list[Line]:
