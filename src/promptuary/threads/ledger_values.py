@@ -9,14 +9,16 @@ from typing import Final, Literal, NamedTuple
 
 from msgspec import Struct
 
-from promptuary.base.blocks import Attachment, Detail
+from promptuary.base.blocks import Attachment, Detail, content_hash
 from promptuary.base.messages import Item
 from promptuary.context.receipt import Receipt
+from promptuary.memory.recall.digest import LISTS, listed_notes
 
-Way = Literal["direct", "history", "summary", "name"]
+Way = Literal["direct", "history", "summary", "list", "name"]
 """How a source got into a prompt: in a separate block, in a message of the history, or in a summary of messages.
 
-Of a source that did not fit only its "name" was sent: no answer rests on that.
+Of a note in a "list" the title and the summary were sent. Of a source that did not fit only its "name" was sent: no
+answer rests on that.
 """
 
 _SAID: Final = frozenset({"history", "message", "loop", "tools"})
@@ -105,6 +107,15 @@ class ThreadSize(Struct, frozen=True):
 def shown(receipt: Receipt) -> list[Origin]:
     """Return the sources with a block of their own in a prompt, whole or in part, each once."""
     return list(dict.fromkeys(origin for origin, _ in _shown(receipt)))
+
+
+def listed(receipt: Receipt, texts: Iterable[str]) -> Iterator[Origin]:
+    """Yield the notes in the lists of a prompt, whose messages have these texts. Their revision is that of the line."""
+    lists = {entry.source: entry.layer for entry in receipt.entries if entry.status != "out" and entry.source in LISTS}
+    for text in texts if lists else ():
+        for address, notes in listed_notes(text).items():
+            if layer := lists.get(address):
+                yield from (Origin(note, "list", layer, content_hash(line), None) for note, line in notes.items())
 
 
 def only_named(receipt: Receipt) -> set[Origin]:
