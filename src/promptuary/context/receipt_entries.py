@@ -114,7 +114,7 @@ def of_history(sent: Sequence[Item], history: PricedHistory, tokens: int) -> Pro
     every = len(history.items) + history.unspoken
     label, reason = f"{len(sent)} of {every} messages", "; ".join(reasons) or "what was said before"
     if not sent:
-        return PromptPart("history", omitted=[Omitted(label, reason, tokens=history.sent)])
+        return PromptPart("history", omitted=[Omitted(label, reason, tokens=history.whole or history.sent)])
     # Items never change, so their ids identify a state of a history.
     source = Source("history", label, "history", "", content_hash("\n".join(item.id for item in sent)))
     detail = Detail.EXCERPT if reasons else Detail.FULL

@@ -337,11 +337,11 @@ class _SourceSet(Struct):
         gone = sorted((full for full, block in every if block is None), key=lambda full: -full.tokens)
         for full in gone[:_MOST_LEFT_OUT]:
             source, asked = full.source, one_line(self.owners[full.source.key].raw)
-            reason = f"{Code.BUDGET_EXCEEDED}: {asked}: {_NO_ROOM}"
-            yield Omitted(source.label, reason, source.address, tokens=full.tokens)
+            why = _NO_ROOM if source.asked else f"of {asked}, not even its name fits into the limit"
+            yield Omitted(source.label, f"{Code.BUDGET_EXCEEDED}: {why}", source.address, tokens=full.tokens)
         if more := gone[_MOST_LEFT_OUT:]:
-            reason, tokens = f"{Code.BUDGET_EXCEEDED}: {_NO_ROOM}", sum(full.tokens for full in more)
-            yield Omitted(f"and {counted(len(more), 'more file')}", reason, tokens=tokens)
+            reason = f"{Code.BUDGET_EXCEEDED}: not even their names fit into the limit; attach less, or raise --share"
+            yield Omitted(f"and {counted(len(more), 'more file')}", reason, tokens=sum(full.tokens for full in more))
 
     def outcome(self, one: Resolution, blocks: Sequence[Block | None], target: str) -> Outcome:
         if one.error:
