@@ -144,6 +144,20 @@ def test_a_note_is_shown_with_where_it_came_from_and_the_answers_that_rest_on_it
     assert (shown["note"]["header"]["id"], shown["answers"]["rows"][0]["thread"]) == (note.header.id, "plan")
 
 
+def test_a_note_shows_the_answers_whose_prompts_had_it_in_the_list_of_notes(owner: Owner) -> None:
+    note = owner.p.memory.write("The staging server is called owl.", title="Staging")
+    assert "No prompt has contained it yet" in owner.text(at(note))
+
+    owner.p.threads.finish(owner.p.threads.prepare("Hello there", thread="talk"), "Good morning.")
+
+    shown = owner.text(at(note))
+    assert "Hello there" in shown
+    assert "in the list of notes" in shown
+    assert "No prompt has contained it yet" not in shown
+    found = json.loads(owner.get(f"/sources.json?of={note.header.address}").body)
+    assert [[way["how"] for way in turn["ways"]] for turn in found["turns"]] == [["list"]]
+
+
 def test_hostile_text_of_a_note_is_shown_as_it_is(owner: Owner) -> None:
     evil = "<script>alert(1)</script> <img src=x onerror=alert(1)> [go](javascript:alert(1)) ![i](https://evil.test/)"
     note = owner.p.memory.write(evil, title='"><script>alert(2)</script>', tags=["<b>x</b>"], summary="<i>s</i>")
@@ -473,7 +487,8 @@ def test_a_note_counts_no_answer_that_was_only_sent_its_name(start_server: Start
     with BlockingClient(owner.server.base, token=owner.secret) as p:
         note = p.memory.write("One line of a note. " * 60, title="The note")
         short = p.memory.write("Ada likes tea.", title="Tea")
-        p.threads.finish(p.threads.prepare(f"What say {many} or @memory:{note.header.id}?", thread="t"), "Nothing.")
+        asked = f"What say {many} or @memory:{note.header.id}? {'Say it in a few words. ' * 80}"
+        p.threads.finish(p.threads.prepare(asked, thread="t"), "Nothing.")  # there is no room for the list of notes
         p.threads.finish(p.threads.prepare(f"What says @memory:{short.header.id}?", thread="u"), "Tea.")
 
     assert "No prompt has contained it yet" in owner.text(at(note))

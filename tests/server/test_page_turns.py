@@ -222,6 +222,9 @@ def test_a_turn_whose_history_was_compacted_says_how_much_of_it_is_a_summary(sta
 
     now = json.loads(visitor.get("/turns/long/14.json").body)
     assert (now["summarised"], now["shortened"]) == (26 - kept, 0)
+    (history,) = [one for one in now["receipt"]["entries"] if one["layer"] == "history"]
+    assert (history["status"], history["reason"]) == ("degraded", f"{26 - kept} messages are sent as a summary")
+    assert f"{history['tokens']:,} of {history['whole_tokens']:,}" in visitor.text("/turns/long/14")
     for path in ("/turns/long/14", "/turns/long/14/beside?with=13"):
         assert f"summary of {26 - kept} messages" in visitor.text(path), path
     assert json.loads(visitor.get("/turns/long/13.json").body)["summarised"] == 0
@@ -258,6 +261,21 @@ def test_turns_that_were_only_sent_the_name_of_a_file_do_not_count_as_resting_on
     assert "What is in @file:a.txt?" in read
     assert "The **text** of a." in read
     assert "Only its name" not in read
+
+
+def test_a_turn_shows_each_file_that_did_not_fit_with_what_it_would_have_cost(small: Visitor) -> None:
+    with BlockingClient(small.server.base, token=small.secret) as p:
+        p.threads.prepare("What is in @file:large.txt and @glob:s*.txt?", thread="review")
+
+    entries = json.loads(small.get("/turns/review/1.json").body)["receipt"]["entries"]
+    out = [one for one in entries if one["status"] == "out" and one["layer"] == "references"]
+    (large,) = [one for one in entries if one["label"] == "large.txt"]
+    shown = small.text("/turns/review/1")
+    assert len(out) == 21
+    assert out[0]["reason"] in shown
+    assert f"{out[-1]['label']} references {out[-1]['reason']} {out[-1]['tokens']}" in shown
+    assert large["whole_tokens"] > 30_000
+    assert f"{large['tokens']:,} of {large['whole_tokens']:,}" in shown
 
 
 def test_the_page_of_sources_is_in_the_navigation_and_offers_the_newest(visitor: Visitor) -> None:

@@ -54,7 +54,7 @@ class Auditor:
         """Return what a turn was based on."""
         named = only_named(turn.receipt)
         rows = [_named(row, named) for row in self._rows(self._store.sources(turn.thread, turn.number))]
-        lists = dict.fromkeys(listed(turn.receipt, (message["content"] for message in turn.messages)))
+        lists = dict.fromkeys(listed(turn.receipt, turn.messages))
         uses = [SourceUse(turn.thread, turn.number, turn.created, turn.status, origin) for origin in lists]
         return (*rows, *self._rows(uses))
 

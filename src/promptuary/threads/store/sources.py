@@ -16,8 +16,8 @@ from promptuary.database.contents import Contents
 from promptuary.database.owners import Counter
 from promptuary.database.port import Connection, Cursor
 from promptuary.database.queries import queries
-from promptuary.memory.recall.digest import LISTS, listed_notes
-from promptuary.threads.ledger_values import Origin, SourceUse, Way, carried, shown
+from promptuary.memory.recall.digest import LISTS
+from promptuary.threads.ledger_values import Origin, SourceUse, Way, carried, lists_in, shown
 from promptuary.threads.store import rows
 from promptuary.threads.store.prompts import entries_of
 
@@ -168,10 +168,9 @@ def _listed_uses(connection: Connection, address: str, options: dict[str, int]) 
         left = 0 if source is None else options["limit"]
         for part, messages, layer, *turn in _turns_with(connection, {**options, "source": source[0]}) if left else ():
             if part not in lines:
-                texts = (contents.get(one.content) for one in entries_of(messages, contents) if one.content in naming)
-                lines[part] = next(
-                    (line for text in texts if (line := listed_notes(text).get(name, {}).get(address))), ""
-                )
+                ours = (one for one in entries_of(messages, contents) if one.content in naming)
+                listed = (lists_in(one.message(contents.get(one.content))).get(name, {}) for one in ours)
+                lines[part] = next((notes[address] for notes in listed if address in notes), "")
             if lines[part]:
                 left -= 1
                 yield _use(address, (*turn, "list", layer, content_hash(lines[part]), 0, 0))
