@@ -180,6 +180,7 @@ class Block(Struct, frozen=True):
         tokens: int = 0,
         score: float | None = None,
         reason: str = "",
+        whole_tokens: int = 0,
     ) -> "Block":
         """Return ``text`` as a separate block, to be sent unchanged.
 
@@ -195,7 +196,7 @@ class Block(Struct, frozen=True):
             lines=lines,
             trust=trust,
         )
-        return cls(origin, detail, text, tokens, (0, len(text)), score, reason)
+        return cls(origin, detail, text, tokens, (0, len(text)), score, reason, whole_tokens)
 
 
 class Omitted(Struct, frozen=True):
