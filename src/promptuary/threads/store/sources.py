@@ -155,7 +155,7 @@ def _uses_of(connection: Connection, address: str, options: dict[str, int]) -> l
 def _listed_uses(connection: Connection, address: str, options: dict[str, int]) -> Iterator[tuple[int, SourceUse]]:
     """Yield the newest turns with a note in their lists of notes, each with its number.
 
-    Nothing is stored for that: a list is the same turn after turn, and texts that name a note are known.
+    Nothing is stored for that: a list is the same turn after turn, and the texts that name a note are known.
     """
     scheme, _, note = address.partition(":")
     if scheme != "memory" or address in LISTS:
@@ -163,10 +163,14 @@ def _listed_uses(connection: Connection, address: str, options: dict[str, int]) 
     naming = {row[0] for row in connection.execute(_QUERIES["texts_naming"], {**options, "note": to_column(note)})}
     contents = Contents(connection, options["owner"])
     for name in LISTS if naming else ():
-        source = connection.execute(_QUERIES["find_source"], {**options, "address": to_column(name)}).fetchone()
         lines: dict[int, str] = {}
-        left = 0 if source is None else options["limit"]
-        for part, messages, layer, *turn in _turns_with(connection, {**options, "source": source[0]}) if left else ():
+        left = options["limit"]
+        for key in _parts_shown(connection, name, options):
+            part = key["part"]
+            row = connection.execute(_QUERIES["turn_with"], key).fetchone() if lines.get(part) != "" else None
+            if row is None:
+                continue
+            messages, layer, *turn = row
             if part not in lines:
                 ours = (one for one in entries_of(messages, contents) if one.content in naming)
                 listed = (lists_in(one.message(contents.get(one.content))).get(name, {}) for one in ours)
@@ -174,16 +178,17 @@ def _listed_uses(connection: Connection, address: str, options: dict[str, int]) 
             if lines[part]:
                 left -= 1
                 yield _use(address, (*turn, "list", layer, content_hash(lines[part]), 0, 0))
-            if not left or len(lines) >= _MOST_LISTS:
+            if not left or len(lines) == _MOST_LISTS:
                 break
 
 
-def _turns_with(connection: Connection, options: dict[str, int]) -> Iterator[rows.Row]:
-    """Yield the turns with a source in their prompts, the newest first, with the part and the messages of each."""
-    before = _NEWEST
-    while found := connection.execute(_QUERIES["turns_with"], {**options, "before": before}).fetchall():
-        yield from found
-        before = found[-1][3]
+def _parts_shown(connection: Connection, address: str, options: dict[str, int]) -> Iterator[dict[str, int]]:
+    """Yield the keys of the turns with a source in their prompts, and of the part that each has, the newest first."""
+    row = connection.execute(_QUERIES["find_source"], {**options, "address": to_column(address)}).fetchone()
+    key = {**options, "source": 0 if row is None else row[0], "before": _NEWEST}
+    while row is not None and (found := connection.execute(_QUERIES["parts_shown"], key).fetchall()):
+        yield from ({**key, "turn": turn, "part": part} for turn, part in found)
+        key["before"] = found[-1][0]
 
 
 def sources(connection: Connection, own: Own, thread: str, number: int) -> tuple[SourceUse, ...]:
