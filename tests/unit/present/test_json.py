@@ -77,6 +77,7 @@ def test_an_expansion_has_the_promised_shape() -> None:
                 "sha256": None,
             },
         ],
+        "left_out": [],
         "slips": [],
         "tokens": {"injected": 9, "window": 8_000, "warn_at": 2_000, "limit": 4_000},
         "warnings": ["large", "@b.py: there is no b.py"],
