@@ -71,6 +71,7 @@ def test_json_is_the_promised_object(project: Path, capsys: pytest.CaptureFixtur
                 "sha256": answered["references"][0]["sha256"],
             }
         ],
+        "left_out": [],
         "slips": [],
         "tokens": {
             "injected": answered["tokens"]["injected"],

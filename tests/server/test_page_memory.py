@@ -486,9 +486,9 @@ def test_a_note_counts_no_answer_that_was_only_sent_its_name(start_server: Start
     many = " ".join(f"@file:s{number}.txt" for number in range(12))
     with BlockingClient(owner.server.base, token=owner.secret) as p:
         note = p.memory.write("One line of a note. " * 60, title="The note")
-        short = p.memory.write("Ada likes tea.", title="Tea")
-        asked = f"What say {many} or @memory:{note.header.id}? {'Say it in a few words. ' * 80}"
-        p.threads.finish(p.threads.prepare(asked, thread="t"), "Nothing.")  # there is no room for the list of notes
+        for number in range(30):  # newer ones, which leave no room for it in the list of notes
+            short = p.memory.write(f"Ada likes tea {number} times a day, {'and coffee once, ' * 6}but no milk.")
+        p.threads.finish(p.threads.prepare(f"What say {many} or @memory:{note.header.id}?", thread="t"), "Nothing.")
         p.threads.finish(p.threads.prepare(f"What says @memory:{short.header.id}?", thread="u"), "Tea.")
 
     assert "No prompt has contained it yet" in owner.text(at(note))
