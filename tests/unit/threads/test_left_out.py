@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from promptuary.base.messages import Message
 from promptuary.blocking import Promptuary
 from promptuary.context.receipt import Receipt, ReceiptEntry
 from promptuary.tokens.counting import Counter
@@ -138,17 +139,19 @@ def test_a_history_without_room_says_what_it_would_have_cost(files: Files) -> No
     assert history.tokens > 300
 
 
+def called(result: str) -> list[Message]:
+    """Return a call of a tool, and its result."""
+    return [
+        {"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "name": "read", "arguments": "{}"}]},
+        {"role": "tool", "tool_call_id": "c1", "content": result},
+    ]
+
+
 def test_results_of_tools_that_are_cut_say_what_they_cost_whole(files: Files) -> None:
-    call = {"id": "c1", "name": "read", "arguments": "{}"}
     result = "a line of the result\n" * 2_000
     with opened(files({}), 4_000) as promptuary:
-        turn = promptuary.threads.prepare("Read it.")
-        answer = [
-            {"role": "assistant", "content": "", "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": "c1", "content": result},
-        ]
-        further = promptuary.threads.extend(turn, answer)
-        (cut,) = [one for one in rows(further.receipt, "loop") if one.status == "degraded"]
+        further = promptuary.threads.extend(promptuary.threads.prepare("Read it."), called(result))
+    (cut,) = [one for one in rows(further.receipt, "loop") if one.status == "degraded"]
 
     assert cut.tokens < cut.whole_tokens
     assert cut.whole_tokens == pytest.approx(count(result), rel=0.01)
