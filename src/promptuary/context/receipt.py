@@ -8,7 +8,7 @@ from msgspec.structs import force_setattr, replace
 
 from promptuary.base.blocks import Detail, Trust
 from promptuary.base.table import Column, table
-from promptuary.base.text import one_line
+from promptuary.base.text import of_whole, one_line
 from promptuary.layers.layer import Failure, HookRun
 
 EntryStatus = Literal["in", "degraded", "out"]
@@ -50,7 +50,7 @@ class ReceiptEntry(Struct, frozen=True):
     @property
     def tokens_text(self) -> str:
         """Its tokens for people: of something that is there in part, also what it would cost whole."""
-        return f"{self.tokens:,} of {self.whole_tokens:,}" if self.whole_tokens else f"{self.tokens:,}"
+        return of_whole(self.tokens, self.whole_tokens)
 
 
 class Receipt(Struct, frozen=True):

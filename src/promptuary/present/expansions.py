@@ -47,5 +47,6 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
         "reason": outcome.reason,
         "detail": outcome.detail,
         "tokens": outcome.tokens,
+        "whole_tokens": outcome.whole_tokens,
         "sha256": outcome.sha256,
     }

@@ -128,7 +128,7 @@ def expand(
     room = _room(sent, limits, context)
     fitted = _fitted(sources, resolutions, room, context)
     blocks, absent = fitted.blocks, fitted.absent
-    outcomes = [sources.outcome(one, blocks, _target(one, context.workspace)) for one in resolutions]
+    outcomes = [sources.outcome(one, fitted, _target(one, context.workspace)) for one in resolutions]
     attached = [replace(block, reason=_why(block)) for block in blocks if block]
     rendered = render_message(sent, attached, absent)
     frame = context.counter.count(preamble([""], absent)) if rendered.words_start else 0
@@ -343,27 +343,30 @@ class _SourceSet(Struct):
             reason = f"{Code.BUDGET_EXCEEDED}: not even their names fit into the limit; attach less, or raise --share"
             yield Omitted(f"and {counted(len(more), 'more file')}", reason, tokens=sum(full.tokens for full in more))
 
-    def outcome(self, one: Resolution, blocks: Sequence[Block | None], target: str) -> Outcome:
+    def outcome(self, one: Resolution, fitted: _Fitted, target: str) -> Outcome:
         if one.error:
             return _failed(one.reference, one.error, target)
         if one.done:
             return Outcome(one.reference, "included", target=one.done.address, reason=one.done.reason)
         own = {source.key for source in one.sources if self.owners[source.key] is one.reference}
-        mine = [blocks[self.places[source.key]] for source in one.sources]
+        mine = [fitted.blocks[self.places[source.key]] for source in one.sources]
         shown = [block for block in mine if block]
+        whole_tokens = sum(fitted.full[self.places[key]].tokens for key in own)
         if not shown:
-            return _failed(one.reference, _over_budget(), target)
+            return replace(_failed(one.reference, _over_budget(), target), whole_tokens=whole_tokens)
+        tokens = sum(block.tokens for block in shown if block.source.key in own)
         detail = max((block.detail for block in shown), key=_DETAILS.index)
         whole = detail is Detail.FULL and len(shown) == len(mine) and not any(source.partial for source in one.sources)
         return Outcome(
             one.reference,
             "included" if whole else "degraded",
             target=target,
-            tokens=sum(block.tokens for block in shown if block.source.key in own),
+            tokens=tokens,
             lines=one.sources[0].lines if len(one.sources) == 1 else None,
             detail=detail,
             sha256=one.sources[0].revision if len(one.sources) == 1 else None,
             reason=_joined(one.reference.remark, _reason(mine, one.sources) if own else self._before(one)),
+            whole_tokens=whole_tokens if whole_tokens > tokens else 0,
         )
 
     def _before(self, one: Resolution) -> str:

@@ -24,7 +24,8 @@ class Outcome(Struct, frozen=True):
     """How one reference ended.
 
     ``target`` is the path that the reference leads to, or its value, without a range. ``lines`` is the range that was
-    attached. ``tokens`` counts only what this reference added.
+    attached. ``tokens`` counts only what this reference added; ``whole_tokens`` is what it would have added whole, 0 if
+    that is the same.
     """
 
     reference: Reference
@@ -36,6 +37,7 @@ class Outcome(Struct, frozen=True):
     sha256: str | None = None
     code: Code | None = None
     reason: str | None = None
+    whole_tokens: int = 0
 
 
 class Typo(Struct, frozen=True):

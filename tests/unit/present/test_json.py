@@ -60,6 +60,7 @@ def test_an_expansion_has_the_promised_shape() -> None:
                 "reason": None,
                 "detail": "full",
                 "tokens": 9,
+                "whole_tokens": 0,
                 "sha256": "ab",
             },
             {
@@ -74,6 +75,7 @@ def test_an_expansion_has_the_promised_shape() -> None:
                 "reason": "there is no b.py",
                 "detail": None,
                 "tokens": 0,
+                "whole_tokens": 0,
                 "sha256": None,
             },
         ],

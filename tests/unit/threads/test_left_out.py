@@ -64,6 +64,8 @@ def test_a_reference_that_does_not_fit_has_one_row_and_a_message_without_a_threa
     assert "not even its name fits into the limit; attach less, or raise --share" in out[0].reason
     assert [one.label for one in alone.left_out][:20] == [one.label for one in out][:20]
     assert all(one.tokens for one in alone.left_out)
+    last = alone.outcomes[-1]
+    assert (last.code, last.tokens, last.whole_tokens) == ("BUDGET_EXCEEDED", 0, alone.left_out[0].tokens)
 
 
 def test_what_is_sent_in_part_says_what_it_costs_whole(files: Files) -> None:
