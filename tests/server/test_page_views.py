@@ -5,6 +5,7 @@ The views are those of the table of pages, with the examples of the tests of own
 
 import json
 import re
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files as resources
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -25,7 +26,7 @@ from tests.server.visitors import Visitor
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
-pytestmark = [needs_chromium, pytest.mark.torture, pytest.mark.timeout(900)]
+pytestmark = [needs_chromium, pytest.mark.torture, pytest.mark.timeout(3600)]
 
 WIDTHS: Final = (360, 1280)
 SCHEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
@@ -120,7 +121,7 @@ def test_hostile_texts_are_shown_as_they_are_and_nothing_in_them_runs(
     pages = refused = 0
 
     with page_of(browser, visitor.server.base, visitor.cookie) as page:
-        for payload, names in zip(payloads, stored, strict=True):
+        for number, (payload, names) in enumerate(zip(payloads, stored, strict=True)):
             for path, address in zip((view.path for view in VIEWS), addresses(names), strict=True):
                 answer = page.goto(address)
                 assert answer is not None
@@ -133,7 +134,7 @@ def test_hostile_texts_are_shown_as_they_are_and_nothing_in_them_runs(
                     assert page.evaluate(_FOREIGN) == [], (address, payload)
                 if answer.status == 200 and path in SHOWN_IN:
                     assert is_shown(payload, page.locator(SHOWN_IN[path]).all()), (address, payload)
-            for address, fields in forms(names, payload):
+            for address, fields in forms(names, payload) if number % figure(3, 1) == 0 else ():
                 if fields.get("confirm") != names["key"]:  # it is looked at later, too
                     send(page, address, fields)
                     assert page.evaluate(_FOREIGN) == [], (address, payload)
@@ -164,7 +165,14 @@ def test_hostile_texts_that_come_while_somebody_looks_on_are_text_too(
     said = "\n\n".join(payloads)
     files({file_name(payload, number): payload for number, payload in enumerate(payloads)} | {"a.txt": said})
     call = ToolCall("c1", "read_file", json.dumps({"path": "a.txt", "why": said}))
-    with ChatServer([Says(said, calls=[call]), Says(f"It is: {said}")]) as model:
+    replies, is_seen = iter([Says(said, calls=[call]), Says(f"It is: {said}")]), threading.Event()
+
+    def reply(asked: Mapping[str, Any]) -> Says:
+        if asked["messages"][-1]["role"] == "tool":
+            is_seen.wait(30)
+        return next(replies)
+
+    with ChatServer(reply) as model:
         monkeypatch.setenv("OPENAI_BASE_URL", model.openai_url)
         monkeypatch.setenv("OPENAI_API_KEY", "key-of-the-server")
         visitor = Visitor(start_server(settings={"answer_model": "gpt-5-mini", "embedder": "none"}))
@@ -172,14 +180,15 @@ def test_hostile_texts_that_come_while_somebody_looks_on_are_text_too(
             page.goto("/threads/talk")
             box = page.get_by_role("combobox", name="Message")
             for number in range(0, len(payloads), 10):
-                box.fill(f"@file:{number} ")
+                box.fill(f"@file:{number}")
                 page.locator(".option").first.wait_for()
                 assert page.evaluate(_FOREIGN) == []
             box.fill(f"> {said}")
             page.keyboard.press("Escape")
             page.get_by_role("button", name="Send").click()
-            page.locator("#streamed .prose.raw", has_text="It is:").wait_for()
+            page.locator("#streamed .call .result").wait_for(state="attached")
             assert page.evaluate(_FOREIGN) == []
+            is_seen.set()
             page.locator("#history", has_text="It is:").wait_for()
             assert page.evaluate(_FOREIGN) == []
 
@@ -279,9 +288,10 @@ _CONTROLS: Final = """() => {
     if (getComputedStyle(target).outlineStyle === "none") window.unmarked.add(target);
   });
   document.activeElement.blur();
-  return shown.length;
+  const parts = shown.filter((part) => part.type === "date").length * 3;  // day, month, year and calendar
+  return shown.length + parts + 1;
 }"""
-"""Notes which controls of a page a person could want, and returns how many; what has had the focus is taken away."""
+"""Notes which controls of a page a person could want, and returns how often to press Tab to go through them."""
 _MISSED: Final = """() => [...window.missed, ...window.unmarked].map((part) => part.outerHTML.slice(0, 120))"""
 
 
@@ -293,7 +303,7 @@ def test_no_view_is_wider_than_a_phone_and_every_control_is_reached_and_marked_b
         wide, missed = {}, {}
         for name in sample.visits(page):
             wide[name] = page.evaluate(_WIDTH)
-            for _ in range(page.evaluate(_CONTROLS) + 1):
+            for _ in range(page.evaluate(_CONTROLS)):
                 page.keyboard.press("Tab")
             missed[name] = page.evaluate(_MISSED)
     assert not {name: found for name, found in wide.items() if found}
