@@ -160,7 +160,7 @@ def prepare(folder: Path, turns: int, notes: int) -> tuple[dict[str, str], dict[
     environment = {"HOME": str(folder / "home"), "PATH": os.environ["PATH"]}
     fill(workspace / FOLDER, passages(notes))
     _run(["memory", "adopt", "--all", "-q"], workspace, environment)
-    (workspace / FILE).write_text("a line of some words, as they are in files\n" * 100_000)
+    (workspace / FILE).write_text("a line of some words, as they are in files\n" * 20_000)
     with closing(StateDatabase(workspace / ".promptuary" / "state.db")) as state:
         fill_turns(state, turns)
         store_large_turn(state)

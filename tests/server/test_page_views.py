@@ -134,7 +134,7 @@ def test_hostile_texts_are_shown_as_they_are_and_nothing_in_them_runs(
                     assert page.evaluate(_FOREIGN) == [], (address, payload)
                 if answer.status == 200 and path in SHOWN_IN:
                     assert is_shown(payload, page.locator(SHOWN_IN[path]).all()), (address, payload)
-            for address, fields in forms(names, payload) if number % figure(3, 1) == 0 else ():
+            for address, fields in forms(names, payload) if number % 4 == 0 else ():
                 if fields.get("confirm") != names["key"]:  # it is looked at later, too
                     send(page, address, fields)
                     assert page.evaluate(_FOREIGN) == [], (address, payload)
@@ -161,7 +161,7 @@ _ARE_OPEN: Final = """() => [...document.querySelectorAll("[data-opens]")]
 def test_hostile_texts_that_come_while_somebody_looks_on_are_text_too(
     browser: "Browser", files: Files, start_server: StartServer, monkeypatch: pytest.MonkeyPatch, figure: Figure
 ) -> None:
-    payloads = PAYLOADS[:: figure(len(PAYLOADS) // 20, 1)]
+    payloads = (*PAYLOADS[:: figure(len(PAYLOADS) // 20, 1)], "\u2028 ends a line for some patterns, \u2029 too")
     said = "\n\n".join(payloads)
     files({file_name(payload, number): payload for number, payload in enumerate(payloads)} | {"a.txt": said})
     call = ToolCall("c1", "read_file", json.dumps({"path": "a.txt", "why": said}))
@@ -201,8 +201,8 @@ def is_shown(payload: str, parts: "Sequence[Locator]") -> bool:
 
 
 def letters(text: str) -> str:
-    """Return the characters of a text that can be seen."""
-    return "".join(char for char in text if char.isprintable() and not char.isspace())
+    """Return the characters of a text that can be seen; notes that differ in capitals alone are the same note."""
+    return "".join(char for char in text if char.isprintable() and not char.isspace()).casefold()
 
 
 def collapsed(text: str) -> str:
