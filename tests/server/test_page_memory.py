@@ -152,7 +152,15 @@ def test_hostile_text_of_a_note_is_shown_as_it_is(owner: Owner) -> None:
     evil = "<script>alert(1)</script> <img src=x onerror=alert(1)> [go](javascript:alert(1)) ![i](https://evil.test/)"
     note = owner.p.memory.write(evil, title='"><script>alert(2)</script>', tags=["<b>x</b>"], summary="<i>s</i>")
 
-    for path in (at(note), at(note, "/edit"), at(note, "/history"), at(note, "/forget"), "/memory", "/memory/review"):
+    for path in (
+        at(note),
+        at(note, "/edit"),
+        at(note, "/history"),
+        at(note, "/forget"),
+        at(note, "/forget/places"),
+        "/memory",
+        "/memory/review",
+    ):
         page = owner.get(path).body.decode()
         assert "<script>alert" not in page, path
         assert "<img src=x" not in page, path
@@ -296,8 +304,8 @@ def test_forgetting_shows_the_places_it_reaches_and_must_be_confirmed_by_typing(
         owner.p.threads.prepare("remember: the vault is under the old oak tree", thread="garden"), "Yes."
     )
 
-    page = owner.text(at(note, "/forget"))
-    assert "garden" in page
+    assert f'hx-get="{at(note, "/forget/places")}"' in owner.get(at(note, "/forget")).body.decode()
+    assert "garden" in owner.text(at(note, "/forget/places"))
     assert owner.post(at(note, "/forget"), confirm="yes")[0] == 422
     assert owner.p.memory.get(note.header.id) is not None
     assert owner.post(at(note, "/forget"))[0] == 422
@@ -441,6 +449,7 @@ def test_by_keyboard_a_proposal_that_appears_is_accepted_and_a_note_that_appears
         owner.p.memory.write("Use tabs in Makefiles", kind="feedback")
         press(page, "text=Use tabs in Makefiles")
         press(page, "text=Forget …")
+        page.wait_for_selector("text=found nowhere else")
         type_into(page, "#confirm", "Use tabs in Makefiles")
         press(page, "text=Forget for good")
         page.wait_for_selector("text=The note is gone")
