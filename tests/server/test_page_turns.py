@@ -6,7 +6,7 @@ import pytest
 
 from promptuary.client import BlockingClient
 from promptuary.context.receipt import ReceiptEntry
-from promptuary.server.page.turns import Line, few_and_many, is_in_either
+from promptuary.server.page.turns import Line, changed_most, few_and_many, is_in_either
 from promptuary.threads.values import EntryChange
 from tests.conftest import Files
 from tests.server.conftest import StartServer
@@ -306,4 +306,12 @@ def test_what_neither_of_two_prompts_has_is_no_difference_between_them() -> None
         for other in (None, outside, inside)
     }
 
+    assert changed_most([EntryChange("references", "a.txt", None, outside)]) == []
     assert {pair for pair, is_shown in compared.items() if is_shown} == {pair for pair in compared if inside in pair}
+
+
+def test_what_changed_most_between_two_prompts_comes_first() -> None:
+    few, many = (ReceiptEntry("references", f"{tokens}.txt", "in", tokens) for tokens in (5, 500))
+    changes = [EntryChange("references", "5.txt", None, few), EntryChange("references", "500.txt", many, None)]
+
+    assert changed_most(changes) == [(changes[1], -500), (changes[0], 5)]

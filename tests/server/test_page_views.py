@@ -115,7 +115,7 @@ SHOWN_IN: Final = {
 def test_hostile_texts_are_shown_as_they_are_and_nothing_in_them_runs(
     browser: "Browser", files: Files, start_server: StartServer, figure: Figure
 ) -> None:
-    payloads = PAYLOADS[:: figure(len(PAYLOADS) // 6, 1)]
+    payloads = PAYLOADS[:: figure(len(PAYLOADS) // 4, 1)]
     visitor = Visitor(start_server())
     stored = filled(visitor, files, payloads)
     pages = refused = 0

@@ -116,7 +116,7 @@ async def turn(asked: Asked) -> View:
         "many_omitted": many,
         "around": next((row for row in found.receipt.rows if row.layer == AROUND), None),
         "calls": calls_of(found.messages),
-        "changes": list(filter(is_in_either, differences(before.receipt, found.receipt))) if before else [],
+        "changes": changed_most(differences(before.receipt, found.receipt)) if before else [],
         "before": before,
     }
     return View("turns/turn.html", found, more)
@@ -223,6 +223,16 @@ def few_and_many(lines: Sequence[Line]) -> tuple[list[Line], dict[str, list[Line
 def is_in_either(change: EntryChange) -> bool:
     """Return whether one of two prompts has what was compared: what neither has is no difference to a model."""
     return any(entry is not None and entry.status != "out" for entry in (change.before, change.after))
+
+
+def changed_most(changes: Sequence[EntryChange]) -> list[tuple[EntryChange, int]]:
+    """Return what differs between two prompts with by how many tokens, the most first."""
+    found = [(change, _tokens(change.after) - _tokens(change.before)) for change in changes if is_in_either(change)]
+    return sorted(found, key=lambda one: -abs(one[1]))
+
+
+def _tokens(entry: ReceiptEntry | None) -> int:
+    return 0 if entry is None or entry.status == "out" else entry.tokens
 
 
 def segments(receipt: Receipt) -> list[Segment]:
