@@ -66,18 +66,19 @@ def file_name(payload: str, number: int) -> str:
     return f"{number} {clean}.txt"
 
 
-def filled(visitor: Visitor, files: Files, payloads: "tuple[str, ...]") -> list[Mapping[str, str]]:
-    """Store payloads wherever texts can be, and return the names for each.
+def filled(visitor: Visitor, files: Files, payloads: "tuple[str, ...]") -> Iterator[Mapping[str, str]]:
+    """Store payloads, one after another, wherever texts can be, and yield the names for each.
 
     A new thread cannot have any name; one of a backup that was restored can.
     """
     names = [file_name(payload, number) for number, payload in enumerate(payloads)]
     workspace = files(dict(zip(names, payloads, strict=True)))
-    client = BlockingClient(visitor.server.base, token=visitor.secret)
-    with client as p, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("promptuary.threads.values._SHELL", frozenset())
-        stored = [fill(p, workspace, payload, name) for payload, name in zip(payloads, names, strict=True)]
-    return [{**found, "token": visitor.token.id} for found in stored]
+    with BlockingClient(visitor.server.base, token=visitor.secret) as p:
+        for payload, name in zip(payloads, names, strict=True):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("promptuary.threads.values._SHELL", frozenset())
+                stored = fill(p, workspace, payload, name)
+            yield {**stored, "token": visitor.token.id}
 
 
 _SEND: Final = """([address, fields]) => {
@@ -117,12 +118,14 @@ def test_hostile_texts_are_shown_as_they_are_and_nothing_in_them_runs(
 ) -> None:
     payloads = PAYLOADS[:: figure(len(PAYLOADS) // 4, 1)]
     visitor = Visitor(start_server())
-    stored = filled(visitor, files, payloads)
     pages = refused = 0
 
     with page_of(browser, visitor.server.base, visitor.cookie) as page:
-        for number, (payload, names) in enumerate(zip(payloads, stored, strict=True)):
+        for number, (payload, names) in enumerate(zip(payloads, filled(visitor, files, payloads), strict=True)):
+            shows_lists = number % 8 == 0 or number == len(payloads) - 1  # before they are on the second page of one
             for path, address in zip((view.path for view in VIEWS), addresses(names), strict=True):
+                if path == address and not shows_lists:
+                    continue
                 answer = page.goto(address)
                 assert answer is not None
                 # A name that cannot be referred to is a clear error, in whose page it is text as well.
@@ -139,13 +142,7 @@ def test_hostile_texts_are_shown_as_they_are_and_nothing_in_them_runs(
                     send(page, address, fields)
                     assert page.evaluate(_FOREIGN) == [], (address, payload)
                     pages += 1
-        for address in bare_addresses(stored[0]):  # with what all of them left there
-            page.goto(address)
-            assert page.evaluate(_FOREIGN) == [], address
-            pages += 1
-    print(
-        f"{len(payloads)} payloads in {pages} pages, {refused} of them errors: nothing ran or was asked for elsewhere"
-    )
+    print(f"{len(payloads)} payloads in {pages} pages, {refused} of them errors: nothing ran, nothing left the page")
 
 
 _OPEN_ALL: Final = """() => {
