@@ -259,7 +259,7 @@ def test_turns_that_were_only_sent_the_name_of_a_file_do_not_count_as_resting_on
     assert "Only its name was sent" in shown
     assert "I still cannot." in shown
     read = small.text("/sources?of=a.txt")
-    assert "1 turn had file:a.txt in the prompt" in read
+    assert "1 turn had a.txt in the prompt" in read
     assert "What is in @file:a.txt?" in read
     assert "The **text** of a." in read
     assert "Only its name" not in read

@@ -177,7 +177,8 @@ async def source(asked: Asked) -> View:
         alike = await asked.workspace.find_files(named, limit=_OFFERED)
         more = {"named": named, "nothing": error.reason, "alike": alike, "offered": await _newest_sources(asked)}
         return View("turns/source.html", None, more, status=404)
-    return View("turns/source.html", uses_of(found), {"named": named, "nothing": "", "alike": (), "offered": {}})
+    names = list(dict.fromkeys(path_of(source) or source for source in found.sources))
+    return View("turns/source.html", uses_of(found), {"named": path_of(named) or named, "names": names})
 
 
 def uses_of(found: Audit) -> SourceUses:
