@@ -74,7 +74,8 @@ def main() -> None:
         with _program(command, port, cwd=Path(folder) / "work", env=environment) as program:
             visitor = Visitor(port, token(Path(folder) / "work", environment))
             rows = list(measured(visitor, Process(program.pid), names, asked.rounds))
-    report(f"A view of the page, with {asked.turns:,} turns and {asked.notes:,} notes", rows)
+    goals = f"goals: {MILLISECONDS:.0f} ms, {KILOBYTES:.0f} kB; beside each: its share of the goal"
+    report(f"A view of the page, with {asked.turns:,} turns and {asked.notes:,} notes ({goals})", rows)
 
 
 class Visitor:
@@ -178,11 +179,11 @@ def names_of(turns: int) -> dict[str, str]:
 
 def store_rest(promptuary: Promptuary | BlockingClient) -> dict[str, str]:
     """Store what the other views show, and return the names of that, and of a note."""
-    for number in range(EXPERIENCES):
-        made = promptuary.experiences.add("task_solution", f"reach the goal {number}", {"by": f"the way {number}"})
+    add = promptuary.experiences.add
+    made = [add("task_solution", f"reach the goal {number}", {"by": f"way {number}"}) for number in range(EXPERIENCES)]
     promptuary.sessions.create("release")
     note = promptuary.memory.list(limit=1).headers[0].id
-    return {"key": note, "experience": made.id, "session": "release", "proposal": "proposal 0"}
+    return {"key": note, "experience": made[0].id, "session": "release", "proposal": "proposal 0"}
 
 
 def store_proposals(state: StateDatabase) -> None:
