@@ -209,6 +209,7 @@ def to_turn_head(row: Row, contents: Contents) -> TurnHead:
         reply_tokens=int(replied),
         cost=cost,
         id=from_column(number),
+        shortened=sum(entry.status == "degraded" for entry in receipt.entries),
     )
 
 
