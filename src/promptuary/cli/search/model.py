@@ -3,6 +3,8 @@
 import argparse
 import sys
 import threading
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from msgspec import to_builtins
@@ -15,6 +17,7 @@ from promptuary.cli.common import open_workspace, print_json
 from promptuary.cli.interruptible import StoppedError, run_interruptibly
 from promptuary.cli.progress import ProgressLine
 from promptuary.cli.terminal import headed_table
+from promptuary.models.named.catalogue import MINILM_SECONDS
 from promptuary.models.protocols import FetchProgress, ModelInfo
 
 DONE, NOT_ALL = 0, 1
@@ -26,6 +29,9 @@ def main(options: argparse.Namespace) -> int:
     if (options.action == "list") != (options.name is None):
         needs = "takes no name" if options.action == "list" else "needs a name: promptuary model list shows them"
         raise PromptuaryError(f"model {options.action} {needs}")
+    for given, flag, action in ((options.catalogue, "--catalogue", "list"), (options.source, "--from", "add")):
+        if given and options.action != action:
+            raise PromptuaryError(f"{flag} goes with promptuary model {action}")
     with open_workspace(options) as promptuary:
         match options.action:
             case "list":
@@ -47,6 +53,8 @@ def _list(promptuary: Promptuary, options: argparse.Namespace) -> int:
     if options.json:
         print_json({"models": [_model_json(model) for model in models]})
         return DONE
+    if options.catalogue:
+        return _catalogue(models, quiet=options.quiet)
     rows = [
         (
             model.name,
@@ -63,11 +71,43 @@ def _list(promptuary: Promptuary, options: argparse.Namespace) -> int:
     return DONE
 
 
+def _catalogue(models: Sequence[ModelInfo], *, quiet: bool) -> int:
+    """Print what is known of each model, and what was measured."""
+    kinds = list(dict.fromkeys(kind for model in models for kind in model.gains))
+    rows = [
+        (
+            model.name,
+            model.kind or "any",
+            model.languages,
+            model.licence,
+            f"{model.millions} M" if model.millions else "",
+            str(model.dimensions or ""),
+            model.package or model.repository,
+            *(f"{model.gains[kind]:+.3f}" if kind in model.gains else "" for kind in kinds),
+            f"{model.seconds:.0f} s" if model.seconds else "not measured",
+        )
+        for model in models
+    ]
+    right = {"size", "numbers", *kinds, "1,000 chunks"}
+    named = ("model", "kind", "languages", "licence", "size", "numbers", "from", *kinds, "1,000 chunks")
+    print(headed_table([Column(name, right=name in right) for name in named], rows, sys.stdout))
+    if not quiet:
+        print(
+            f"{', '.join(kinds)}: nDCG@10 of the whole search, beside minilm. 1,000 chunks: seconds of one core to "
+            f"embed them (minilm: {MINILM_SECONDS:.0f} s). promptuary model try NAME measures one on your own files",
+            file=sys.stderr,
+        )
+    return DONE
+
+
 def _add(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    source = Path(options.source).expanduser().absolute() if options.source else None
     with ProgressLine(sys.stderr, "kB", shown=not options.quiet) as line:
         try:
             line.say("looking for the model")
-            model = run_interruptibly(lambda stop: promptuary.models.add(options.name, _until(stop, line)))
+            model = run_interruptibly(
+                lambda stop: promptuary.models.add(options.name, _until(stop, line), source=source)
+            )
         except KeyboardInterrupt:
             line.close()
             if not options.quiet:
@@ -76,7 +116,8 @@ def _add(promptuary: Promptuary, options: argparse.Namespace) -> int:
     if options.json:
         print_json(_model_json(model))
         return DONE
-    print(f"{model.name}: {human_size(model.size)} from {model.repository} at {model.revision[:12]}")
+    at = f" at {model.revision[:12]}" if model.revision else ""
+    print(f"{model.name}: {human_size(model.size)} from {one_line(model.repository)}{at}")
     kinds = ("embedder", "reranker") if not model.kind else (model.kind,)
     print("use it with " + " or ".join(f'{kind} = "{model.name}"' for kind in kinds) + " in your configuration")
     return DONE
@@ -122,9 +163,10 @@ def _described(model: ModelInfo) -> list[str]:
         "model": model.name,
         "kind": model.kind or "any",
         "repository": model.repository,
-        "revision": model.revision or "not fetched yet",
+        "revision": model.revision or ("" if model.installed else "not fetched yet"),
         "languages": model.languages,
         "licence": model.licence,
+        "package": model.package,
         "folder": model.folder if model.installed else "not fetched",
     }
     return [f"{name}: {one_line(value)}" for name, value in facts.items() if value]
