@@ -1,11 +1,12 @@
-"""``promptuary model``: lists, fetches, verifies and removes models for search."""
+"""``promptuary model``: lists, installs, tries, verifies and removes models for search."""
 
 import argparse
+import shlex
 import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import to_builtins
 
@@ -15,10 +16,11 @@ from promptuary.base.text import human_size, one_line
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import open_workspace, print_json
 from promptuary.cli.interruptible import StoppedError, run_interruptibly
-from promptuary.cli.progress import ProgressLine
+from promptuary.cli.progress import ProgressLine, duration
 from promptuary.cli.terminal import headed_table
 from promptuary.models.named.catalogue import MINILM_SECONDS
 from promptuary.models.protocols import FetchProgress, ModelInfo
+from promptuary.search.trial.compare import ModelTrial
 
 DONE, NOT_ALL = 0, 1
 _KILOBYTE = 1000
@@ -29,7 +31,11 @@ def main(options: argparse.Namespace) -> int:
     if (options.action == "list") != (options.name is None):
         needs = "takes no name" if options.action == "list" else "needs a name: promptuary model list shows them"
         raise PromptuaryError(f"model {options.action} {needs}")
-    for given, flag, action in ((options.catalogue, "--catalogue", "list"), (options.source, "--from", "add")):
+    for given, flag, action in (
+        (options.catalogue, "--catalogue", "list"),
+        (options.source, "--from", "add"),
+        (options.as_reranker, "--as-reranker", "try"),
+    ):
         if given and options.action != action:
             raise PromptuaryError(f"{flag} goes with promptuary model {action}")
     with open_workspace(options) as promptuary:
@@ -38,6 +44,8 @@ def main(options: argparse.Namespace) -> int:
                 return _list(promptuary, options)
             case "add":
                 return _add(promptuary, options)
+            case "try":
+                return _try(promptuary, options)
             case "remove":
                 return _remove(promptuary, options)
         return _show(promptuary, options)
@@ -124,10 +132,64 @@ def _add(promptuary: Promptuary, options: argparse.Namespace) -> int:
 
 
 def _until(stop: threading.Event, line: ProgressLine) -> FetchProgress:
+    show = _counting(stop, line)
+    return lambda done, total: show(done // _KILOBYTE, -(-total // _KILOBYTE))
+
+
+def _try(promptuary: Promptuary, options: argparse.Namespace) -> int:
+    with ProgressLine(sys.stderr, "steps", shown=not options.quiet) as line:
+        line.say("reading the indexed files")
+        kind: Literal["reranker"] | None = "reranker" if options.as_reranker else None
+        trial = run_interruptibly(
+            lambda stop: promptuary.models.compare(options.name, _counting(stop, line), kind=kind)
+        )
+    if options.json:
+        print_json({**to_builtins(trial), "switch": _switch(trial)})
+        return DONE
+    rows = [
+        (name, f"{one.mrr:.3f}", f"{one.in_five:.0%}")
+        for name, one in (
+            ("words alone", trial.words),
+            ("as it is now" if trial.beside else "as it is now (words alone)", trial.present),
+            (f"with {one_line(trial.model)}", trial.candidate),
+        )
+    ]
+    columns = [Column("search"), Column("MRR", right=True), Column("among the first five", right=True)]
+    print(headed_table(columns, rows, sys.stdout))
+    print()
+    print("\n".join(_told(trial)))
+    return DONE
+
+
+def _told(trial: ModelTrial) -> list[str]:
+    """Return what a trial says, and how to switch."""
+    made = ", ".join(f"{count} from {kind}s" for kind, count in trial.questions.items())
+    gain = trial.gain
+    verdict = "better" if gain.is_sure else "worse" if gain.is_loss else "no sure difference"
+    cost = (
+        f"embedding all {trial.chunks:,} chunks would take about {duration(trial.seconds)}"
+        if trial.kind == "embedder"
+        else f"a question would take about {duration(trial.seconds)} longer"
+    )
+    return [
+        f"{sum(trial.questions.values())} questions ({made}) about {trial.passages:,} passages without them",
+        f"{verdict}: MRR {gain.mean:+.3f}, 95 % between {gain.low:+.3f} and {gain.high:+.3f}",
+        cost,
+        f"to switch: {_switch(trial)}",
+    ]
+
+
+def _switch(trial: ModelTrial) -> str:
+    """Return the command that uses the model from now on."""
+    index = " && promptuary index" if trial.kind == "embedder" else ""
+    return f"promptuary config set {trial.kind} {shlex.quote(trial.model)}{index}"
+
+
+def _counting(stop: threading.Event, line: ProgressLine) -> FetchProgress:
     def show(done: int, total: int) -> None:
         if stop.is_set():
             raise StoppedError
-        line(done // _KILOBYTE, -(-total // _KILOBYTE))
+        line(done, total)
 
     return show
 
