@@ -82,6 +82,26 @@ def test_a_model_is_fetched_shown_used_and_removed(files: Files, environment: di
     assert run(workspace, environment, "model", "show", NAME).returncode == 1
 
 
+def test_a_model_is_tried_before_anything_is_embedded_again(files: Files, environment: dict[str, str]) -> None:
+    text = "# Rules for room {}\n\nWe lock it at nine and air it every day but Sunday.\n"
+    workspace = files({f"{number}.md": text.format(number) for number in range(12)})
+    by_words = {**environment, "PROMPTUARY_EMBEDDER": "none"}
+    run(workspace, by_words, "model", "add", NAME)
+    nothing = run(workspace, by_words, "model", "try", NAME)
+    assert (nothing.returncode, "nothing is indexed yet" in nothing.stderr) == (2, True)
+
+    run(workspace, by_words, "index")
+    tried = run(workspace, by_words, "model", "try", NAME, "--json")
+    assert tried.returncode == 0, tried.stderr
+    trial = json.loads(tried.stdout)
+    assert (trial["questions"], trial["passages"], trial["beside"]) == ({"heading": 12}, 12, "")
+    assert trial["gain"]["low"] <= trial["gain"]["mean"] <= trial["gain"]["high"]
+    assert trial["switch"] == f"promptuary config set embedder {NAME} && promptuary index"
+    told = run(workspace, by_words, "model", "try", NAME).stdout
+    assert "12 questions (12 from headings) about 12 passages" in told
+    assert f"to switch: {trial['switch']}" in told
+
+
 def test_a_file_that_was_changed_is_not_used(files: Files, environment: dict[str, str], data: Path) -> None:
     workspace = files({"a.md": "alpha"})
     run(workspace, environment, "model", "add", NAME)
