@@ -99,6 +99,7 @@ if TYPE_CHECKING:
     from promptuary.models.protocols import ChatModel, Embedder, FetchProgress, ModelFile, ModelInfo, Reranker
     from promptuary.references.expansion import Expansion, Measured, Outcome, TokenUse, Typo
     from promptuary.references.scan import scan
+    from promptuary.search.trial.compare import Gain, ModelTrial, TrialFigures
     from promptuary.search.values import (
         ChunksEmbedded,
         FilesSkipped,
@@ -165,6 +166,8 @@ _HOMES = {
     "AsyncSessions": "engine",
     "AsyncThreads": "engine",
     "Attachment": "base.blocks",
+    "Gain": "search.trial.compare",
+    "ModelTrial": "search.trial.compare",
     "ThreadSize": "threads.ledger_values",
     "Pruned": "threads.ledger_values",
     "Audit": "threads.ledger_values",
@@ -278,6 +281,7 @@ _HOMES = {
     "SessionReport": "sessions.values",
     "Settings": "config.settings",
     "SettingsOptions": "config.settings",
+    "TrialFigures": "search.trial.compare",
     "Typo": "references.expansion",
     "Slot": "layers.layer",
     "Source": "base.blocks",
@@ -380,6 +384,7 @@ __all__ = [
     "FolderHeld",
     "FolderStatus",
     "ForgetReport",
+    "Gain",
     "HistoryStats",
     "Hit",
     "HookRun",
@@ -406,6 +411,7 @@ __all__ = [
     "Migration",
     "ModelFile",
     "ModelInfo",
+    "ModelTrial",
     "ModelUsage",
     "NotReranked",
     "Note",
@@ -479,6 +485,7 @@ __all__ = [
     "Totals",
     "TrackedFile",
     "TrackedFiles",
+    "TrialFigures",
     "Trust",
     "Turn",
     "TurnExtended",

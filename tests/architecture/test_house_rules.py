@@ -77,10 +77,12 @@ METHODS_THAT_TOUCH = {
 TOUCHING = {
     "cli/main.py": {"open", "os.open"},  # points a closed stream at nothing
     "models/file_hashes.py": {".mkdir", ".read_bytes"},  # the user's cache
+    "models/named/local_files.py": {".glob", ".mkdir"},  # a folder of the user, copied to the user's models
     "models/named/store.py": {".glob", ".mkdir", ".read_bytes", ".rglob", ".rmdir", ".unlink"},  # the user's models
     "models/onnx_cache.py": {".glob", ".mkdir", ".read_bytes", ".read_text", ".unlink"},  # the user's cache
     "models/onnx_folder.py": {".glob"},  # a folder of the user with a model
     "models/onnx_session.py": {".read_bytes"},  # the weights of a package or of such a folder
+    "models/signed_weights.py": {".read_text"},  # what the processor can do
     "server/page/static.py": {".read_bytes"},  # files of this package
 }
 """What is outside of every workspace, and who touches it."""

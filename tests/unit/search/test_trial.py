@@ -106,7 +106,9 @@ def test_too_few_headings_are_an_error_that_says_what_to_index(tmp_path: Path) -
 
 
 def test_what_is_asked_is_not_in_the_passages_that_answer_it() -> None:
-    code = 'def settle(account):\n    """Pay what is still owed to everyone."""\n    return account.close(balance=0, note="x")'
+    code = (
+        'def settle(account, note):\n    """Pay what is still owed to everyone."""\n    return account.close(balance=0)'
+    )
     files = [
         FileText(
             "a.md", "markdown", [chunk("# Baking sour bread\nFeed the starter in the evening, knead, wait, bake hot.")]

@@ -92,7 +92,7 @@ def _catalogue(models: Sequence[ModelInfo], *, quiet: bool) -> int:
             str(model.dimensions or ""),
             model.package or model.repository,
             *(f"{model.gains[kind]:+.3f}" if kind in model.gains else "" for kind in kinds),
-            f"{model.seconds:.0f} s" if model.seconds else "not measured",
+            f"{model.seconds:.2g} s" if model.seconds else "not measured",
         )
         for model in models
     ]
