@@ -86,6 +86,7 @@ def in_a_process(texts: Sequence[str], asked: Sequence[str], folder: Path, besid
     with Promptuary.open(vault) as promptuary:
         promptuary.search.index([vault])
         chunks = promptuary.search.status().counts.chunks
+        vectors = None
         sides: dict[str, Callable[[str], object]] = {
             "find, by words": lambda question: promptuary.search.find(SearchQuery(question, lexical_only=True)),
             "bare tantivy": _bare_tantivy(folder / "tantivy"),
@@ -100,7 +101,7 @@ def in_a_process(texts: Sequence[str], asked: Sequence[str], folder: Path, besid
             for question in asked[:3]:
                 side(question)
         taken = _alternating(sides, asked, time.process_time)
-    if beside:
+    if beside and vectors is not None:
         taken |= _peers(beside, texts, vectors[: len(texts)], asked, folder)
     rows = [
         Row(f"{name}: {what}", found * 1000, "ms") for name, times in taken.items() for what, found in _spread(times)

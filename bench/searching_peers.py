@@ -53,8 +53,8 @@ def langchain(texts: Sequence[str], vectors: Any, model: Model) -> dict[str, Cal
     from langchain_core.embeddings import Embeddings
 
     class Embedding(Embeddings):
-        embed_query = model.embed_query  # type: ignore[assignment]
-        embed_documents = model.embed_documents  # type: ignore[assignment]
+        embed_query = model.embed_query
+        embed_documents = model.embed_documents
 
     words = BM25Retriever.from_texts(list(texts), k=10)
     faiss = FAISS.from_embeddings(zip(texts, vectors.tolist(), strict=True), Embedding())

@@ -28,7 +28,7 @@ from promptuary.search.vectors.scale import measured
 
 PASSAGES: Final = 400
 """The most passages that are embedded."""
-_FEWEST_PASSAGES: Final = 60
+_FEWEST_PASSAGES: Final = 120
 QUESTIONS: Final = 150
 _FEWEST_QUESTIONS: Final = 10
 _SECONDS: Final = 40.0
