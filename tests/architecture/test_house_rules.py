@@ -82,7 +82,6 @@ TOUCHING = {
     "models/onnx_cache.py": {".glob", ".mkdir", ".read_bytes", ".read_text", ".unlink"},  # the user's cache
     "models/onnx_folder.py": {".glob"},  # a folder of the user with a model
     "models/onnx_session.py": {".read_bytes"},  # the weights of a package or of such a folder
-    "models/signed_weights.py": {".read_text"},  # what the processor can do
     "server/page/static.py": {".read_bytes"},  # files of this package
 }
 """What is outside of every workspace, and who touches it."""

@@ -21,6 +21,9 @@ _VARINT, _FIXED_64, _BYTES, _FIXED_32 = 0, 1, 2, 5
 _PRODUCT: Final = b"MatMulInteger"
 _FLIPPED: Final = bytes(number ^ 128 for number in range(256))
 """Each byte 128 less, as a signed number is written."""
+_CPU: Final = Path("/proc/cpuinfo")
+_FIRST: Final = 16_384
+"""The first characters, which describe the first core."""
 _FAST: Final = frozenset({"avx512_vnni", "avx_vnni"})
 
 
@@ -28,7 +31,8 @@ _FAST: Final = frozenset({"avx512_vnni", "avx_vnni"})
 def helps() -> bool:
     """Return whether this processor multiplies signed weights faster, and exactly."""
     try:
-        text = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace")
+        with _CPU.open(encoding="ascii", errors="replace") as file:
+            text = file.read(_FIRST)
     except OSError:
         return False
     flags = next((line for line in text.split("\n") if line.startswith("flags")), "")

@@ -80,6 +80,21 @@ def test_a_model_that_knows_what_headings_mean_is_better_and_the_files_stay_as_t
     assert searched.status().counts.unembedded == TOPICS
 
 
+def test_the_note_in_which_a_link_stands_does_not_count_as_found(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    for number in range(TOPICS):
+        linking = (
+            f"Before anything else have a look at [the topic {chr(ord('a') + number)}](room{number}.md), says Ann.\n"
+        )
+        (notes / f"link{number}.md").write_text(linking, encoding="utf-8")
+        (notes / f"room{number}.md").write_text(BODY.format(number), encoding="utf-8")
+    with search_with(notes, HashedWords()) as service:
+        service.index([notes])
+        trial = compare(Candidate("knowing", Knowing("knowing", TOPICS + 1)), service.backend)
+    assert (trial.questions, trial.candidate.mrr) == ({"link": TOPICS}, 1.0)
+
+
 def test_a_reranker_is_tried_on_the_hits_of_the_present_search(searched: SearchService) -> None:
     trial = compare(Candidate("knowing", reranker=KnowingReranker()), searched.backend)
     assert trial.kind == "reranker"
