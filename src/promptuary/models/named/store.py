@@ -88,7 +88,9 @@ class ModelStore:
             pin = pins.get(entry.name)
             if source is None and pin and revision in {"", pin.revision} and self._is_whole(entry.name, pin):
                 return self.show(entry.name)
-            installed = installed_files(entry.package) if not revision else None
+            # What was fetched once is fetched again: exactly the same files, or none.
+            fetched = bool(revision) or (pin is not None and pin.repository == entry.repository)
+            installed = None if fetched else installed_files(entry.package)
             if source is not None or installed is not None:
                 aside = self._folder / _UNDER_WAY / f"{_slug(entry.name)}@here"
                 pin = self._copied(entry, Path(source) if source is not None else None, installed, aside)
