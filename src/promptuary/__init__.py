@@ -98,6 +98,7 @@ if TYPE_CHECKING:
     from promptuary.models.protocols import ChatModel, Embedder, FetchProgress, ModelFile, ModelInfo, Reranker
     from promptuary.references.expansion import Expansion, Measured, Outcome, TokenUse, Typo
     from promptuary.references.scan import scan
+    from promptuary.search.trial.compare import Gain, ModelTrial, TrialFigures
     from promptuary.search.values import (
         ChunksEmbedded,
         FilesSkipped,
@@ -164,6 +165,8 @@ _HOMES = {
     "AsyncSessions": "engine",
     "AsyncThreads": "engine",
     "Attachment": "base.blocks",
+    "Gain": "search.trial.compare",
+    "ModelTrial": "search.trial.compare",
     "ThreadSize": "threads.ledger_values",
     "Pruned": "threads.ledger_values",
     "Audit": "threads.ledger_values",
@@ -277,6 +280,7 @@ _HOMES = {
     "SessionReport": "sessions.values",
     "Settings": "config.settings",
     "SettingsOptions": "config.settings",
+    "TrialFigures": "search.trial.compare",
     "Typo": "references.expansion",
     "Slot": "layers.layer",
     "Source": "base.blocks",
@@ -379,6 +383,7 @@ __all__ = [
     "FolderHeld",
     "FolderStatus",
     "ForgetReport",
+    "Gain",
     "HistoryStats",
     "Hit",
     "HookRun",
@@ -405,6 +410,7 @@ __all__ = [
     "Migration",
     "ModelFile",
     "ModelInfo",
+    "ModelTrial",
     "ModelUsage",
     "NotReranked",
     "Note",
@@ -478,6 +484,7 @@ __all__ = [
     "Totals",
     "TrackedFile",
     "TrackedFiles",
+    "TrialFigures",
     "Trust",
     "Turn",
     "TurnExtended",
