@@ -1,4 +1,4 @@
-"""Parses dates in headings and beside messages: numbers, or the name of a month in nine languages.
+"""Parses dates in headings and beside messages: numbers, or the name of a month in seven languages.
 
 Pure. A date without a time is midnight in UTC; an impossible one is ignored. What a date refers to is decided
 elsewhere.
@@ -28,7 +28,7 @@ december dec dezember dez décembre decembre déc diciembre dic dezembro dicembr
 """
 
 MONTHS: Final = {name: number for number, names in enumerate(_MONTH_NAMES.split("\n")) for name in names.split()}
-"""Names of months and their abbreviations in lower case: English, German, French, Spanish, Portuguese, Italian, Dutch."""
+"""Names of months and their abbreviations in lower case, in seven languages."""
 
 _MONTH = r"([^\W\d_]{3,10})\.?"
 _DAY = r"([0-9]{1,2})(?:st|nd|rd|th|er|[.ºª])?"

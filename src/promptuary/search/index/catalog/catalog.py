@@ -255,7 +255,7 @@ class Catalog:
         return self._read(lambda own: rows.traits(own, json.dumps(numbers)))
 
     def dated(self, first: int, until: int, limit: int, files: Collection[int] | None = None) -> list[OfDay]:
-        """Return the chunks that are of the days from ``first`` on and before ``until``, those whose files say so first.
+        """Return chunks of the days from ``first`` on and before ``until``, those whose files say so first.
 
         ``files`` restricts them to these files.
         """
@@ -264,7 +264,7 @@ class Catalog:
         changed = {"since": first * rows.DAY, "end": until * rows.DAY, "files": only}
 
         def work(own: Connection) -> list[OfDay]:
-            found = {one: file for one, file in own.execute(_QUERIES["chunks_of_days"], said)}
+            found = dict(own.execute(_QUERIES["chunks_of_days"], said).fetchall())
             of_days = [OfDay(int(one), int(file), said=True) for one, file in found.items()]
             more = own.execute(_QUERIES["changed_chunks"], {**changed, "limit": max(0, limit - len(of_days))})
             return [*of_days, *(OfDay(int(one), int(file), said=False) for one, file in more)]
