@@ -284,7 +284,9 @@ class InMemoryIndex:
         """Return chunks of some days, those whose files say so first."""
         with self._reading() as own:
             every = [(one, file) for one, file in own.chunks().items() if files is None or file.number in files]
-            said = [OfDay(one, file.number, said=True) for one, file in every if _is_said(file.chunks[one], first, until)]
+            said = [
+                OfDay(one, file.number, said=True) for one, file in every if _is_said(file.chunks[one], first, until)
+            ]
             changed = [
                 OfDay(one, file.number, said=False)
                 for one, file in every

@@ -18,7 +18,7 @@ from promptuary.base.text_language import question_language
 from promptuary.models.languages import Known, known_languages
 from promptuary.models.protocols import Embedder, Scale
 from promptuary.search import query as language
-from promptuary.search.dates.question import TimeHint, asks_for_something, day_number, time_hint
+from promptuary.search.dates.question import TimeHint, asks_for_a_thing, asks_for_something, day_number, time_hint
 from promptuary.search.filters import passing_files
 from promptuary.search.index.port import ChunkTraits, IndexedChunk, OfDay, SearchIndex, Similarity
 from promptuary.search.outline.named import defining, is_alone, names_in, phrases_for
@@ -363,8 +363,9 @@ class Searching:
 
 def _asks_about(text: str, words: Words, days: _OfTime) -> bool:
     """Return whether a query asks what was on the days that it names; people also say "see you tomorrow"."""
-    asking = language.is_question(text) or asks_for_something(text)
-    return asking and (days.is_past or len(words) >= _QUESTION)
+    if not (language.is_question(text) or asks_for_something(text)):
+        return False
+    return days.is_past or (len(words) >= _QUESTION and asks_for_a_thing(text))
 
 
 def _is_named(hit: Hit, text: str, words: Words) -> bool:

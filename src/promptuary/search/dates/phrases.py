@@ -88,6 +88,11 @@ def _of_day(values: Values, today: date) -> Days:
     return last_day_like(_year(values), _month(values), int(values["day"]), today)
 
 
+def _of_days(values: Values, today: date) -> Days:
+    first, last = (last_day_like(_year(values), _month(values), int(values[kind]), today) for kind in ("from", "day"))
+    return first[0], last[1]
+
+
 def _of_nth(values: Values, today: date) -> Days:
     first = today if int(values["nth"]) <= today.day else month_after(today.replace(day=1), -1)
     return one_day(first.replace(day=int(values["nth"])))
@@ -123,6 +128,8 @@ def _year(values: Values) -> int | None:
 
 _THAN: Final = "antes/despues/depois"
 _BETWEEN: Final = "between/from/zwischen/von/entre"
+_RANGE: Final = f"{_BETWEEN}/vom/du/del/dal/do/tussen"
+_TO: Final = "and/und/et/y/e/en/to/bis/au/a/al/ao/tot"
 _LAST: Final = (
     "letzte/letzten/letztes/letzter/vergangene/vergangenen/vergangenes/vergangener/vorige/vorigen/voriges/voriger"
 )
@@ -198,6 +205,9 @@ _PHRASES: Final[tuple[tuple[str, Meaning], ...]] = (
     (f"{_BETWEEN} {{any}} {{year}}", _of_month),
     (f"{_BETWEEN} {{year}}", _of_year),
     (f"{_BETWEEN} {{weekday}}", _of_weekday),
+    (f"{_RANGE} {{from}} {_TO} {{day}} {{sure}}", _of_days),
+    (f"{_RANGE} {{from}} {_TO} {{day}} {{sure}} {{year}}", _of_days),
+    (f"{_RANGE} {{from}} {_TO} {{day}} de {{sure}}", _of_days),
     (f"{_THAN} de {{month}}", _of_month),
     (f"{_THAN} de {{any}} de {{year}}", _of_month),
     (f"{_THAN} de {{year}}", _of_year),
@@ -316,7 +326,10 @@ _NOT_FRENCH: Final = word_set(
 _NOT_BEFORE: Final = {
     **dict.fromkeys(["morgen"], word_set("guten goeden goede am jeden den der vom einem diesen diesem s")),
     **dict.fromkeys(["manana"], word_set("la por de buenas cada las")),
-    **dict.fromkeys(LONE_DAYS, word_set("black jeden jede jeder chaque cada ogni elke ieder iedere tous les los")),
+    **dict.fromkeys(
+        DAYS_OF_WEEK,
+        word_set("black casual good happy every each jeden jede jeder chaque cada ogni elke ieder iedere tous les los"),
+    ),
 }
 """Words before one that then means something else: "guten Morgen", "por la mañana", "jeden Montag"."""
 _OF_A_DATE: Final = word_set("date dates datum fecha data datetime timestamp")
@@ -339,15 +352,16 @@ def day_spans(
 
 def _spans(text: str, words: Sequence[QuestionWord], today: date, eastern: Sequence[EasternDays]) -> list[DaySpan]:
     whole = _whole_dates(text, words, today, eastern)
+    is_question = text.rstrip().endswith("?")
     spans: list[DaySpan] = []
     index = 0
     while index < len(words):
-        span = whole.get(index) or _phrase_at(words, index, today)
+        span = whole.get(index) or _phrase_at(words, index, today, is_question=is_question)
         if span is None and spans and spans[-1].end == index and words[index].plain in _JOINS:
             joined = _first_of(_JOINED_PIECES, words, index + 1, today)
             span = whole.get(index + 1) or joined
-        elif span is not None and span.first not in whole and not whole.keys().isdisjoint(range(span.first, span.end)):
-            span = None
+        elif span is not None and any(whole[at].end > span.end for at in range(span.first, span.end) if at in whole):
+            span = None  # it would cut a date in two
         if span is not None:
             spans.append(span)
         index = span.end if span else index + 1
@@ -398,12 +412,14 @@ def _dates_in_numbers(text: str, words: Sequence[QuestionWord], today: date) -> 
     return found
 
 
-def _phrase_at(words: Sequence[QuestionWord], index: int, today: date) -> DaySpan | None:
+def _phrase_at(words: Sequence[QuestionWord], index: int, today: date, *, is_question: bool) -> DaySpan | None:
     word = words[index].plain
     if word == "hier" and any(one.plain in _NOT_FRENCH for one in words):
         return None  # in German and Dutch that means "here"
     if index and words[index - 1].plain in _NOT_BEFORE.get(word, ()):
         return None
+    if word in DAYS_OF_WEEK and index == len(words) - 1 > 1 and is_question:  # "What did I do Thursday?"
+        return DaySpan(index, index + 1, *last_weekday(DAYS_OF_WEEK[word], today))
     found = _first_of(_phrases_by_first_word().get("" if word[0].isdigit() else word, ()), words, index, today)
     if found is None:
         return None

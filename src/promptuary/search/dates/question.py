@@ -62,6 +62,11 @@ def asks_for_something(text: str) -> bool:
     return (first is not None and first.plain in _REQUESTS) or _EASTERN_QUESTION.search(text) is not None
 
 
+def asks_for_a_thing(text: str) -> bool:
+    """Return whether a text begins with a word like "what" or "where": small talk asks how it is, and whether."""
+    return any(word.plain in _THINGS for word in words_of(text[:_BEGINNING])[:2])
+
+
 _DAY: Final = 86_400
 _EPOCH: Final = date(1970, 1, 1)
 _BEGINNING: Final = 40
@@ -69,6 +74,11 @@ _REQUESTS: Final = word_set(
     "show list find summarise summarize recap zeig zeige nenne liste fasse suche finde montre resume raconte trouve "
     "muestra muestrame resumeme busca encuentra mostra mostrami trova riassumi elenca mostre resuma encontre toon zoek "
     "noem"
+)
+_THINGS: Final = word_set(
+    "what which who whom where when was welche welcher welches welchen wer wem wen wo wann qui que quoi quel quelle "
+    "quels quelles ou quand quien quienes cual cuales donde cuando quem qual quais onde quando cosa chi dove quale quali wat "
+    "welke wie waar wanneer"
 )
 _EASTERN_QUESTION: Final = re.compile(
     r"か[。？?]?\s*\Z|[吗嗎呢][。？?]?\s*\Z|何|どこ|どの|だれ|誰|いつ|什么|什麼|哪|谁|几|多少"

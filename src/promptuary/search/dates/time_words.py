@@ -165,6 +165,7 @@ _KINDS: Final[dict[str, Callable[[str], int | str | None]]] = {
     "sure": lambda word: months().get(word) if word not in _ALSO_WORDS else None,
     "year": _year,
     "day": _day_of_month,
+    "from": _day_of_month,
     "weekday": DAYS_OF_WEEK.get,
     "lone": lambda word: DAYS_OF_WEEK[word] if word in LONE_DAYS else None,
     "feira": ORDINAL_DAYS.get,
