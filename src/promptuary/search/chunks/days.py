@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from promptuary.search.chunks.file_kinds import date_of_name, stated_dates
 from promptuary.search.chunks.lines import Lines, Part
 from promptuary.search.chunks.transcript import Transcript
-from promptuary.search.dates.written import dates_in, day_of_month, first_date, lone_date, seconds
+from promptuary.search.dates.written import MONTHS, dates_in, day_of_month, first_date, lone_date, seconds
 from promptuary.search.values import Chunk
 
 MOST_DAYS: Final = 62
@@ -23,8 +23,11 @@ _YEAR: Final = re.compile(r"(?<![0-9])(?:19|20)[0-9]{2}(?![0-9])")
 _MARKS: Final = re.compile(r"[ \t]{0,8}(?:[-*+>|][ \t]+)?(?:\[[ xX]\][ \t]+)?[*_(\[]{0,3}")
 """What may be before the date that a line begins with: an indent, the mark of a list or a table, emphasis."""
 _ISO: Final = re.compile(r"((?:19|20)[0-9]{2})([-/.])([0-9]{2})\2([0-9]{2})(?![0-9])")
-_REACH: Final = 40
+_WORD: Final = re.compile(r"[0-9]+|[^\W\d_]+")
+_REACH: Final = 42
 """Characters of a line among which the date is that it begins with."""
+_WORDS: Final = 9
+"""More words than a line has that is only a date, with a day of the week and a time."""
 
 
 class _Dated(NamedTuple):
@@ -125,8 +128,8 @@ def _of_lines(lines: Lines, sections: Part | None) -> Iterator[_Dated]:
             if below is not None:
                 yield _Dated(below[0], line, below[1])
             below = None
-        elif _YEAR.search(text, 0, _REACH + len("00")):
-            alone = lone_date(text)
+        elif _YEAR.search(text, 0, _REACH):
+            alone = lone_date(text) if len(text) <= 2 * _REACH and len(text.split(maxsplit=_WORDS)) < _WORDS else None
             if alone is not None:
                 if below is not None:
                     yield _Dated(below[0], line, below[1])
@@ -160,6 +163,8 @@ def _opening_day(text: str) -> int | None:
     start = marks.end() if marks else 0
     if iso := _ISO.match(text, start):  # most logs: much faster than the other forms
         date = seconds(int(iso[1]), int(iso[3]), int(iso[4]))
-    else:
+    elif (word := _WORD.match(text, start)) and (word[0].isdecimal() or word[0].lower() in MONTHS):
         date = next((found.seconds for found in dates_in(text[: start + _REACH]) if found.start <= start), None)
+    else:
+        date = None
     return None if date is None else date // _DAY
