@@ -1,6 +1,6 @@
-"""Questions about a day, asked on several days: is the entry of that day found first, and is it an answer?
+"""Questions about a day, asked on several days: whether the entry of that day is found first, and is an answer.
 
-    python -m bench.retrieval.days --data DIR [--today 2026-11-20 ...] [--embedder none]
+    python -m bench.retrieval.days --data DIR [--today 2026-11-20 ...] [--words]
 
 ``make_log.py`` in DIR writes a work log of 180 days, of which a third is dated in the name of its file, a third in a
 heading and a third in the front matter, and questions that are true on one day only; the clock of the search is set to

@@ -77,8 +77,8 @@ _REQUESTS: Final = word_set(
 )
 _THINGS: Final = word_set(
     "what which who whom where when was welche welcher welches welchen wer wem wen wo wann qui que quoi quel quelle "
-    "quels quelles ou quand quien quienes cual cuales donde cuando quem qual quais onde quando cosa chi dove quale quali wat "
-    "welke wie waar wanneer"
+    "quels quelles ou quand quien quienes cual cuales donde cuando quem qual quais onde quando cosa chi dove quale "
+    "quali wat welke wie waar wanneer"
 )
 _EASTERN_QUESTION: Final = re.compile(
     r"か[。？?]?\s*\Z|[吗嗎呢][。？?]?\s*\Z|何|どこ|どの|だれ|誰|いつ|什么|什麼|哪|谁|几|多少"

@@ -11,7 +11,8 @@ TODAY = NOW.date()
 
 SAID = {
     "2026-11-20": "today; heute; heute Morgen; aujourd'hui; hoy; hoje; oggi; vandaag; 今日; 今天",
-    "2026-11-19": "yesterday; last night; gestern; gestern Abend; hier soir; ayer; anoche; ontem; ieri; gisteren; gisteravond; "
+    "2026-11-19": "yesterday; last night; gestern; gestern Abend; hier soir; ayer; anoche; ontem; ieri; gisteren; "
+    "gisteravond; "
     "昨日; 昨天; きのう; on Thursday; last Thursday; letzten Donnerstag; am vergangenen Donnerstag; jeudi dernier; "
     "el jueves pasado; el pasado jueves; na quinta-feira; quinta-feira passada; giovedì scorso; lo scorso giovedì; "
     "afgelopen donderdag; vorige donderdag; 木曜日; 周四; 星期四; one day ago; vor einem Tag; il y a un jour; "
@@ -33,7 +34,8 @@ SAID = {
     "3 september 2026; 9月3日; 2026年9月3日; 九月三日; 9月3号; 2026/09/03",
     "2026-11-03": "on the 3rd",
     "2026-11-21": "tomorrow; morgen; demain; mañana; amanhã; domani; 明日; 明天",
-    "2026-11-26": "next Thursday; nächsten Donnerstag; jeudi prochain; el próximo jueves; prossimo giovedì; volgende donderdag",
+    "2026-11-26": "next Thursday; nächsten Donnerstag; jeudi prochain; el próximo jueves; prossimo giovedì; "
+    "volgende donderdag",
 }
 LONGER = {
     ("2026-11-09", "2026-11-16"): "last week; letzte Woche; la semaine dernière; la semana pasada; semana passada; "
@@ -57,12 +59,32 @@ LONGER = {
         "2026-06-01",
     ): "before June; vor Juni; avant juin; antes de junio; antes de junho; prima di giugno; voor juni; 6月以前",
 }
-NONE = (
-    "Guten Morgen; jeden Morgen; por la mañana; Goedemorgen; how do I format today's date; get yesterday's date; "
-    "every Thursday; jeden Donnerstag; tous les jeudis; Black Friday; no Friday deploys; hier ist der Fehler; "
-    "wat gebeurt hier niet; version 3.11.; use Python 3.9.2026a; 毎週木曜日; 一周; 日本の月; a march through; "
-    "the Dutch zon; in 3 days of work; give it 5 stars; the second act; a quinta coluna"
-).split("; ")
+NONE = """
+Guten Morgen
+jeden Morgen
+por la mañana
+Goedemorgen
+how do I format today's date
+get yesterday's date
+every Thursday
+jeden Donnerstag
+tous les jeudis
+Black Friday
+no Friday deploys
+hier ist der Fehler
+wat gebeurt hier niet
+version 3.11.
+use Python 3.9.2026a
+毎週木曜日
+一周
+日本の月
+a march through
+the Dutch zon
+in 3 days of work
+give it 5 stars
+the second act
+a quinta coluna
+""".strip().splitlines()
 
 
 def meant(text: str) -> tuple[str, str]:
