@@ -173,7 +173,9 @@ class Searching:
         asked = len(words) >= _QUESTION and language.is_question(query.text)
         sure = confidence(ranked, candidates, self.index.size(), language.word_count(words), asked=asked)
         ranked = spread(ranked, {one.chunk: one.traits.document for one in candidates}, WEIGHTS.again)
-        ranked = definitions_first(self._timed(ranked, candidates, hint, of_time), defined.chunks, defined.mentioning)
+        alone = sure < 1 and of_time.said and bool(of_time.first)
+        ranked = self._timed(ranked, candidates, hint, of_time, alone=alone)
+        ranked = definitions_first(ranked, defined.chunks, defined.mentioning)
         traits = {one.chunk: one.traits for one in candidates}
         pool = [Passage(one, traits[one.chunk]) for one in ranked]
         further = self._beyond(words, set(traits), query) if len(pool) >= POOL else ()
@@ -182,7 +184,7 @@ class Searching:
         hits, copies = self._hits(chosen, query.limit, words)
         if hits and sure < 1 and not compared and _is_named(hits[0], query.text, words):
             sure = 1.0
-        if hits and sure < 1 and of_time.said and _asks_about(query.text, words, of_time):
+        if hits and alone and _asks_about(query.text, words, of_time):
             sure = 1.0
         return Answer(hits, compared, sure, copies=copies)
 
@@ -282,7 +284,13 @@ class Searching:
         return [*candidates, *(Candidate(one, 1.0, traits=each) for one, each in traits.items())]
 
     def _timed(
-        self, ranked: Sequence[Ranked], candidates: Sequence[Candidate], hint: TimeHint, of_time: _OfTime
+        self,
+        ranked: Sequence[Ranked],
+        candidates: Sequence[Candidate],
+        hint: TimeHint,
+        of_time: _OfTime,
+        *,
+        alone: bool,
     ) -> Sequence[Ranked]:
         """Return the same hits, reordered by what the query says about time."""
         if not hint:
@@ -290,7 +298,7 @@ class Searching:
         dates = {one.chunk: one.traits.date for one in candidates}
         span = Span(hint.since, hint.until) if hint.since or hint.until else self._span_of(hint)
         if of_time.first:
-            ranked = deciding(ranked, of_time.first)
+            ranked = deciding(ranked, of_time.first, alone=alone)
         elif span is not None:
             ranked = preferring(ranked, dates, span)
         return by_date(ranked, dates, newest=hint.order == "newest") if hint.order else ranked

@@ -38,6 +38,8 @@ _NEARLY: Final = 0.7
 """The share of the best score that a candidate needs where the latest or the first answer is asked for."""
 _MOST_DEFINITIONS: Final = 3
 """The most definitions of a name that are put before its uses: a name defined everywhere says little."""
+_ALONE: Final = 4
+"""How far others are below what alone is sure."""
 _FIRST: Final = 5
 """How many candidates are considered for an answer."""
 
@@ -233,12 +235,15 @@ def preferring(
     return _best_first(timed)
 
 
-def deciding(ranked: Sequence[Ranked], chunks: Collection[int], weights: Weights = WEIGHTS) -> list[Ranked]:
+def deciding(
+    ranked: Sequence[Ranked], chunks: Collection[int], weights: Weights = WEIGHTS, *, alone: bool = False
+) -> list[Ranked]:
     """Return the same with those of ``chunks`` before all others: they are from the days that the query names.
 
     They gain the best score, and what a word is worth, so that they are also first where nothing else is compared.
+    ``alone``: nothing but the day answers, so they gain that several times, and recall leaves out the others.
     """
-    gain = weights.words + max(0.0, *(one.score for one in ranked), 0.0)
+    gain = weights.words + (_ALONE if alone else 1) * max(0.0, *(one.score for one in ranked), 0.0)
     timed = [
         one._replace(score=max(0.0, one.score) + gain, time="decides") if one.chunk in chunks else one for one in ranked
     ]

@@ -132,6 +132,13 @@ def test_a_day_may_be_named_by_how_long_ago_it_was(service: SearchService, quest
     assert found.answers
 
 
+def test_where_nothing_but_the_day_answers_recall_brings_in_that_day_alone(by_words: SearchService) -> None:
+    found = by_words.find(SearchQuery("What did I do yesterday, what about the crane and May?", per_file=0))
+
+    assert len(found.hits) > 1
+    assert [hit.why.time for hit in recallable(found)] == ["decides"]
+
+
 def test_each_of_a_few_days_comes_first(service: SearchService) -> None:
     found = service.find(f"what happened between {TODAY - timedelta(4)} and {TODAY - timedelta(3)}?")
 
@@ -172,6 +179,7 @@ def test_a_month_only_leans(by_words: SearchService) -> None:
 
     assert found.hits[0].path.startswith("note")
     assert {hit.why.time for hit in found.hits} == {"", "leans"}
+    assert not by_words.find("what did the others do last month?").answers
 
 
 def test_it_is_explained_that_a_day_decided(by_words: SearchService) -> None:
