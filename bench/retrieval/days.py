@@ -35,20 +35,19 @@ def main() -> None:
             program = [sys.executable, str(options.data / "make_log.py"), f"{folder}/log", str(today)]
             subprocess.run(program, check=True, stdout=subprocess.DEVNULL)
             corpus = loaded(Path(folder) / "log")
-        for name, embedder in (("words", "none"), ("hybrid", "")):
-            if embedder or not options.words:
-                rows = asked(corpus, written(corpus, options.cache), today, embedder)
-                figures = [mean(column) for column in zip(*rows, strict=True)]
-                print(f"  {today!s:<14}{name:<10}{figures[0]:8.3f}{figures[1]:8.3f}{figures[2]:9.3f}", flush=True)
+        for name in ("words",) if options.words else ("words", "hybrid"):
+            rows = asked(corpus, written(corpus, options.cache), today, hybrid=name == "hybrid")
+            figures = [mean(column) for column in zip(*rows, strict=True)]
+            print(f"  {today!s:<14}{name:<10}{figures[0]:8.3f}{figures[1]:8.3f}{figures[2]:9.3f}", flush=True)
 
 
-def asked(corpus: Corpus, folder: Path, today: date, embedder: str) -> list[tuple[float, float, float]]:
+def asked(corpus: Corpus, folder: Path, today: date, *, hybrid: bool) -> list[tuple[float, float, float]]:
     """Return for each question the reciprocal rank, whether it is first, and whether the search has an answer."""
     rows = []
-    model = {"embedder": embedder} if embedder else {}
-    with Promptuary.open(folder, exact=True, watch_debounce=0.05, **model) as promptuary:
+    embedder = "auto" if hybrid else "none"
+    with Promptuary.open(folder, exact=True, watch_debounce=0.05, embedder=embedder) as promptuary:
         promptuary.search.index([folder])
-        if not embedder:
+        if hybrid:
             promptuary.search.embed()
         with patch("promptuary.search.answer.datetime", clock_at(today)):
             for number, question in corpus.questions.items():

@@ -116,5 +116,6 @@ def _moment(value: str) -> int | None:
 
 
 def _of_words(words: str) -> int | None:
-    days = (seconds(*map(int, day.group(1, 3, 4) if day[1] else day.group(5, 6, 7))) for day in _DAY.finditer(words))
+    numbers = (day.group(1, 3, 4) if day[1] else day.group(5, 6, 7) for day in _DAY.finditer(words))
+    days = (seconds(int(year), int(month), int(day)) for year, month, day in numbers)
     return next((day for day in days if day is not None), None)
