@@ -57,7 +57,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a diary of 40 days, each dated in its own way, among notes that share words with the questions."""
     folder = tmp_path_factory.mktemp("days") / "workspace"
     (folder / "log").mkdir(parents=True)
-    for back in range(1, ENTRIES + 1):
+    for back in range(-1, ENTRIES + 1):
         day, hours = TODAY - timedelta(back), HOURS.format(back)
         path, text = [
             (f"log/{day}.md", hours),
@@ -133,7 +133,7 @@ def test_a_day_may_be_named_by_how_long_ago_it_was(service: SearchService, quest
 
 
 def test_where_nothing_but_the_day_answers_recall_brings_in_that_day_alone(by_words: SearchService) -> None:
-    found = by_words.find(SearchQuery("What did I do yesterday, what about the crane and May?", per_file=0))
+    found = by_words.find(SearchQuery("What was on the day before yesterday in May?", per_file=0))
 
     assert len(found.hits) > 1
     assert [hit.why.time for hit in recallable(found)] == ["decides"]
@@ -207,6 +207,7 @@ def test_a_filter_and_a_quoted_phrase_hold_for_a_day_too(service: SearchService)
     )
     assert all("crane" in hit.text for hit in service.find('"the crane was late" yesterday').hits)
     assert service.find('"the crane was late" yesterday').hits[0].why.time == "decides"
+    assert [back_of(service.find('"pipe3" yesterday')), len(service.find('"pipe3" yesterday').hits)] == [3, 1]
 
 
 def test_a_file_that_gets_the_name_of_another_day_is_of_that_day(tmp_path: Path) -> None:
