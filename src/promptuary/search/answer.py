@@ -53,8 +53,8 @@ _DEFINING: Final = 20
 """How many chunks are examined for each way to begin a definition."""
 _FEW_DAYS: Final = 3
 """So many days decide; what names more, such as a month, often means something else and only leans."""
-_MOST_OF_DAYS: Final = 5_000
-"""How many chunks of the days that a query names are looked at."""
+_MOST_OF_DAYS: Final = 1_000
+"""How many chunks of the days that a query names are looked at; of a time with more, some are in any pool."""
 _QUESTION: Final = 3
 """The fewest words of a question about something: "what's up?" has two."""
 
@@ -228,7 +228,7 @@ class Searching:
         if said and len(found) > POOL:
             found = said
         if len(days) > _FEW_DAYS:
-            return _OfTime(found)
+            return _OfTime(found if len(found) < _MOST_OF_DAYS else ())
         # When a file was last changed says less, nothing about today, and nothing at all if most were copied that day.
         is_past = days.stop <= day_number(self.now)
         first = said or (found if is_past and len(found) <= POOL else ())
