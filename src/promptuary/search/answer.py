@@ -18,7 +18,14 @@ from promptuary.base.text_language import question_language
 from promptuary.models.languages import Known, known_languages
 from promptuary.models.protocols import Embedder, Scale
 from promptuary.search import query as language
-from promptuary.search.dates.question import TimeHint, asks_for_a_thing, asks_for_something, day_number, time_hint
+from promptuary.search.dates.question import (
+    TimeHint,
+    asks_for_a_thing,
+    asks_for_something,
+    day_number,
+    proposes,
+    time_hint,
+)
 from promptuary.search.filters import passing_files
 from promptuary.search.index.port import ChunkTraits, IndexedChunk, OfDay, SearchIndex, Similarity
 from promptuary.search.outline.named import defining, is_alone, names_in, phrases_for
@@ -223,8 +230,10 @@ class Searching:
         days = hint.days(self.now)
         if days is None:
             return _OfTime()
-        found = self.index.dated(days.start, days.stop, _MOST_OF_DAYS, files=self.files)
+        found = self._dated(days)
         said = [one for one in found if one.said]
+        if not said and hint.coming_days and (coming := [one for one in self._dated(hint.coming_days) if one.said]):
+            days, found, said = hint.coming_days, coming, coming
         if said and len(found) > POOL:
             found = said
         if len(days) > _FEW_DAYS:
@@ -233,6 +242,9 @@ class Searching:
         is_past = days.stop <= day_number(self.now)
         first = said or (found if is_past and len(found) <= POOL else ())
         return _OfTime(found, frozenset(one.chunk for one in first), said=bool(said), is_past=is_past)
+
+    def _dated(self, days: range) -> Sequence[OfDay]:
+        return self.index.dated(days.start, days.stop, _MOST_OF_DAYS, files=self.files)
 
     def _best_of_time(self, words: Words, days: Sequence[OfDay], vector: bytes | None) -> dict[int, float | None]:
         """Return those chunks, or the best of many, with how many of the words they explain."""
@@ -371,7 +383,7 @@ class Searching:
 
 def _asks_about(text: str, words: Words, days: _OfTime) -> bool:
     """Return whether a query asks what was on the days that it names; people also say "see you tomorrow"."""
-    if not (language.is_question(text) or asks_for_something(text)):
+    if proposes(text) or not (language.is_question(text) or asks_for_something(text)):
         return False
     return days.is_past or (len(words) >= _QUESTION and asks_for_a_thing(text))
 

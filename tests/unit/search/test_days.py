@@ -164,6 +164,8 @@ def test_each_of_a_few_days_comes_first(service: SearchService) -> None:
         "thanks for your help yesterday",
         "danke für gestern",
         "shall we continue tomorrow?",
+        "shall we meet on Monday?",
+        "können wir am Montag weitermachen?",
         "machen wir morgen weiter?",
         "how are things today?",
         "I was away last week",
@@ -180,6 +182,24 @@ def test_a_month_only_leans(by_words: SearchService) -> None:
     assert found.hits[0].path.startswith("note")
     assert {hit.why.time for hit in found.hits} == {"", "leans"}
     assert not by_words.find("what did the others do last month?").answers
+
+
+def test_a_day_of_which_only_the_next_has_an_entry_is_that_one(tmp_path: Path) -> None:
+    work = tmp_path / "workspace"
+    work.mkdir()
+    soon = (TODAY + timedelta(30), TODAY + timedelta(31))
+    coming = next(day for day in soon if (day.month, day.day) != (2, 29))
+    (work / f"{coming}.md").write_text("Paint the annex.\n")
+    (work / "other.md").write_text("What is planned, and on which day of the month?\n")
+    named = f"{coming:%B} {coming.day}"
+    with search_with(work) as service:
+        service.index([work])
+        found = service.find(f"what is planned for the house on {named}?")
+        assert (found.hits[0].path, found.answers) == (f"{coming}.md", True)
+
+        (work / f"{coming.replace(year=coming.year - 1)}.md").write_text("Paint the chapel.\n")
+
+        assert service.find(f"what was planned on {named}?").hits[0].text == "Paint the chapel."
 
 
 def test_it_is_explained_that_a_day_decided(by_words: SearchService) -> None:

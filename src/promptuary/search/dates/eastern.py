@@ -5,6 +5,7 @@ There are no spaces between words, so phrases are found in the text. Pure; each 
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import date, timedelta
 from typing import Final, NamedTuple, TypeAlias
 
@@ -73,12 +74,16 @@ _PERIODS: Final = {
 
 
 class EasternDays(NamedTuple):
-    """The characters ``start`` to ``end`` (excluded) mean the days from ``since`` on and before ``until``."""
+    """The characters ``start`` to ``end`` (excluded) mean the days from ``since`` on and before ``until``.
+
+    ``coming`` is the next such day, if they may mean that as well.
+    """
 
     start: int
     end: int
     since: date | None
     until: date | None
+    coming: date | None = None
 
 
 _Meaning: TypeAlias = Callable[[re.Match[str], date], Days]
@@ -99,7 +104,11 @@ def eastern_days(text: str, today: date) -> list[EasternDays]:
             continue
         related = _RELATION.match(text, match.end())
         taken = related.end() if related else match.end()
-        found.append(_related(start, taken, since, until, related[0] if related else ""))
+        span = _related(start, taken, since, until, related[0] if related else "")
+        if not related and meaning is _of_day and not match[1]:
+            with suppress(ValueError, OverflowError):  # in most years there is no 29th of February
+                span = span._replace(coming=meaning(match, since + timedelta(366))[0])
+        found.append(span)
     return found
 
 

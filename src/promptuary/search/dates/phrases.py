@@ -48,7 +48,8 @@ Relation: TypeAlias = Literal["since", "after", "before", "until"]
 class DaySpan(NamedTuple):
     """The words ``first`` to ``end`` (excluded) mean the days from ``since`` on and before ``until``.
 
-    ``opened``: the first word may be one like "since" or "in".
+    ``opened``: the first word may be one like "since" or "in". ``coming`` is the next such day, if they may mean that
+    as well: "on Monday", "on 3 December".
     """
 
     first: int
@@ -56,6 +57,7 @@ class DaySpan(NamedTuple):
     since: date | None
     until: date | None
     opened: bool = False
+    coming: date | None = None
 
 
 Meaning: TypeAlias = "Callable[[Values, date], Days]"
@@ -103,6 +105,10 @@ def _of_year(values: Values, today: date) -> Days:
 
 
 def _of_weekday(values: Values, today: date) -> Days:
+    return last_weekday(_weekday(values), today)
+
+
+def _of_past_weekday(values: Values, today: date) -> Days:
     return last_weekday(_weekday(values), today)
 
 
@@ -242,11 +248,11 @@ _PHRASES: Final[tuple[tuple[str, Meaning], ...]] = (
     ("{feira} feira", _of_weekday),
     (
         f"last/this/past/previous/diesen/diesem/letztem/cet/ce/questo/deze/{_LAST}/{_LAST_BEFORE} {{weekday}}",
-        _of_weekday,
+        _of_past_weekday,
     ),
-    (f"{{weekday}} {_LAST_AFTER}", _of_weekday),
-    ("{weekday} feira passada", _of_weekday),
-    ("ultima {feira} feira", _of_weekday),
+    (f"{{weekday}} {_LAST_AFTER}", _of_past_weekday),
+    ("{weekday} feira passada", _of_past_weekday),
+    ("ultima {feira} feira", _of_past_weekday),
     (
         "next/coming/nachsten/kommenden/prochain/proximo/proxima/prossimo/prossima/volgende/komende {weekday}",
         _of_next_weekday,
@@ -373,10 +379,10 @@ def _whole_dates(
 ) -> dict[int, DaySpan]:
     """Return the dates with a year, and phrases without spaces, by the number of their first word."""
     found: dict[int, DaySpan] = {}
-    for start, end, since, until in eastern:
+    for start, end, since, until, coming in eastern:
         inside = [index for index, word in enumerate(words) if start <= word.start and word.end <= end]
         if inside:
-            found[inside[0]] = DaySpan(inside[0], inside[-1] + 1, since, until)
+            found[inside[0]] = DaySpan(inside[0], inside[-1] + 1, since, until, coming=coming)
     # Nothing else is a date, and most questions have no number.
     for one in dates_in(text) if any(word.plain.isdigit() and len(word.plain) == 4 for word in words) else ():
         inside = [index for index, word in enumerate(words) if one.start <= word.start and word.end <= one.end]
@@ -439,7 +445,17 @@ def _first_of(phrases: Iterable[Phrase], words: Sequence[QuestionWord], index: i
             since, until = meaning(values, today)
         except (ValueError, OverflowError):  # no such day, or before the first year
             continue
-        return DaySpan(index, end, since, until, pieces[0] in _OPENINGS)
+        return DaySpan(index, end, since, until, pieces[0] in _OPENINGS, _coming(meaning, values, since))
+    return None
+
+
+def _coming(meaning: Meaning, values: Values, since: date) -> date | None:
+    """Return the next day that is named like the one that was last."""
+    reach = {_of_day: 366, _of_weekday: 8}.get(meaning)
+    if reach is None:
+        return None
+    with suppress(ValueError, OverflowError):  # in most years there is no 29th of February
+        return meaning(values, since + timedelta(reach))[0]
     return None
 
 

@@ -27,7 +27,8 @@ class TimeHint(Struct, frozen=True):
 
     ``since`` and ``until`` (excluded) are seconds since 1970. ``order`` says what comes first, if the question asks for
     the latest or the first. ``event`` is what ``relation`` refers to, if that is not a date: "the move" in "before the
-    move". ``rest`` is the question without these words.
+    move". ``rest`` is the question without these words. ``coming`` is the next day that "on Monday" may mean
+    as well as the last.
     """
 
     rest: str
@@ -36,6 +37,7 @@ class TimeHint(Struct, frozen=True):
     order: Order | None = None
     event: str = ""
     relation: Relation | None = None
+    coming: int | None = None
 
     def __bool__(self) -> bool:
         return self != TimeHint(self.rest)
@@ -50,6 +52,11 @@ class TimeHint(Struct, frozen=True):
         first, today = self.since // _DAY, day_number(now)
         return range(first, max(first, today) + 1) if self.until is None else range(first, self.until // _DAY)
 
+    @property
+    def coming_days(self) -> range | None:
+        """The next such day, if that may be meant as well."""
+        return None if self.coming is None else range(self.coming // _DAY, self.coming // _DAY + 1)
+
 
 def day_number(now: datetime) -> int:
     """Return the day of the calendar that ``now`` is in, counted from 1970."""
@@ -60,6 +67,11 @@ def asks_for_something(text: str) -> bool:
     """Return whether a text asks or tells somebody to look something up, in languages that need no question mark."""
     first = next(iter(words_of(text[:_BEGINNING])), None)
     return (first is not None and first.plain in _REQUESTS) or _EASTERN_QUESTION.search(text) is not None
+
+
+def proposes(text: str) -> bool:
+    """Return whether a text begins like a proposal: "shall we go on tomorrow?"."""
+    return any(word.plain in _PROPOSALS for word in words_of(text[:_BEGINNING])[:1])
 
 
 def asks_for_a_thing(text: str) -> bool:
@@ -79,6 +91,10 @@ _THINGS: Final = word_set(
     "what which who whom where when was welche welcher welches welchen wer wem wen wo wann qui que quoi quel quelle "
     "quels quelles ou quand quien quienes cual cuales donde cuando quem qual quais onde quando cosa chi dove quale "
     "quali wat welke wie waar wanneer"
+)
+_PROPOSALS: Final = word_set(
+    "shall should can could would will may sollen sollten wollen konnen konnten machen passt geht treffen sehen "
+    "pouvons peut podemos quedamos seguimos possiamo continuiamo vediamo vamos zullen kunnen"
 )
 _EASTERN_QUESTION: Final = re.compile(
     r"か[。？?]?\s*\Z|[吗嗎呢][。？?]?\s*\Z|何|どこ|どの|だれ|誰|いつ|什么|什麼|哪|谁|几|多少"
@@ -108,6 +124,7 @@ def time_hint(text: str, now: datetime) -> TimeHint:
         order,
         event.text if event else "",
         event.relation if event else None,
+        _seconds(spans[0].coming) if len(spans) == 1 else None,
     )
 
 

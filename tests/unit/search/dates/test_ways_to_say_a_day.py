@@ -110,3 +110,22 @@ def test_a_longer_time_is_understood(days: tuple[str, str], said: str) -> None:
 @pytest.mark.parametrize("text", NONE)
 def test_what_only_looks_like_a_day_is_none(text: str) -> None:
     assert meant(text) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "coming"),
+    [
+        ("on Monday", "2026-11-23"),
+        ("am Montag", "2026-11-23"),
+        ("on 3 December", "2026-12-03"),
+        ("12月3日", "2026-12-03"),
+        ("last Monday", None),
+        ("since Monday", None),
+        ("on 3 December 2025", None),
+        ("yesterday", None),
+    ],
+)
+def test_a_day_without_a_year_may_also_be_the_next_one(text: str, coming: str | None) -> None:
+    found = time_hint(text, NOW).coming
+
+    assert (None if found is None else datetime.fromtimestamp(found, UTC).date().isoformat()) == coming
