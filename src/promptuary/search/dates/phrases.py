@@ -451,9 +451,9 @@ def _first_of(phrases: Iterable[Phrase], words: Sequence[QuestionWord], index: i
 
 def _coming(meaning: Meaning, values: Values, since: date) -> date | None:
     """Return the next day that is named like the one that was last."""
-    reach = {_of_day: 366, _of_weekday: 8}.get(meaning)
-    if reach is None:
+    if meaning not in (_of_day, _of_weekday):
         return None
+    reach = 366 if meaning is _of_day else 8
     with suppress(ValueError, OverflowError):  # in most years there is no 29th of February
         return meaning(values, since + timedelta(reach))[0]
     return None
