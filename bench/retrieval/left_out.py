@@ -16,8 +16,9 @@ from pathlib import Path
 
 from msgspec.structs import fields, replace
 
+from bench.retrieval.baselines import embed
 from bench.retrieval.figures import FIGURES, figures, mean
-from bench.retrieval.sets import CACHE, Corpus, found_sets, written
+from bench.retrieval.sets import CACHE, Corpus, found_sets, mixed_sets, written
 from promptuary.blocking import Promptuary
 from promptuary.models.protocols import Scale
 from promptuary.search.answer import Searching
@@ -48,9 +49,10 @@ Order = Callable[[Question], Sequence[int]]
 def main() -> None:
     options = _options()
     os.environ["XDG_STATE_HOME"] = str(options.cache / "state")
+    sets = found_sets(options.data, options.set or (), options.limit_questions)
     questions = {
         one.name: [each for corpus in one.corpora for each in collected(corpus, options.cache)]
-        for one in found_sets(options.data, options.set or (), options.limit_questions)
+        for one in [*sets, *(mixed_sets(sets) if options.mixed else ())]
     }
     better = {name: _better(every) for name, every in questions.items()}
     print(f"\nConstants chosen with each set left out ({', '.join(SHOWN)})\n")
@@ -72,7 +74,7 @@ def collected(corpus: Corpus, cache: Path) -> list[Question]:
     folder = written(corpus, cache)
     with Promptuary.open(folder, exact=True) as promptuary:
         promptuary.search.index([folder])
-        promptuary.search.embed()
+        embed(promptuary, cache)
         backend = promptuary._app.search.backend
         scale = scale_of(backend.store, backend.embedder)
         searching = Searching(backend.index, backend.embedder, None, str(folder), scale)
@@ -136,6 +138,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, default=Path("data"), help="the folder of the sets")
     parser.add_argument("--set", action="append", help="only this set; repeat")
     parser.add_argument("--limit-questions", type=int, default=0, help="at most so many questions of a set")
+    parser.add_argument("--mixed", action="store_true", help="the sets of the mixed vault in it, too")
     parser.add_argument("--cache", type=Path, default=CACHE, help="where indexes and vectors are kept")
     return parser.parse_args()
 
