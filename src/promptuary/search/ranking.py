@@ -47,10 +47,9 @@ class Weights(Struct, frozen=True):
 
     ``words`` is the weight of one word; ``code``, ``chat`` and ``long`` are those in code, in chats and for long
     queries. ``short_query`` and ``long_query`` are how many words a query has that is not long at all, and that is long
-    altogether. ``spoken`` is what a chunk of a chat loses for each word that its conversation says less than the best
-    one; as evidence it is the weight of the conversation's words, relative to those of the chunk. ``hub`` is the part
-    of a chunk's nearness to everything that is subtracted, ``length`` what is subtracted for each power of e in the
-    chunks of its document. Words need no agreement at a meaning of ``sure``.
+    altogether. ``spoken`` is the weight of the words of the whole conversation, relative to those of the chunk.
+    ``hub`` is the part of a chunk's nearness to everything that is subtracted, ``length`` what is subtracted for each
+    power of e in the chunks of its document. Words need no agreement at a meaning of ``sure``.
 
     ``answer`` and ``chat_answer`` are the least evidence of an answer, among a thousand chunks; ``word_evidence`` is
     what one word adds to its meaning. ``asked`` is the share of this that is enough for a question, which is seldom
@@ -64,11 +63,11 @@ class Weights(Struct, frozen=True):
 
     words: float = 0.06
     code: float = 0.02
-    chat: float = 0.3
+    chat: float = 0.6
     long: float = 0.2
     short_query: float = 14.0
     long_query: float = 28.0
-    spoken: float = 1.25
+    spoken: float = 1.5
     hub: float = 0.45
     length: float = 0.02
     sure: float = 0.4
@@ -150,7 +149,8 @@ def fuse(
     # Exact, so that the result does not depend on the order of the candidates.
     usual = fsum(meanings.values()) / len(meanings) if meanings else 0.0
     blur = _blur(candidates, terms, weights)
-    said = max((one.spoken for one in candidates if one.spoken is not None), default=0.0)
+    own, said = _best_in_chats(candidates)
+    heard = own / (own + weights.spoken * said) if own else 0.0
     # Without vectors a chunk is not near by chance, and the loss would be as much as several words are worth.
     loss = weights.length if meanings else 0.0
     lengths = {size: loss * log(size or 1) for size in {one.traits.siblings for one in candidates}}
@@ -161,7 +161,7 @@ def fuse(
         evidence, meaning = _evidence(one, weights), meanings.get(chunk)
         if spoken is not None:
             # An average of both, as evidence is, would put every chat below prose that has the same words.
-            words += weights.spoken * (spoken - said)
+            words = heard * (words + weights.spoken * spoken)
         near, trust = usual if meaning is None else meaning, 1.0
         if foreign:
             near = weights.guess * words if meanings else 0.0
@@ -290,6 +290,12 @@ def above_background(similarity: Similarity, scale: Scale) -> float:
 
 def _meaning(similarity: Similarity, weights: Weights, scale: Scale) -> float:
     return scale.factor * (above_background(similarity, scale) - weights.hub * similarity.typical)
+
+
+def _best_in_chats(candidates: Sequence[Candidate]) -> tuple[float, float]:
+    """Return the most words that a chunk of a chat explains, and a conversation."""
+    chats = [(one.lexical or 0.0, one.spoken) for one in candidates if one.spoken is not None]
+    return max((own for own, _ in chats), default=0.0), max((said for _, said in chats), default=0.0)
 
 
 def _evidence(one: Candidate, weights: Weights) -> float:

@@ -94,10 +94,10 @@ def test_in_chats_words_count_for_more_and_need_no_agreement() -> None:
 
 
 def test_where_a_chat_says_less_of_the_words_its_chunks_count_for_less() -> None:
-    weights = Weights(hub=0.0, length=0.0, chat=0.5, spoken=1.5)
+    weights = Weights(hub=0.0, length=0.0, chat=0.5, spoken=1.0)
     found = scores(Candidate(1, 2.0, near(0.0), spoken=3.0), Candidate(2, 2.0, near(0.0), spoken=1.0), weights=weights)
 
-    assert isclose(found[1] - found[2], 0.5 * 1.5 * (3.0 - 1.0))
+    assert isclose(found[2] / found[1], (2.0 + 1.0) / (2.0 + 3.0))
 
 
 def test_among_notes_the_words_of_a_chat_count_as_much_as_theirs() -> None:
