@@ -26,7 +26,7 @@ from msgspec import Struct
 
 from promptuary.models.protocols import Scale
 from promptuary.search.index.port import ChunkTraits, Similarity
-from promptuary.search.values import Why
+from promptuary.search.values import TimeEffect, Why
 
 NEAREST: Final = 10
 """How many of the nearest candidates decide what a query is about."""
@@ -38,6 +38,8 @@ _NEARLY: Final = 0.7
 """The share of the best score that a candidate needs where the latest or the first answer is asked for."""
 _MOST_DEFINITIONS: Final = 3
 """The most definitions of a name that are put before its uses: a name defined everywhere says little."""
+_ALONE: Final = 4
+"""How far others are below what alone is sure."""
 _FIRST: Final = 5
 """How many candidates are considered for an answer."""
 
@@ -116,10 +118,13 @@ class Ranked(NamedTuple):
     length: float
     share: float
     foreign: bool = False
+    time: TimeEffect = ""
 
     def why(self, match: Callable[[], tuple[str, ...]] = tuple) -> Why:
         """Return the parts of the score; ``match`` returns the words that are in the text."""
-        return Why(self.lexical, self.cosine, match, None, self.meaning, self.length, self.share, self.foreign)
+        return Why(
+            self.lexical, self.cosine, match, None, self.meaning, self.length, self.share, self.foreign, self.time
+        )
 
 
 UNMEASURED: Final = Scale()
@@ -230,7 +235,24 @@ def preferring(
     A preference, not a filter: what a query says about time may refer to something else.
     """
     gain = weights.in_time * max((one.score for one in ranked), default=0.0)
-    timed = [one._replace(score=one.score + gain) if dates.get(one.chunk) in span else one for one in ranked]
+    timed = [
+        one._replace(score=one.score + gain, time="leans") if dates.get(one.chunk) in span else one for one in ranked
+    ]
+    return _best_first(timed)
+
+
+def deciding(
+    ranked: Sequence[Ranked], chunks: Collection[int], weights: Weights = WEIGHTS, *, alone: bool = False
+) -> list[Ranked]:
+    """Return the same with those of ``chunks`` before all others: they are from the days that the query names.
+
+    They gain the best score, and what a word is worth, so that they are also first where nothing else is compared.
+    ``alone``: nothing but the day answers, so they gain that several times, and recall leaves out the others.
+    """
+    gain = weights.words + (_ALONE if alone else 1) * max(0.0, *(one.score for one in ranked), 0.0)
+    timed = [
+        one._replace(score=max(0.0, one.score) + gain, time="decides") if one.chunk in chunks else one for one in ranked
+    ]
     return _best_first(timed)
 
 

@@ -3,7 +3,18 @@
 from math import isclose, log
 
 from promptuary.search.index.port import ChunkTraits, Similarity
-from promptuary.search.ranking import NEAREST, Candidate, Span, Weights, by_date, confidence, fuse, preferring, spread
+from promptuary.search.ranking import (
+    NEAREST,
+    Candidate,
+    Span,
+    Weights,
+    by_date,
+    confidence,
+    deciding,
+    fuse,
+    preferring,
+    spread,
+)
 from promptuary.search.values import Why
 
 PLAIN = Weights(hub=0.0, length=0.0)
@@ -222,6 +233,19 @@ def test_what_is_of_the_time_that_is_asked_for_is_preferred_but_not_required() -
     assert [one.chunk for one in preferring(ranked, dates, Span(15, 25))] == [2, 1, 3]
     assert [one.chunk for one in preferring(ranked, dates, Span(30, None))] == [1, 2, 3]
     assert [one.chunk for one in preferring(ranked, dates, Span(None, 20))] == [1, 2, 3]
+
+
+def test_what_is_of_the_days_that_are_asked_for_comes_first_also_without_any_word_or_nearness() -> None:
+    ranked = fuse([Candidate(1, None, near(0.50)), Candidate(2, None, near(0.45)), Candidate(3, None, near(0.05))], 3)
+
+    for alone in (False, True):
+        first, *others = deciding(ranked, {3}, alone=alone)
+        assert [one.chunk for one in others] == [1, 2]
+        assert [first.chunk, first.time, others[0].time] == [3, "decides", ""]
+        assert others[0].score == ranked[0].score < first.score
+        # Recall brings in what has a quarter of the best score.
+        assert (4 * others[0].score < first.score) is alone
+    assert [one.chunk for one in deciding(fuse([Candidate(1), Candidate(2)], 1), {2})] == [2, 1]
 
 
 def test_the_latest_and_the_first_are_chosen_among_the_good_ones() -> None:
