@@ -13,7 +13,7 @@ from msgspec import Struct
 from promptuary.base.blocks import Block, Detail, Source, content_hash
 from promptuary.base.budget import TokenCounter
 from promptuary.base.messages import Item
-from promptuary.base.text import one_line
+from promptuary.base.text import beginning, one_line
 from promptuary.context.assemble import Contribution
 from promptuary.context.history import Group, PricedHistory
 from promptuary.context.receipt import ReceiptEntry
@@ -23,6 +23,7 @@ from promptuary.references.expansion import Expansion
 
 TOOLS: Final = "tools"
 """The name of the tool descriptions in receipts."""
+_LONGEST_ORIGIN: Final = 300
 _TOOL_OVERHEAD: Final = 12
 """About how many tokens services add around the description of a tool."""
 
@@ -169,7 +170,8 @@ def of_references(expansion: Expansion) -> PromptPart:
     return PromptPart("references", expansion.blocks, absent)
 
 
-def of_message(words: str, tokens: int) -> PromptPart:
-    """Return the person's own words as a part; they are always sent whole."""
-    block = Block.of(words, "the message", source="message", tokens=tokens, reason="always whole")
+def of_message(words: str, tokens: int, origin: str = "") -> PromptPart:
+    """Return the person's own words as a part; they are always sent whole. ``origin`` is the prompt they are from."""
+    reason = f"always whole; from {beginning(one_line(origin), _LONGEST_ORIGIN)}" if origin else "always whole"
+    block = Block.of(words, "the message", source="message", tokens=tokens, reason=reason)
     return PromptPart("message", [block])
