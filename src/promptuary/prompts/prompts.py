@@ -87,7 +87,8 @@ class Prompts:
         by_name = {one.name.lower(): one for one in self.list().prompts}
         if (found := by_name.get(name.lower())) is not None:
             return found
-        near = get_close_matches(name.lower(), by_name, n=3, cutoff=0.5)
+        within = [one for one in by_name if name and name.lower() in one]
+        near = within[:3] or get_close_matches(name.lower(), by_name, n=3, cutoff=0.5)
         others = [by_name[one].name for one in near]
         advice = f"did you mean {list_names(others)}?" if near else "promptuary prompt list shows the prompts"
         raise UnknownPromptError(f"there is no prompt {one_line(name)[:_SHOWN]!r}; {advice}")
