@@ -26,7 +26,8 @@ _CLAUDE: Final = re.compile(r"\$(?:(?P<words>ARGUMENTS)\b|(?P<number>[1-9])(?!\d
 _CODEX: Final = re.compile(
     r"\$(?:(?P<dollar>\$)|(?P<words>ARGUMENTS)\b|(?P<number>[1-9])(?!\d)|(?P<name>[A-Z][A-Z0-9_]{0,59})(?![A-Za-z0-9_]))"
 )
-_IN_BRACES: Final = r"(?:[^{}]|\{[^{}]*\})*+"
+# Braces in braces, three deep; nothing is tried twice, so an unclosed one costs no more than its text.
+_IN_BRACES: Final = r"(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+"
 _GEMINI: Final = re.compile(
     rf"\{{\{{[ \t]*(?P<words>args)[ \t]*\}}\}}|!\{{(?P<command>{_IN_BRACES})\}}|@\{{(?P<path>[^{{}}\n]+)\}}"
 )
@@ -239,11 +240,17 @@ _READERS: Final[Mapping[Form, Callable[[str], ReadPrompt]]] = {
 def _template(text: str, pattern: re.Pattern[str], part: Callable[[re.Match[str]], str | Hole]) -> Template:
     """Return ``text`` with what ``part`` returns for each match; values that are filled in are not looked at again."""
     parts: list[str | Hole] = []
+    said: list[str] = []
     end = 0
     for found in pattern.finditer(text):
-        parts += [text[end : found.start()], part(found)]
+        said.append(text[end : found.start()])
         end = found.end()
-    return tuple(one for one in (*parts, text[end:]) if one != "")
+        if isinstance(one := part(found), str):
+            said.append(one)
+        else:
+            parts += ["".join(said), one]
+            said = []
+    return tuple(one for one in (*parts, "".join([*said, text[end:]])) if one != "")
 
 
 def _words_or_number(match: re.Match[str]) -> Hole:
