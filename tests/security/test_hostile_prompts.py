@@ -63,7 +63,7 @@ def test_nothing_is_followed_out_of_its_folder(files: Files, tmp_path: Path) -> 
     assert [one.name for one in found.prompts] == ["real"]
     assert [one.source for one in found.unused] == [f"{COMMANDS}/link.md", f"{COMMANDS}/pipe.md"]
     assert all("not followed" in one.reason for one in found.unused)
-    assert os.listdir(outside) == ["secret.md"]
+    assert [one.name for one in outside.iterdir()] == ["secret.md"]
 
 
 @pytest.mark.parametrize(
