@@ -120,7 +120,6 @@ class Talk:
             return False
         if isinstance(found, CommandRefused):
             self._terminal.text(found.reason, "red")
-            self._wait_with(typed)
             return True
         for note in found.prompt.notes:
             self._terminal.line(f"note: {found.prompt.name}: {one_line(note)}", "dim")
