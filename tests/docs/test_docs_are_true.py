@@ -20,7 +20,7 @@ from promptuary.commands.registry import COMMANDS as SLASHES
 from promptuary.config.settings import SETTINGS, USER_ONLY, Settings
 from promptuary.context.assemble import Room
 from promptuary.context.history import CompactionPolicy
-from promptuary.engine import AsyncMemory, AsyncSearch, AsyncSessions, AsyncThreads
+from promptuary.engine import AsyncMemory, AsyncPrompts, AsyncSearch, AsyncSessions, AsyncThreads
 from promptuary.references.completion.menu import HELP
 from promptuary.references.kinds import KINDS as RESOLVERS
 from promptuary.threads.options import compaction_policy
@@ -131,6 +131,7 @@ def test_python_in_the_documents_runs(files: Files, name: str) -> None:
         (AsyncSearch, "Search"),
         (AsyncMemory, "Memory"),
         (AsyncSessions, "Sessions"),
+        (AsyncPrompts, "Prompts"),
     ],
 )
 def test_every_method_of_the_library_is_documented_and_every_documented_one_exists(facade: type, heading: str) -> None:

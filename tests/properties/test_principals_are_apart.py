@@ -215,6 +215,8 @@ ENGINE_READS: Final[dict[str, Callable[[Promptuary], object]]] = {
 """What the engine reads of a principal: turns and notes at once."""
 SEARCH: Final = {"index", "remove", "embed", "find", "status", "watch", "stop"}
 """The index of the workspace's folders, which its principals share."""
+PROMPTS: Final = {"list", "get", "fill", "accept", "new", "rewrite"}
+"""Files of the workspace, which its principals share, and of the person: `unit/prompts` says who gets which."""
 MODELS: Final = {"list", "show", "add", "remove"}
 """The models of the person on this machine, which belong to no workspace."""
 
