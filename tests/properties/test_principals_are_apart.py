@@ -26,6 +26,7 @@ from promptuary.blocking import (
     BlockingExperiences,
     BlockingMemory,
     BlockingModels,
+    BlockingPrompts,
     BlockingSearch,
     BlockingSessions,
     BlockingThreads,
@@ -367,6 +368,7 @@ COMMANDS_WITHOUT_THREADS: Final = {
     "model",
     "watch",
     "config",
+    "prompt",
     # These act for the local person alone; test_mcp_hostile.py asks a server for what belongs to others.
     "hook",
     "install",
@@ -465,6 +467,7 @@ def test_every_read_path_is_registered() -> None:
     assert public(BlockingThreads) == THREAD_READS.keys() | THREAD_WRITES
     assert public(BlockingSearch) == SEARCH
     assert public(BlockingModels) == MODELS
+    assert public(BlockingPrompts) == PROMPTS
     assert public(BlockingExperiences) == EXPERIENCE_READS.keys()
     assert public(BlockingSessions) == SESSION_READS.keys()
     assert public(BlockingMemory) == MEMORY_READS.keys() | MEMORY_WRITES

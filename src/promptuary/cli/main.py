@@ -122,7 +122,7 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     shows_help = not {"-h", "--help"}.isdisjoint(given[:end])
     parser = make_parser(Asked(command, action, words_only=words_only, shows_help=shows_help, every_flag=every_flag))
     of_command = bool(given) and not given[0].startswith("-")
-    before, of_prompt = _without_arguments(given[:end], parser)
+    before, of_prompt = without_arguments(given[:end], parser)
     _refuse_old_flags(command, before, parser)
     options, others = parser.parse_known_args(in_order(parser, before) if of_command else before)
     options.of_prompt = of_prompt
@@ -142,7 +142,7 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def _without_arguments(given: Sequence[str], parser: argparse.ArgumentParser) -> tuple[Sequence[str], Sequence[str]]:
+def without_arguments(given: Sequence[str], parser: argparse.ArgumentParser) -> tuple[Sequence[str], Sequence[str]]:
     """Return the command line without the arguments of the prompt that it names, and these: flags of no command."""
     if given[:1] != ["ask"] or not any(one.startswith(("-p", "--prompt")) for one in given):
         return given, ()
