@@ -65,7 +65,7 @@ from promptuary.models.json_answers import json_object
 from promptuary.prompts.filling import filled_text
 from promptuary.prompts.forms import read_prompt
 from promptuary.prompts.places import is_name
-from promptuary.prompts.values import Form, Prompt
+from promptuary.prompts.values import Form, NamedPrompt
 from promptuary.references.completion.complete import token_at_end
 from promptuary.references.message import ParsedMessage
 from promptuary.references.render import render
@@ -508,7 +508,7 @@ def prompt_by_name(text: str) -> None:
         with suppress(PromptuaryError):
             read = read_prompt(form, text)
             is_name(read.name)
-            made = Prompt("it", form, "person", "it", "", text, read.template, arguments=read.arguments)
+            made = NamedPrompt("it", form, "person", "it", "", text, read.template, arguments=read.arguments)
             filled_text(made, text)
 
 

@@ -63,8 +63,8 @@ if TYPE_CHECKING:
     from promptuary.memory.writeback.values import Proposal, ProposalFields, QueuedTurn
     from promptuary.models.protocols import ChatModel, FetchProgress, ModelInfo
     from promptuary.models.render import Provider
-    from promptuary.prompts.filling import Given
-    from promptuary.prompts.values import FilledPrompt, Prompt, PromptList
+    from promptuary.prompts.filling import PromptArguments
+    from promptuary.prompts.values import FilledPrompt, NamedPrompt, PromptList
     from promptuary.references.expansion import Expansion, Measured
     from promptuary.search.service import SearchService
     from promptuary.search.values import (
@@ -383,7 +383,7 @@ class BlockingThreads:
         """Assemble a turn of a thread: everything in its window, and what ``text`` points at.
 
         ``pasted`` are parts of ``text``, as spans or as texts, that are sent but not searched for references.
-        ``prompt`` is the ``origin`` of the filled prompt that ``text`` is from: the receipt has it.
+        ``prompt`` says which prompt ``text`` is from, as ``FilledPrompt.origin`` does: the receipt has it.
         """
         return self._await(lambda threads: threads.prepare(text, thread=thread, pasted=pasted, prompt=prompt))
 
@@ -1146,26 +1146,26 @@ class BlockingPrompts:
         """Return the prompts by name, and the files that are none, each with the reason."""
         return self._calls.run(lambda: self._app.prompts.list())
 
-    def get(self, name: str) -> Prompt:
+    def get(self, name: str) -> NamedPrompt:
         """Return a prompt. Raises ``UnknownPromptError`` with the nearest names."""
         return self._calls.run(lambda: self._app.prompts.get(name))
 
-    def fill(self, name: str, given: Given = "") -> FilledPrompt:
-        """Return the message that a prompt gives: expand, prepare or run its text, with its ``origin`` as ``prompt``.
+    def fill(self, name: str, given: PromptArguments = "") -> FilledPrompt:
+        """Return the message that a prompt gives: expand, prepare or run its text, and pass on which prompt it is from.
 
         ``given`` are the arguments: a mapping by name, the words of a shell, or a text as it is typed in a chat. Raises
         ``PromptNotAcceptedError`` for a prompt of the workspace that the person has not read as it is now.
         """
         return self._calls.run(lambda: self._app.prompts.fill(name, given))
 
-    def accept(self, prompt: Prompt) -> Prompt:
+    def accept(self, prompt: NamedPrompt) -> NamedPrompt:
         """Record that the person has read a prompt of the workspace: it may be used until its file changes."""
         return self._calls.run(lambda: self._app.prompts.accept(prompt))
 
-    def new(self, name: str, text: str | None = None, *, here: bool = False) -> Prompt:
+    def new(self, name: str, text: str | None = None, *, here: bool = False) -> NamedPrompt:
         """Make a prompt, by default from an example: in the person's own folder or, with ``here``, in the workspace."""
         return self._calls.run(lambda: self._app.prompts.new(name, text, here=here))
 
-    def rewrite(self, prompt: Prompt, text: str) -> Prompt:
+    def rewrite(self, prompt: NamedPrompt, text: str) -> NamedPrompt:
         """Replace the file of a prompt that is this program's, unless it has changed since ``prompt`` was read."""
         return self._calls.run(lambda: self._app.prompts.rewrite(prompt, text))

@@ -39,11 +39,11 @@ from promptuary.present.prompts import READ_IT, prompt_lines
 from promptuary.present.runs import NOT_SENT, NOTHING_ARRIVED, asked_lines, too_long_to_ask, tool_text
 from promptuary.present.why import show_receipt, show_why
 from promptuary.present.window_bar import bar_text
+from promptuary.prompts.values import FilledPrompt, NamedPrompt
 from promptuary.threads.values import UndoneTurn
 
 if TYPE_CHECKING:
     from promptuary.engine import Promptuary
-    from promptuary.prompts.values import Prompt
     from promptuary.threads.prepared import Turn
 
 
@@ -109,18 +109,26 @@ class Talk:
         self._prompt.hold_typed_ahead()
 
     async def _sent_prompt(self, whole: ExpandedPaste, typed: str) -> bool:
-        """Send the prompt that a line names; return False if it names none. A prompt's model answers only to it."""
+        """Send the prompt that a line names; return False if it names none."""
         try:
             found = await fill_prompt(self._p, whole.text, worded=_in_words)
             if isinstance(found, PromptToRead):
                 found = await self._read(found.prompt, whole.text)
         except PromptuaryError as error:
             found = CommandRefused(_in_words(error))
-        if found is None:
-            return False
-        if isinstance(found, CommandRefused):
-            self._terminal.text(found.reason, "red")
-            return True
+        match found:
+            case FilledPrompt():
+                await self._send_filled(found, whole, typed)
+            case CommandRefused(reason):
+                self._terminal.text(reason, "red")
+            case PromptToRead(prompt):  # its file has changed while it was read
+                self._terminal.text(f"{prompt.source} has changed; read it again", "red")
+            case None:
+                return False
+        return True
+
+    async def _send_filled(self, found: FilledPrompt, whole: ExpandedPaste, typed: str) -> None:
+        """Send the message of a prompt, to its model if it names one."""
         for note in found.prompt.notes:
             self._terminal.line(f"note: {found.prompt.name}: {one_line(note)}", "dim")
         before, model = self._prompt.model, found.prompt.model
@@ -137,9 +145,8 @@ class Talk:
         finally:
             if self._prompt.model != before:
                 await self._talk_to(before)
-        return True
 
-    async def _read(self, prompt: "Prompt", line: str) -> PromptResult | None:
+    async def _read(self, prompt: NamedPrompt, line: str) -> PromptResult | None:
         """Show a prompt that came with the workspace in full, and ask whether it may be used."""
         self._terminal.text("\n".join(prompt_lines(prompt)))
         self._asking = True

@@ -260,7 +260,11 @@ COMMANDS: Final = (
         ),
         (
             TEXT,
-            arg("-p --prompt NAME", "send this prompt; TEXT and --ARGUMENT VALUE fill its arguments"),
+            arg(
+                "-p --prompt NAME",
+                "send this prompt; TEXT and --ARGUMENT VALUE fill its arguments",
+                brief="send this prompt; TEXT and --ARGUMENT VALUE fill it",
+            ),
             THREAD._replace(text="ask in this thread (default: store nothing)"),
             *_ANSWERING,
             *COMMON_AT_SERVERS,

@@ -13,7 +13,7 @@ from promptuary.cli.memory.printing import say, say_kept
 from promptuary.cli.terminal import headed_table, is_terminal
 from promptuary.commands.registry import EVERYTHING
 from promptuary.present.prompts import prompt_json, prompt_lines, prompt_list_json, prompt_row, unused_lines
-from promptuary.prompts.values import Prompt
+from promptuary.prompts.values import NamedPrompt
 from promptuary.workspace.programs.editor import edit_copy
 
 DONE: Final = 0
@@ -59,7 +59,7 @@ def _list(promptuary: Promptuary, options: argparse.Namespace) -> int:
     return DONE if found.prompts else NOTHING
 
 
-def _show(promptuary: Promptuary, prompt: Prompt, options: argparse.Namespace) -> int:
+def _show(promptuary: Promptuary, prompt: NamedPrompt, options: argparse.Namespace) -> int:
     if options.accept:
         prompt = promptuary.prompts.accept(prompt)
     if options.arguments:
@@ -86,7 +86,7 @@ def _new(promptuary: Promptuary, name: str, options: argparse.Namespace) -> int:
     return DONE
 
 
-def _edit(promptuary: Promptuary, prompt: Prompt, options: argparse.Namespace) -> int:
+def _edit(promptuary: Promptuary, prompt: NamedPrompt, options: argparse.Namespace) -> int:
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         raise PromptuaryError(f"prompt edit needs a terminal; or change the file yourself: {prompt.source}")
     if prompt.form != "promptuary":
@@ -106,7 +106,7 @@ def _edit(promptuary: Promptuary, prompt: Prompt, options: argparse.Namespace) -
     return DONE
 
 
-def _print_written(prompt: Prompt, options: argparse.Namespace) -> None:
+def _print_written(prompt: NamedPrompt, options: argparse.Namespace) -> None:
     if options.json:
         print_json(prompt_json(prompt))
     else:

@@ -14,7 +14,7 @@ from promptuary.commands.each_id import Worded
 from promptuary.commands.parsing import MARK, Choice, is_command, is_typo, near_names, split_name
 from promptuary.commands.registry import find_command
 from promptuary.commands.results import CommandRefused
-from promptuary.prompts.values import FilledPrompt, Prompt
+from promptuary.prompts.values import FilledPrompt, NamedPrompt
 
 if TYPE_CHECKING:
     from promptuary.engine import Promptuary
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class PromptToRead(Struct, frozen=True):
     """A prompt that came with the workspace, which the person has to read before it is sent."""
 
-    prompt: Prompt
+    prompt: NamedPrompt
 
 
 PromptResult = FilledPrompt | PromptToRead | CommandRefused
@@ -50,12 +50,12 @@ async def fill_prompt(p: "Promptuary", line: str, *, mark: str = MARK, worded: W
         return CommandRefused(one_line(worded(error)))
 
 
-def sendable(prompts: Sequence[Prompt]) -> Iterator[Prompt]:
+def sendable(prompts: Sequence[NamedPrompt]) -> Iterator[NamedPrompt]:
     """Yield the prompts whose names are not those of commands."""
     return (one for one in prompts if find_command(one.name.lower()) is None)
 
 
-def prompt_choices(line: str, prompts: Sequence[Prompt]) -> Iterator[Choice]:
+def prompt_choices(line: str, prompts: Sequence[NamedPrompt]) -> Iterator[Choice]:
     """Yield the names of prompts that can complete ``line``, or the arguments of the one that it names."""
     text = line.lstrip()
     if not text.startswith(MARK) or "\n" in text:

@@ -12,7 +12,7 @@ from promptuary.commands.registry import SlashCommand
 from promptuary.context.history import HistoryStats
 from promptuary.memory.values import ForgetReport, MemoryResult, Note, NoteChange, NoteHeader, NoteList
 from promptuary.memory.writeback.values import Proposal
-from promptuary.prompts.values import Prompt
+from promptuary.prompts.values import NamedPrompt
 from promptuary.references.expansion import Measured
 from promptuary.search.values import SearchResult
 from promptuary.threads.records import ThreadInfo
@@ -131,7 +131,7 @@ class ThreadChosen(Struct, frozen=True):
 class PromptsListed(Struct, frozen=True):
     """The prompts that a slash before their names sends."""
 
-    prompts: Sequence[Prompt]
+    prompts: Sequence[NamedPrompt]
 
 
 class HelpShown(Struct, frozen=True):

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from promptuary._version import __version__
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.text import one_line
-from promptuary.prompts.values import WORDS, Prompt
+from promptuary.prompts.values import WORDS, NamedPrompt
 from promptuary.tools import READ_FILE, TOOLS, ToolDescription
 
 SERVER: Final[Mapping[str, str]] = {"name": "promptuary", "title": "Promptuary", "version": __version__}
@@ -36,7 +36,7 @@ class PromptDescription(NamedTuple):
     needed: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, prompt: Prompt) -> Self:
+    def of(cls, prompt: NamedPrompt) -> Self:
         """Return that of a prompt by name."""
         arguments = {one.name: one.description for one in prompt.arguments}
         words = {WORDS: prompt.hint or "What is written after its name."} if prompt.takes_words else {}

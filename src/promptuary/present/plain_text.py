@@ -17,7 +17,7 @@ from promptuary.memory.values import ForgetReport, Note, NoteHeader, NoteList
 from promptuary.memory.writeback.values import Proposal
 from promptuary.present.threads import drift_lines, message_text
 from promptuary.present.window_bar import bar_text
-from promptuary.prompts.values import Prompt
+from promptuary.prompts.values import NamedPrompt
 from promptuary.search.query import only_near
 from promptuary.search.values import Hit, note_text
 from promptuary.threads.values import CompactedThread, Replay, UndoneTurn, turn_numbers
@@ -271,7 +271,7 @@ def _thread_lines(shown: results.ThreadsListed) -> Iterator[str]:
         yield f"{mark} {one_line(thread.id)}  {size}, last used {thread.updated[:16]}"
 
 
-def _named_lines(prompts: Sequence[Prompt], mark: str) -> Iterator[str]:
+def _named_lines(prompts: Sequence[NamedPrompt], mark: str) -> Iterator[str]:
     if not prompts:
         yield "there are no prompts yet"
     for one in prompts:

@@ -9,7 +9,7 @@ from promptuary.base.text import beginning, one_line, visible
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from promptuary.prompts.values import Prompt, PromptList
+    from promptuary.prompts.values import NamedPrompt, PromptList
 
 _WHAT: dict[str, str] = {
     "promptuary": "a prompt",
@@ -24,7 +24,7 @@ READ_IT = "Use it from now on, as it is?"
 """The question before the first use of a prompt of the workspace, below its text."""
 
 
-def prompt_row(prompt: Prompt) -> tuple[str, str, str, str]:
+def prompt_row(prompt: NamedPrompt) -> tuple[str, str, str, str]:
     """Return a prompt as a row: its name, what it takes, what it is for, and where it lies."""
     where = prompt.source if prompt.accepted else f"{prompt.source} (not read yet)"
     return prompt.name, one_line(prompt.takes), beginning(one_line(prompt.description), _LONGEST), where
@@ -39,7 +39,7 @@ def unused_lines(found: PromptList, commands: Sequence[str] = ()) -> Iterator[st
             yield f"{prompt.source}: /{prompt.name} is a command of the chat; promptuary ask -p {prompt.name} uses it"
 
 
-def prompt_lines(prompt: Prompt) -> Iterator[str]:
+def prompt_lines(prompt: NamedPrompt) -> Iterator[str]:
     """Yield a prompt in full: what it is, what is not used of it, and its file; no character of it stays hidden."""
     shown, hidden = visible(prompt.file)
     yield f"{prompt.name}: {_WHAT[prompt.form]}, {prompt.source}, sha256 {prompt.sha256}"
@@ -54,7 +54,7 @@ def prompt_lines(prompt: Prompt) -> Iterator[str]:
     yield from ("", shown.rstrip("\n"), "")
 
 
-def prompt_json(prompt: Prompt) -> dict[str, Any]:
+def prompt_json(prompt: NamedPrompt) -> dict[str, Any]:
     """Return the JSON object of a prompt."""
     return {
         "name": prompt.name,

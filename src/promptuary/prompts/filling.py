@@ -10,7 +10,7 @@ from typing import Final
 
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.text import one_line
-from promptuary.prompts.values import ALL_WORDS, WORDS, Argument, Prompt
+from promptuary.prompts.values import ALL_WORDS, WORDS, Argument, NamedPrompt
 
 MAX_TEXT: Final = 1_000_000
 """The most characters of a message that a prompt gives."""
@@ -18,11 +18,11 @@ _FLAG: Final = re.compile(r"--([A-Za-z][\w-]*)(?:=(.*))?", re.DOTALL)
 _NAMED: Final = re.compile(r"([A-Za-z][\w-]*)=(.*)", re.DOTALL)
 _SHOWN: Final = 60
 
-Given = str | Sequence[str] | Mapping[str, str]
+PromptArguments = str | Sequence[str] | Mapping[str, str]
 """What is written after the name of a prompt: a text as in a chat, the words of a shell, or values by name."""
 
 
-def filled_text(prompt: Prompt, given: Given) -> str:
+def filled_text(prompt: NamedPrompt, given: PromptArguments) -> str:
     """Return the message that ``prompt`` gives. Raises ``PromptuaryError`` that says which argument is missing."""
     if isinstance(given, Mapping):
         named, raw = _by_name(prompt, given)
@@ -48,7 +48,7 @@ def filled_text(prompt: Prompt, given: Given) -> str:
     return "".join(parts).strip()
 
 
-def _by_name(prompt: Prompt, given: Mapping[str, str]) -> tuple[dict[str, str], str]:
+def _by_name(prompt: NamedPrompt, given: Mapping[str, str]) -> tuple[dict[str, str], str]:
     """Return the values of arguments, and the words beside them."""
     known = {one.name for one in prompt.arguments}
     if unknown := [name for name in given if name not in known and name != WORDS]:
@@ -58,7 +58,7 @@ def _by_name(prompt: Prompt, given: Mapping[str, str]) -> tuple[dict[str, str], 
     )
 
 
-def _sorted(prompt: Prompt, words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+def _sorted(prompt: NamedPrompt, words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     """Return what is written with a name, and the other words."""
     known = {_plain(one.name): one.name for one in prompt.arguments}
     values: dict[str, str] = {}
@@ -80,7 +80,7 @@ def _sorted(prompt: Prompt, words: Sequence[str]) -> tuple[dict[str, str], list[
     return values, others
 
 
-def _in_order(prompt: Prompt, values: dict[str, str], words: list[str]) -> list[str]:
+def _in_order(prompt: NamedPrompt, values: dict[str, str], words: list[str]) -> list[str]:
     """Give the words to the arguments that have no value yet, the rest to the last of them; return what is left."""
     free = [one.name for one in prompt.arguments if one.name not in values]
     for name in free[:-1]:
@@ -102,7 +102,7 @@ def _words(text: str) -> list[str]:
         return text.split()
 
 
-def _no_argument(prompt: Prompt, name: str) -> PromptuaryError:
+def _no_argument(prompt: NamedPrompt, name: str) -> PromptuaryError:
     takes = ", ".join(f"--{one.name}" for one in prompt.arguments) or "words without a name"
     return PromptuaryError(f"{prompt.name} has no argument {one_line(name)[:_SHOWN]}; it takes {takes}")
 

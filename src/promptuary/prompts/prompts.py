@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from promptuary.base.errors import FrontMatterError, PromptNotAcceptedError, PromptuaryError, UnknownPromptError
 from promptuary.base.text import list_names, one_line
-from promptuary.prompts.filling import Given, filled_text
+from promptuary.prompts.filling import PromptArguments, filled_text
 from promptuary.prompts.forms import read_prompt
 from promptuary.prompts.places import (
     BAD_NAME,
@@ -27,7 +27,7 @@ from promptuary.prompts.places import (
     own_folder,
     person_folders,
 )
-from promptuary.prompts.values import FilledPrompt, Place, Prompt, PromptList, UnusedPrompt
+from promptuary.prompts.values import FilledPrompt, NamedPrompt, PromptList, PromptPlace, UnusedPrompt
 from promptuary.workspace.prompt_files import (
     MAX_BYTES,
     PromptFiles,
@@ -70,7 +70,7 @@ class Prompts:
 
     def list(self) -> PromptList:
         """Return the prompts by name, and the files that are none."""
-        by_name: dict[str, Prompt] = {}
+        by_name: dict[str, NamedPrompt] = {}
         unused: list[UnusedPrompt] = []
         for found in self._found():
             if isinstance(found, UnusedPrompt):
@@ -82,7 +82,7 @@ class Prompts:
         prompts = sorted(by_name.values(), key=lambda one: one.name.lower())
         return PromptList(tuple(prompts), tuple(unused) if self._is_person else ())
 
-    def get(self, name: str) -> Prompt:
+    def get(self, name: str) -> NamedPrompt:
         """Return a prompt. Raises ``UnknownPromptError`` with the nearest names."""
         by_name = {one.name.lower(): one for one in self.list().prompts}
         if (found := by_name.get(name.lower())) is not None:
@@ -93,7 +93,7 @@ class Prompts:
         advice = f"did you mean {list_names(others)}?" if near else "promptuary prompt list shows the prompts"
         raise UnknownPromptError(f"there is no prompt {one_line(name)[:_SHOWN]!r}; {advice}")
 
-    def fill(self, name: str, given: Given = "") -> FilledPrompt:
+    def fill(self, name: str, given: PromptArguments = "") -> FilledPrompt:
         """Return the message that a prompt gives. Raises ``PromptNotAcceptedError`` until the person accepted it."""
         prompt = self.get(name)
         if not prompt.accepted:
@@ -103,14 +103,14 @@ class Prompts:
             )
         return FilledPrompt(filled_text(prompt, given), prompt)
 
-    def accept(self, prompt: Prompt) -> Prompt:
+    def accept(self, prompt: NamedPrompt) -> NamedPrompt:
         """Record that the person has read ``prompt`` as it is here; they are asked again when its file changes."""
         self._check_person()
         if prompt.place == "workspace":
             accept(self._root, prompt.path, prompt.sha256)
         return replace(prompt, accepted=True)
 
-    def new(self, name: str, text: str | None = None, *, here: bool = False) -> Prompt:
+    def new(self, name: str, text: str | None = None, *, here: bool = False) -> NamedPrompt:
         """Make a prompt in the person's own folder or, with ``here``, in the workspace's."""
         self._check_person()
         if not is_name(name):
@@ -123,7 +123,7 @@ class Prompts:
         write_prompt(folder, path, text.encode(), None)
         return self._written(name, "workspace" if here else "person")
 
-    def rewrite(self, prompt: Prompt, text: str) -> Prompt:
+    def rewrite(self, prompt: NamedPrompt, text: str) -> NamedPrompt:
         """Replace the text of a prompt that is a file of this program. Raises ``PromptuaryError`` if it has changed."""
         self._check_person()
         folder, path = self._file(prompt)
@@ -131,16 +131,16 @@ class Prompts:
         write_prompt(folder, path, text.encode(), prompt.sha256)
         return self._written(prompt.name, prompt.place)
 
-    def _file(self, prompt: Prompt) -> tuple[Path, str]:
+    def _file(self, prompt: NamedPrompt) -> tuple[Path, str]:
         if prompt.form != "promptuary":
             raise PromptuaryError(f"{prompt.source} is a file of another program; change it with your editor")
         folder = own_folder_of(self._root) if prompt.place == "workspace" else own_folder()
         return folder or Path(), f"{prompt.name.replace(':', '/')}{OWN_ENDING}"
 
-    def _written(self, name: str, place: Place) -> Prompt:
+    def _written(self, name: str, place: PromptPlace) -> NamedPrompt:
         """Return a prompt that the person has just written, which therefore need not be read first."""
         for found in self._found():
-            if isinstance(found, Prompt) and (found.name, found.place, found.form) == (name, place, "promptuary"):
+            if isinstance(found, NamedPrompt) and (found.name, found.place, found.form) == (name, place, "promptuary"):
                 return self.accept(found)
         raise PromptuaryError(f"{name} was written, and is not there any more")
 
@@ -152,7 +152,7 @@ class Prompts:
         if not self._is_person:
             raise PromptuaryError("only the person at the machine of the workspace may change or accept prompts")
 
-    def _found(self) -> Iterator[Prompt | UnusedPrompt]:
+    def _found(self) -> Iterator[NamedPrompt | UnusedPrompt]:
         """Yield every prompt and every file that is none; the first of a name wins."""
         home = Path(os.path.expanduser("~"))  # noqa: PTH111  (it does not fail without a home)
         persons = person_folders() if self._is_person else {}
@@ -164,11 +164,13 @@ class Prompts:
             if self._root / inner in persons:
                 continue  # the workspace is the home folder
             for one in _prompts(workspace_prompts(workspace, inner, kind.ending, kind.depth), kind, inner, "workspace"):
-                is_read = isinstance(one, Prompt) and read.get(one.path) == one.sha256
-                yield replace(one, accepted=is_read) if isinstance(one, Prompt) else one
+                is_read = isinstance(one, NamedPrompt) and read.get(one.path) == one.sha256
+                yield replace(one, accepted=is_read) if isinstance(one, NamedPrompt) else one
 
 
-def _prompts(files: PromptFiles, kind: PromptFolder, folder: str, place: Place) -> Iterator[Prompt | UnusedPrompt]:
+def _prompts(
+    files: PromptFiles, kind: PromptFolder, folder: str, place: PromptPlace
+) -> Iterator[NamedPrompt | UnusedPrompt]:
     for path, reason in files.skipped.items():
         yield UnusedPrompt(one_line(f"{folder}/{path}".rstrip("/")), reason)
     for file in files.files:
@@ -184,7 +186,7 @@ def _prompts(files: PromptFiles, kind: PromptFolder, folder: str, place: Place) 
         if not is_name(name):
             yield UnusedPrompt(source, BAD_NAME)
             continue
-        yield Prompt(
+        yield NamedPrompt(
             name=name,
             form=kind.form,
             place=place,

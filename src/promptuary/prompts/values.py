@@ -7,7 +7,7 @@ from msgspec import Struct
 Form = Literal["promptuary", "claude", "skill", "codex", "gemini", "llm"]
 """Whose file a prompt is: this program's, or that of Claude Code (a command or a skill), Codex, Gemini CLI or llm."""
 
-Place = Literal["person", "workspace"]
+PromptPlace = Literal["person", "workspace"]
 """Where it lies: in a folder of the person's own, or in the workspace, which may come from somebody else."""
 
 WORDS: Final = "words"
@@ -26,6 +26,7 @@ class Argument(Struct, frozen=True):
 
     @property
     def is_required(self) -> bool:
+        """Whether it has no default."""
         return self.default is None
 
 
@@ -39,7 +40,7 @@ Template = tuple[str | Hole, ...]
 """A text with holes."""
 
 
-class Prompt(Struct, frozen=True):
+class NamedPrompt(Struct, frozen=True):
     """A prompt by name.
 
     ``source`` is its file as a person finds it, and ``path`` the same from the workspace, if it is there. ``file`` is
@@ -50,7 +51,7 @@ class Prompt(Struct, frozen=True):
 
     name: str
     form: Form
-    place: Place
+    place: PromptPlace
     source: str
     sha256: str
     file: str
@@ -94,7 +95,7 @@ class UnusedPrompt(Struct, frozen=True):
 class PromptList(Struct, frozen=True):
     """The prompts by name, in the order of their names, and the files that are none."""
 
-    prompts: tuple[Prompt, ...]
+    prompts: tuple[NamedPrompt, ...]
     unused: tuple[UnusedPrompt, ...] = ()
 
 
@@ -102,8 +103,9 @@ class FilledPrompt(Struct, frozen=True):
     """A message that a prompt gives; ``origin`` is what ``threads.run`` takes as ``prompt``, for the receipt."""
 
     text: str
-    prompt: Prompt
+    prompt: NamedPrompt
 
     @property
     def origin(self) -> str:
+        """What a receipt says of the prompt."""
         return self.prompt.origin

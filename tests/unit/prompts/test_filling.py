@@ -3,16 +3,16 @@
 import pytest
 
 from promptuary.base.errors import PromptuaryError
-from promptuary.prompts.filling import MAX_TEXT, Given, filled_text
+from promptuary.prompts.filling import MAX_TEXT, PromptArguments, filled_text
 from promptuary.prompts.forms import read_prompt
-from promptuary.prompts.values import Form, Prompt
+from promptuary.prompts.values import Form, NamedPrompt
 
 REVIEW = "---\narguments: [base, focus=mistakes]\n---\n{{base}}|{{focus}}"
 
 
-def prompt(text: str, form: Form = "promptuary") -> Prompt:
+def prompt(text: str, form: Form = "promptuary") -> NamedPrompt:
     read = read_prompt(form, text)
-    return Prompt("review", form, "person", "~/review", "0" * 64, text, read.template, arguments=read.arguments)
+    return NamedPrompt("review", form, "person", "~/review", "0" * 64, text, read.template, arguments=read.arguments)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def prompt(text: str, form: Form = "promptuary") -> Prompt:
         ("--base main x=y", "main|x=y"),
     ],
 )
-def test_arguments_are_given_by_name_or_in_their_order(given: Given, expected: str) -> None:
+def test_arguments_are_given_by_name_or_in_their_order(given: PromptArguments, expected: str) -> None:
     assert filled_text(prompt(REVIEW), given) == expected
 
 
@@ -41,7 +41,7 @@ def test_arguments_are_given_by_name_or_in_their_order(given: Given, expected: s
         ("--base", r"--base of review needs a value after it"),
     ],
 )
-def test_what_is_missing_or_unknown_is_named(given: Given, reason: str) -> None:
+def test_what_is_missing_or_unknown_is_named(given: PromptArguments, reason: str) -> None:
     with pytest.raises(PromptuaryError, match=reason):
         filled_text(prompt(REVIEW), given)
 

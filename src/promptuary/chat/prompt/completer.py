@@ -19,7 +19,7 @@ from promptuary.base.references import MenuItem
 from promptuary.base.text import one_line
 from promptuary.commands.parsing import Choice, choices
 from promptuary.commands.prompts import prompt_choices
-from promptuary.prompts.values import Prompt
+from promptuary.prompts.values import NamedPrompt
 
 ROWS: Final = 12
 PAUSE: Final = 0.1
@@ -96,7 +96,7 @@ class ChatCompleter(Completer):
         scanning: Callable[[], object] = lambda: None,
         names: Callable[[str], Awaitable[Sequence[str]]] | None = None,
         *,
-        prompts: Callable[[], Awaitable[Sequence[Prompt]]] | None = None,
+        prompts: Callable[[], Awaitable[Sequence[NamedPrompt]]] | None = None,
     ) -> None:
         self._source, self._allowed, self._hints, self._scanning = source, allowed, hints, scanning
         self._names, self._prompts = names, prompts

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.output import Output
 
     from promptuary.engine import Promptuary
-    from promptuary.prompts.values import Prompt
+    from promptuary.prompts.values import NamedPrompt
     from promptuary.references.expansion import Measured
 
 _STYLE: Final = Style.from_dict(
@@ -76,7 +76,7 @@ class MenuPrompt(AnyPrompt):
         super().__init__(p)
         self._held = ""
         """What was typed ahead, for the next prompt."""
-        self._found: Sequence[Prompt] | None = None
+        self._found: Sequence[NamedPrompt] | None = None
         """The prompts by name, read when the first / of a message is typed."""
         self._hints = Hints(p.hint, self._redraw)
         self._meter = LiveMeter(self._measure, self._redraw)
@@ -154,7 +154,7 @@ class MenuPrompt(AnyPrompt):
             return [one.name for one in self._p.settings.models]
         return [one.id for one in await self._p.threads.list()]
 
-    async def _prompts(self) -> "Sequence[Prompt]":
+    async def _prompts(self) -> "Sequence[NamedPrompt]":
         if self._found is None:
             self._found = (await self._p.prompts.list()).prompts
         return self._found
