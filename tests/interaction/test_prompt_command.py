@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from promptuary.testing.chat_server import ChatServer, Says
+from tests.conftest import Files
 from tests.interaction.conftest import Run
+from tests.interaction.pseudo_terminal import PseudoTerminal
 
 REVIEW = """---
 description: Review a branch
@@ -111,3 +113,33 @@ def test_a_prompt_is_made_from_an_example_or_a_text_and_names_of_commands_are_to
     assert run("prompt", "show", "nothing")[0] == 1
     assert "needs a terminal" in run("prompt", "edit", "help")[2]
     assert "usage: promptuary prompt show NAME" in run("prompt", "show")[2]
+
+
+def test_at_a_terminal_the_whole_prompt_is_shown_and_the_person_is_asked_once(files: Files) -> None:
+    project = files({".claude/commands/deploy.md": "Deploy $1.\u202e\n!`make deploy`\n"})
+    asked = ["ask", "--yes", "--no-tools", "-p", "deploy", "now"]
+    for answer, told in (("n", ".claude/commands/deploy.md is not used"), ("y", "Deploy now.")):
+        with PseudoTerminal(asked, folder=project, environment={}) as terminal:
+            terminal.expect("Deploy $1.⟨U+202E⟩")
+            terminal.expect("!`make deploy`")
+            terminal.expect("Use it from now on, as it is? [y/N]")
+            terminal.press(f"{answer}\r")
+            terminal.expect(told)
+            terminal.ended()
+    with PseudoTerminal(asked, folder=project, environment={}) as terminal:
+        terminal.expect("Deploy now.")
+        assert "Use it from now on" not in terminal.everything
+
+
+def test_a_prompt_is_edited_in_the_editor_of_the_person_and_a_broken_one_is_not_written(files: Files) -> None:
+    project = files({"a.py": "a = 1\n"})
+    own = Path.home() / ".config/promptuary/prompts/review.md"
+    own.parent.mkdir(parents=True)
+    own.write_text(REVIEW, encoding="utf-8")
+    for editor, told in (("s/Compare/Measure/", "wrote ~/.config"), ("s/focus/a b/", "what you wrote is kept in")):
+        environment = {"VISUAL": f"sed -i '{editor}'"}
+        with PseudoTerminal(["prompt", "edit", "review"], folder=project, environment=environment) as terminal:
+            terminal.expect(told)
+            terminal.ended()
+
+    assert own.read_text(encoding="utf-8") == REVIEW.replace("Compare", "Measure")
