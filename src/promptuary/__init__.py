@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from promptuary._version import __version__
 
 if TYPE_CHECKING:
-    from promptuary.base.blocks import Attachment, Block, Detail, Passage, Source, Trust
+    from promptuary.base.blocks import Attachment, Block, Detail, Omitted, Passage, Source, Trust
     from promptuary.base.errors import (
         Code,
         ConfigError,
@@ -61,7 +61,6 @@ if TYPE_CHECKING:
         Incoming,
         Layer,
         LayerContext,
-        Omitted,
         Recall,
         RecallRequest,
         Reply,
@@ -102,6 +101,7 @@ if TYPE_CHECKING:
     from promptuary.prompts.values import FilledPrompt, NamedPrompt, PromptList
     from promptuary.references.expansion import Expansion, Measured, Outcome, TokenUse, Typo
     from promptuary.references.scan import scan
+    from promptuary.search.trial.compare import Gain, ModelTrial, TrialFigures
     from promptuary.search.values import (
         ChunksEmbedded,
         FilesSkipped,
@@ -168,6 +168,8 @@ _HOMES = {
     "AsyncSessions": "engine",
     "AsyncThreads": "engine",
     "Attachment": "base.blocks",
+    "Gain": "search.trial.compare",
+    "ModelTrial": "search.trial.compare",
     "ThreadSize": "threads.ledger_values",
     "Pruned": "threads.ledger_values",
     "Audit": "threads.ledger_values",
@@ -249,7 +251,7 @@ _HOMES = {
     "NoteHit": "memory.values",
     "NoteList": "memory.values",
     "NoteSelection": "memory.values",
-    "Omitted": "layers.layer",
+    "Omitted": "base.blocks",
     "Outcome": "references.expansion",
     "Passage": "base.blocks",
     "Place": "memory.values",
@@ -281,6 +283,7 @@ _HOMES = {
     "SessionReport": "sessions.values",
     "Settings": "config.settings",
     "SettingsOptions": "config.settings",
+    "TrialFigures": "search.trial.compare",
     "Typo": "references.expansion",
     "Slot": "layers.layer",
     "Source": "base.blocks",
@@ -389,6 +392,7 @@ __all__ = [
     "FolderHeld",
     "FolderStatus",
     "ForgetReport",
+    "Gain",
     "HistoryStats",
     "Hit",
     "HookRun",
@@ -415,6 +419,7 @@ __all__ = [
     "Migration",
     "ModelFile",
     "ModelInfo",
+    "ModelTrial",
     "ModelUsage",
     "NamedPrompt",
     "NotReranked",
@@ -491,6 +496,7 @@ __all__ = [
     "Totals",
     "TrackedFile",
     "TrackedFiles",
+    "TrialFigures",
     "Trust",
     "Turn",
     "TurnExtended",
