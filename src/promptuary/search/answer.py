@@ -230,7 +230,7 @@ class Searching:
         days = hint.days(self.now)
         if days is None:
             return _OfTime()
-        found = self._dated(days)
+        found: Sequence[OfDay] = self._dated(days)
         said = [dated for dated in found if dated.said]
         if not said and hint.coming_days and (coming := self._said_on(hint.coming_days)):
             days, found, said = hint.coming_days, coming, coming
@@ -246,7 +246,7 @@ class Searching:
     def _dated(self, days: range) -> Sequence[OfDay]:
         return self.index.dated(days.start, days.stop, _MOST_OF_DAYS, files=self.files)
 
-    def _said_on(self, days: range) -> Sequence[OfDay]:
+    def _said_on(self, days: range) -> list[OfDay]:
         return [dated for dated in self._dated(days) if dated.said]
 
     def _best_of_time(self, words: Words, days: Sequence[OfDay], vector: bytes | None) -> dict[int, float | None]:
