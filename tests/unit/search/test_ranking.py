@@ -98,10 +98,23 @@ def test_one_word_is_doubted_where_the_meaning_does_not_agree_and_many_words_les
 
 
 def test_in_chats_words_count_for_more_and_need_no_agreement() -> None:
-    weights = Weights(hub=0.0, length=0.0, chat=0.5, spoken=1.0)
-    found = scores(Candidate(1, 1.0, near(0.0), spoken=3.0), weights=weights)
+    weights = Weights(hub=0.0, length=0.0, chat=0.5)
+    found = scores(Candidate(1, 2.0, near(0.0), spoken=3.0), weights=weights)
 
-    assert isclose(found[1], 0.5 * (1.0 + 3.0) / 2)
+    assert isclose(found[1], 0.5 * 2.0)
+
+
+def test_where_a_chat_says_less_of_the_words_its_chunks_count_for_less() -> None:
+    weights = Weights(hub=0.0, length=0.0, chat=0.5, spoken=1.0)
+    found = scores(Candidate(1, 2.0, near(0.0), spoken=3.0), Candidate(2, 2.0, near(0.0), spoken=1.0), weights=weights)
+
+    assert isclose(found[2] / found[1], (2.0 + 1.0) / (2.0 + 3.0))
+
+
+def test_among_notes_the_words_of_a_chat_count_as_much_as_theirs() -> None:
+    note, chat, other = Candidate(1, 2.0), Candidate(2, 2.1, spoken=0.5), Candidate(3, 2.2, spoken=0.1)
+
+    assert order(note, chat, other) == [2, 1, 3]
 
 
 def test_for_long_queries_words_count_for_more_and_need_no_agreement() -> None:
