@@ -126,9 +126,7 @@ def _with_piped(asked: AskedText) -> AskedText:
 
 def _filled(promptuary: Promptuary, options: argparse.Namespace) -> AskedText:
     """Return what the prompt of the command line gives. The person is asked about one that came with the workspace."""
-    prompts = getattr(promptuary, "prompts", None)
-    if prompts is None:
-        raise PromptuaryError("prompts are filled where their files are; add --server none")
+    prompts = promptuary.prompts
     prompt = prompts.get(options.prompt)
     if not prompt.accepted and can_ask():
         print("\n".join(prompt_lines(prompt)), file=sys.stderr)
