@@ -206,6 +206,10 @@ def collapsed(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip()
 
 
+_IS_LOADED: Final = """() => !document.querySelector("[data-until-loaded]")"""
+"""Whether the parts are there that are loaded after their page."""
+
+
 class Sample:
     """Every view with texts that are long and of no harm, for a visitor, and what forms answer."""
 
@@ -220,10 +224,12 @@ class Sample:
             answer = page.goto(address)
             assert answer is not None
             assert answer.status == (404 if address == "/nothing" else 200), (address, answer.status)
+            page.wait_for_function(_IS_LOADED)
             yield address
         page.goto("/status")
         for address, fields in self.forms:
             send(page, address, fields)
+            page.wait_for_function(_IS_LOADED)
             yield f"{address} {fields}"
 
 
@@ -313,6 +319,7 @@ def test_every_view_is_read_without_javascript(browser: "Browser", sample: Sampl
         for address in sample.views:
             plain.goto(address)
             page.goto(address)
+            page.wait_for_function(_IS_LOADED)
             lazy = plain.locator("[hx-trigger=load]").all()
             assert all(part.locator("a[href]").count() for part in lazy), address  # what is loaded has a link
             shown = without_times(plain.locator("main").inner_text())
