@@ -19,7 +19,7 @@ _KIND, _NUMBERS, _NAME, _RAW = 2, 5, 8, 9
 _UNSIGNED, _SIGNED = 2, 3
 _VARINT, _FIXED_64, _BYTES, _FIXED_32 = 0, 1, 2, 5
 _PRODUCT: Final = b"MatMulInteger"
-_FLIPPED: Final = bytes(number ^ 128 for number in range(256))
+_FLIPPED: Final = bytes(map((128).__xor__, range(256)))
 """Each byte 128 less, as a signed number is written."""
 _CPU: Final = Path("/proc/cpuinfo")
 _FIRST: Final = 16_384
