@@ -20,7 +20,7 @@ from promptuary.models.protocols import Embedder, Scale
 from promptuary.search import query as language
 from promptuary.search.dates.question import TimeHint, time_hint
 from promptuary.search.filters import passing_files
-from promptuary.search.index.port import ChunkTraits, IndexedChunk, SearchIndex, Similarity
+from promptuary.search.index.port import Ahead, ChunkTraits, IndexedChunk, SearchIndex, Similarity
 from promptuary.search.outline.named import defining, is_alone, names_in, phrases_for
 from promptuary.search.ranking import (
     NEAREST,
@@ -34,10 +34,12 @@ from promptuary.search.ranking import (
     confidence,
     definitions_first,
     fuse,
+    nearness,
     preferring,
     spread,
 )
 from promptuary.search.values import Hit, SearchNote, SearchQuery, Words, note_name
+from promptuary.search.vectors.elsewhere import Elsewhere
 
 POOL: Final = 100
 """How many candidates are taken by words, and how many by meaning."""
@@ -57,7 +59,8 @@ _QUESTION: Final = 3
 class Answer(NamedTuple):
     """The hits, the best first; ``hybrid``: meaning was also compared. See ``SearchResult`` for ``confidence``.
 
-    ``notes`` are for the person. ``copies`` are hits with the same text as one of ``hits``, by its hash.
+    ``notes`` are for the person. ``copies`` are hits with the same text as one of ``hits``, by its hash. ``ahead`` is by
+    how much they are nearer than what people ask about elsewhere, ``None`` if that is not known.
     """
 
     hits: Sequence[Hit] = ()
@@ -65,6 +68,7 @@ class Answer(NamedTuple):
     confidence: float = 0.0
     notes: tuple[SearchNote, ...] = ()
     copies: Mapping[str, Sequence[Hit]] = {}
+    ahead: Ahead | None = None
 
     @property
     def mode(self) -> Literal["lexical", "hybrid"]:
@@ -78,6 +82,7 @@ def answer(
     embedder: Embedder | None,
     *,
     scale: Scale = UNMEASURED,
+    elsewhere: Elsewhere | None = None,
     workspace: str = "",
 ) -> Answer:
     """Return the best hits for ``query``; without an ``embedder``, whose ``scale`` is given, by words only.
@@ -91,7 +96,7 @@ def answer(
     files = passing_files(query.filters, index)
     if files is not None and not files:
         return Answer()
-    search = Searching(index, embedder, files, workspace, scale)
+    search = Searching(index, embedder, files, workspace, scale, elsewhere)
     found = search.answer(query, words)
     if not found.hits and words.phrases and (words.terms or words.prefixes):
         return search.answer(query, index.respelled(language.parse(language.unquoted(query.text))))
@@ -130,10 +135,12 @@ class Searching:
         files: Collection[int] | None,
         workspace: str,
         scale: Scale = UNMEASURED,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
-        self.index, self.embedder, self.scale = index, embedder, scale
+        self.index, self.embedder, self.scale, self.elsewhere = index, embedder, scale, elsewhere
         self.files, self.workspace = files, workspace
         self.now = datetime.now(UTC)
+        self._vectors: dict[str, bytes] = {}
 
     @cached_property
     def known(self) -> Known:
@@ -153,6 +160,7 @@ class Searching:
         ranked: Sequence[Ranked] = fuse(candidates, len(words), scale=self.scale)
         asked = len(words) >= _QUESTION and language.is_question(query.text)
         sure = confidence(ranked, candidates, self.index.size(), language.word_count(words), asked=asked)
+        ahead = self._ahead(query.text, ranked)
         ranked = spread(ranked, {one.chunk: one.traits.document for one in candidates}, WEIGHTS.again)
         ranked = definitions_first(self._timed(ranked, candidates, hint), defined.chunks, defined.mentioning)
         traits = {one.chunk: one.traits for one in candidates}
@@ -163,7 +171,14 @@ class Searching:
         hits, copies = self._hits(chosen, query.limit, words)
         if hits and sure < 1 and not compared and _is_named(hits[0], query.text, words):
             sure = 1.0
-        return Answer(hits, compared, sure, copies=copies)
+        return Answer(hits, compared, sure, copies=copies, ahead=ahead)
+
+    def _ahead(self, text: str, ranked: Sequence[Ranked]) -> Ahead | None:
+        """Return by how much the first candidates are nearer to a query than what is elsewhere."""
+        near, vector = nearness(ranked, self.scale), self._vectors.get(text)
+        if self.elsewhere is None or near is None or vector is None:
+            return None
+        return self.elsewhere.ahead(near, vector)
 
     def candidates(self, text: str, words: Words) -> list[Candidate]:
         """Return the chunks that may answer: a pool of a fixed size by words, and one by meaning."""
@@ -172,7 +187,10 @@ class Searching:
         embedding = concurrency.begin(lambda: embedder.embed([text], "query")[0]) if embedder else None
         lexical = dict(index.lexical(words, POOL, files=self.files))
         traits = dict(index.traits(list(lexical)))
-        similar = {} if embedding is None else self._similar(embedding.result(), words, list(lexical))
+        similar: dict[int, Similarity] = {}
+        if embedding is not None:
+            vector = self._vectors[text] = embedding.result()
+            similar = self._similar(vector, words, list(lexical))
         pool = [*lexical, *(one for one in similar if one not in lexical)]
         traits |= index.traits(pool[len(lexical) :])
         in_chat = any(each.conversation is not None for each in traits.values())

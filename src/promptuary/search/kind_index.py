@@ -20,6 +20,7 @@ from promptuary.search.answer import Answer, answer
 from promptuary.search.index.port import SearchIndex, VectorStore
 from promptuary.search.rerank import Reranking
 from promptuary.search.values import EmbedProgress, IndexRebuilt, SearchedByWordsOnly, SearchNote, SearchQuery
+from promptuary.search.vectors.elsewhere import Elsewhere, known_elsewhere
 from promptuary.search.vectors.embed import embed_missing, restore
 from promptuary.search.vectors.scale import measured
 
@@ -40,6 +41,10 @@ class SearchBackend(Struct, frozen=True):
     reranking: Reranking | None = None
     most: int | None = None
     drop_copies: Callable[[], object] = lambda: None
+
+    def elsewhere(self, embedder: Embedder | None) -> Elsewhere | None:
+        """Return what is compared with the hits of ``embedder``; ``None`` if it did not embed that, or cannot."""
+        return known_elsewhere(self.store, embedder) if self.store is not None and embedder is not None else None
 
 
 OpenBackend = Callable[[], SearchBackend]
@@ -113,7 +118,8 @@ class KindIndex(ABC):
 
     def read(self, query: SearchQuery, backend: SearchBackend, embedder: Embedder | None) -> Answer:
         """Return the best hits for a query; without an ``embedder``, by words only."""
-        return answer(query, backend.index, embedder, scale=measured(backend.store, embedder))
+        scale, elsewhere = measured(backend.store, embedder), backend.elsewhere(embedder)
+        return answer(query, backend.index, embedder, scale=scale, elsewhere=elsewhere)
 
     def embed(self, progress: EmbedProgress | None = None, *, first: Collection[str] = ()) -> int:
         """Embed every chunk that lacks a vector, until ``progress`` returns false; return how many were done.

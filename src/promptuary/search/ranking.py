@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from promptuary.models.protocols import Scale
-from promptuary.search.index.port import ChunkTraits, Similarity
+from promptuary.search.index.port import Ahead, ChunkTraits, Similarity
 from promptuary.search.values import Why
 
 NEAREST: Final = 10
@@ -40,6 +40,8 @@ _MOST_DEFINITIONS: Final = 3
 """The most definitions of a name that are put before its uses: a name defined everywhere says little."""
 _FIRST: Final = 5
 """How many candidates are considered for an answer."""
+_MOST_WORDS: Final = 3.0
+"""The most words that count for how near a candidate is."""
 
 
 class Weights(Struct, frozen=True):
@@ -58,7 +60,9 @@ class Weights(Struct, frozen=True):
     pasted page shares some with every text. ``luck`` is by which part all these grow with each power of e in the number
     of chunks. ``again`` is what a further chunk of the same document loses, and ``in_time`` what a chunk from the time
     that the query names gains, as a part of the best score. ``foreign`` is by how much meaning counts where the model
-    does not know the language, and ``guess`` what one word says there about the meaning.
+    does not know the language, and ``guess`` what one word says there about the meaning. ``ahead`` is by how much an
+    answer is nearer than any general topic, ``ahead_of_talk`` than small talk, ``clear`` what each such step of one adds to the confidence, and
+    ``ahead_words`` what a word adds to how near it is.
     """
 
     words: float = 0.06
@@ -82,6 +86,10 @@ class Weights(Struct, frozen=True):
     in_time: float = 0.25
     foreign: float = 0.04
     guess: float = 0.35
+    ahead: float = 0.01
+    ahead_of_talk: float = 0.05
+    clear: float = 5.0
+    ahead_words: float = 0.03
 
 
 WEIGHTS: Final = Weights()
@@ -197,6 +205,18 @@ def confidence(
     return max(0.0, meaning + weights.word_evidence * words) / (needed * chance)
 
 
+def capped(confidence: float, ahead: Ahead | None, *, slack: float = 0.0, weights: Weights = WEIGHTS) -> float:
+    """Return a confidence that is below 1 where small talk or a general topic is nearer to the query than the hits are.
+
+    By as much as the hits are ahead, it may be higher. ``slack`` is how far they may be behind a topic: everyday notes
+    are about what people ask everywhere.
+    """
+    if ahead is None:
+        return confidence
+    margin = min(ahead.topics - weights.ahead + slack, ahead.small_talk - weights.ahead_of_talk)
+    return max(0.0, min(confidence, 1 + weights.clear * margin))
+
+
 def luck(chunks: int, weights: Weights = WEIGHTS) -> float:
     """Return how good the best score by chance is among so many chunks, relative to a thousand."""
     return 1 + weights.luck * log(chunks / 1_000)
@@ -275,6 +295,15 @@ def _best_first(ranked: Iterable[Ranked]) -> list[Ranked]:
     """Return the same in the order of their scores, of equal ones the older first."""
     # Two sorts by a value are several times as fast as one by a tuple, which is made for each.
     return sorted(sorted(ranked, key=_CHUNK), key=_SCORE, reverse=True)
+
+
+def nearness(ranked: Sequence[Ranked], scale: Scale, weights: Weights = WEIGHTS) -> float | None:
+    """Return how near the first of ``ranked`` are to the query, words included; ``None`` where meaning says little."""
+    if not ranked or ranked[0].foreign:
+        return None
+    words = weights.ahead_words / scale.factor
+    every = [one.cosine + words * min(_MOST_WORDS, one.lexical or 0.0) for one in ranked[:_FIRST] if one.cosine is not None]
+    return max(every, default=None)
 
 
 def above_background(similarity: Similarity, scale: Scale) -> float:

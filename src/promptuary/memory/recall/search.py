@@ -59,7 +59,11 @@ class NoteQuery(Struct, frozen=True):
 
 def rank(query: NoteQuery, hits: Sequence[tuple[NoteKey, Hit]], found: Answer, notes: VisibleNotes) -> MemoryResult:
     """Return the notes that match ``query`` best; ``hits`` are those of the answer that was found."""
-    best = with_priors(with_names(_one_a_note(hits, query, notes), query.text), notes.clock())
+    ranked = _one_a_note(hits, query, notes)
+    # Small talk has words of notes, too, and names none of them.
+    if found.ahead is None or found.ahead.small_talk >= 0:
+        ranked = with_names(ranked, query.text)
+    best = with_priors(ranked, notes.clock())
     return MemoryResult(best[: max(0, query.limit)], found.mode, found.confidence, found.notes)
 
 
