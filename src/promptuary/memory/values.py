@@ -60,7 +60,7 @@ _FOLDER_NAME: Final = re.compile(r"(?!.*-[0-9a-f]{8}\Z)[a-z0-9][a-z0-9_-]{0,39}"
 """Names that are valid folder names. None can be the folder of another name: those end with a hash."""
 _MAX_FOLDER: Final = 32
 _DAY: Final = len("2026-01-31")
-_NEAR: Final = 0.7
+_NEAR: Final = 0.6
 """The share of the best score that a note needs to be recalled with the best."""
 
 

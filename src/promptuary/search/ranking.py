@@ -61,8 +61,9 @@ class Weights(Struct, frozen=True):
     of chunks. ``again`` is what a further chunk of the same document loses, and ``in_time`` what a chunk from the time
     that the query names gains, as a part of the best score. ``foreign`` is by how much meaning counts where the model
     does not know the language, and ``guess`` what one word says there about the meaning. ``ahead`` is by how much an
-    answer is nearer than any general topic, ``ahead_of_talk`` than small talk, ``clear`` what each such step of one adds to the confidence, and
-    ``ahead_words`` what a word adds to how near it is.
+    answer must be nearer than any general topic, ``ahead_of_talk`` than small talk. ``lean`` is what each step of one
+    adds to the confidence, up to ``most_ahead``; ``strict`` is what long answers need besides, and ``ahead_words`` what
+    a word adds to how near an answer is.
     """
 
     words: float = 0.06
@@ -86,9 +87,11 @@ class Weights(Struct, frozen=True):
     in_time: float = 0.25
     foreign: float = 0.04
     guess: float = 0.35
-    ahead: float = 0.01
+    ahead: float = -0.02
     ahead_of_talk: float = 0.05
-    clear: float = 5.0
+    lean: float = 4.0
+    most_ahead: float = 0.25
+    strict: float = 0.5
     ahead_words: float = 0.03
 
 
@@ -205,16 +208,20 @@ def confidence(
     return max(0.0, meaning + weights.word_evidence * words) / (needed * chance)
 
 
-def capped(confidence: float, ahead: Ahead | None, *, slack: float = 0.0, weights: Weights = WEIGHTS) -> float:
-    """Return a confidence that is below 1 where small talk or a general topic is nearer to the query than the hits are.
+def compared(confidence: float, ahead: Ahead | None, *, strict: bool, weights: Weights = WEIGHTS) -> float:
+    """Return a confidence that also knows whether small talk or a general topic is nearer to the query than the hits.
 
-    By as much as the hits are ahead, it may be higher. ``slack`` is how far they may be behind a topic: everyday notes
-    are about what people ask everywhere.
+    ``strict``: an answer must be about as near as any topic, and needs more evidence, since it may be long. Notes are
+    short and about what people ask everywhere, so there the topics only lean.
     """
     if ahead is None:
         return confidence
-    margin = min(ahead.topics - weights.ahead + slack, ahead.small_talk - weights.ahead_of_talk)
-    return max(0.0, min(confidence, 1 + weights.clear * margin))
+    lean = weights.lean * min(weights.most_ahead, max(-weights.most_ahead, ahead.topics))
+    margin = ahead.small_talk - weights.ahead_of_talk
+    if strict:
+        lean, margin = lean - weights.strict, min(margin, ahead.topics - weights.ahead)
+    sure = confidence + lean
+    return max(0.0, sure if margin >= 0 else min(sure, 1 + weights.lean * margin))
 
 
 def luck(chunks: int, weights: Weights = WEIGHTS) -> float:

@@ -32,7 +32,7 @@ from promptuary.search.answer import Answer, answer
 from promptuary.search.index.memory import MemoryIndex
 from promptuary.search.index.port import IndexWriter
 from promptuary.search.kind_index import KindIndex, OpenBackend, SearchBackend
-from promptuary.search.ranking import FEWEST, capped, luck
+from promptuary.search.ranking import FEWEST, compared, luck
 from promptuary.search.values import Chunk, IndexBusy, IndexedFile, SearchedByWordsOnly, SearchNote, SearchQuery
 
 logger = logging.getLogger(__name__)
@@ -55,8 +55,6 @@ _PAUSE: Final = 0.05
 _MOST_READ: Final = 200
 """How many records are ranked while there is no index: those whose texts have the most words of the query."""
 _SHORT, _ENDING = 3, 2
-_EVERYDAY: Final = 0.2
-"""How far records may be behind a general topic: they are short, and about what people ask everywhere."""
 _MIN_CHUNKS: Final = 20
 """The least number of chunks to assume: among fewer records, any of them is likely to be the one wanted."""
 
@@ -155,7 +153,7 @@ class RecordIndex(KindIndex, Generic[Key]):
         if not found.hybrid:
             return found
         sure = among_few(found.confidence, self.backend.index.size())
-        return found._replace(confidence=capped(sure, found.ahead, slack=_EVERYDAY))
+        return found._replace(confidence=compared(sure, found.ahead, strict=False))
 
     def _is_cold(self) -> bool:
         """Return whether the index is being made, and does not have half of the records yet."""

@@ -44,7 +44,7 @@ from promptuary.search.values import (
     SyncReport,
     vector_space_id,
 )
-from promptuary.search.ranking import capped
+from promptuary.search.ranking import compared
 from promptuary.search.vectors.elsewhere import elsewhere_hashes
 from promptuary.search.vectors.scale import measured, scale_hashes
 from promptuary.workspace.changes.snapshot import is_ignore_file
@@ -212,7 +212,7 @@ class SearchService(KindIndex):
         found = answer(
             query, backend.index, embedder, scale=scale, elsewhere=elsewhere, workspace=self._workspace
         )
-        found = found._replace(confidence=capped(found.confidence, found.ahead))
+        found = found._replace(confidence=compared(found.confidence, found.ahead, strict=True))
         protected = cache(self._folders.protected)
         allowed = (self._allowed((one, *found.copies.get(one.sha256, ())), protected) for one in found.hits)
         return found._replace(hits=[hit for hit in allowed if hit is not None]) if found.hits else found
