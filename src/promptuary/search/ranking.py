@@ -62,7 +62,7 @@ class Weights(Struct, frozen=True):
     that the query names gains, as a part of the best score. ``foreign`` is by how much meaning counts where the model
     does not know the language, and ``guess`` what one word says there about the meaning. ``ahead`` is by how much an
     answer must be nearer than any general topic, ``ahead_of_talk`` than small talk. ``lean`` is what each step of one
-    adds to the confidence, up to ``most_ahead``; ``strict`` is what long answers need besides, and ``ahead_words`` what
+    adds to the confidence or takes off it, up to ``most_ahead`` and ``most_behind``; ``strict`` is what long answers need besides, and ``ahead_words`` what
     a word adds to how near an answer is.
     """
 
@@ -90,8 +90,9 @@ class Weights(Struct, frozen=True):
     ahead: float = -0.02
     ahead_of_talk: float = 0.05
     lean: float = 4.0
-    most_ahead: float = 0.25
-    strict: float = 0.5
+    most_ahead: float = 0.1
+    most_behind: float = 0.25
+    strict: float = 0.3
     ahead_words: float = 0.03
 
 
@@ -216,7 +217,7 @@ def compared(confidence: float, ahead: Ahead | None, *, strict: bool, weights: W
     """
     if ahead is None:
         return confidence
-    lean = weights.lean * min(weights.most_ahead, max(-weights.most_ahead, ahead.topics))
+    lean = weights.lean * min(weights.most_ahead, max(-weights.most_behind, ahead.topics))
     margin = ahead.small_talk - weights.ahead_of_talk
     if strict:
         lean, margin = lean - weights.strict, min(margin, ahead.topics - weights.ahead)

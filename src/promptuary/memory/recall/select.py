@@ -39,7 +39,6 @@ _MOST_PARTS: Final = 4
 """The most parts of a message that are searched for; one that says more is pasted rather than typed."""
 _FEWEST_WORDS: Final = 2
 """A part with fewer words that say something belongs to the one before it."""
-_UNSURE: Final = 0.99
 _PART: Final = re.compile(r"(?<=[.?!;,:])\s+|(?<=[。？！；、])|\n+")
 _RANKED: Final = 20
 """How many of the best notes a model may choose from."""
@@ -94,19 +93,15 @@ class Selector:
     def _found(self, words: str, limit: int) -> MemoryResult:
         """Return what is found for all of a message and, if it says several things, for each of them.
 
-        What answers a part counts as named. Then only the best of what answers the whole does, too: a text between
-        two things is near to much that is neither.
+        What answers a part counts as named. Where only words are compared, the words of all parts are anyway.
         """
         whole = self._find(NoteQuery(words, limit))
-        if len(parts := parts_of(words)) < _FEWEST_PARTS:
+        if whole.mode != "hybrid" or len(parts := parts_of(words)) < _FEWEST_PARTS:
             return whole
         answers = [hit for part in parts for hit in self._find(NoteQuery(part, limit)).near]
-        if not answers:
-            return whole
-        every = {key_of(hit.header): hit for hit in reversed([*answers, *whole.near[:1]])}
-        chosen = [replace(hit, named=True) for hit in reversed(every.values())]
-        others = [replace(hit, named=False) for hit in whole.hits if key_of(hit.header) not in every]
-        return replace(whole, hits=[*chosen, *others], confidence=min(whole.confidence, _UNSURE))
+        every = {key_of(hit.header): replace(hit, named=True) for hit in reversed([*answers, *whole.near])}
+        others = [hit for hit in whole.hits if key_of(hit.header) not in every]
+        return replace(whole, hits=[*reversed(every.values()), *others]) if answers else whole
 
     def rank(self, found: MemoryResult) -> list[NoteHit]:
         """Return the notes to recall by the ranking: none unless the best of them probably answers."""
