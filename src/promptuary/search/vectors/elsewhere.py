@@ -287,7 +287,7 @@ class Elsewhere:
 def embed_elsewhere(store: VectorStore, embedder: Embedder) -> None:
     """Embed all of this with ``embedder``, unless that was done before."""
     space, texts = vector_space_id(embedder), _texts()
-    if len(store.get(space, list(texts))) < len(texts):
+    if known_elsewhere(store, embedder) is None:
         store.put(space, dict(zip(texts, embedder.embed(list(texts.values()), "passage"), strict=True)))
 
 

@@ -64,8 +64,8 @@ def embed_missing(
     done, space = restore(index, store, embedder, progress=proceed), vector_space_id(embedder)
     if index.lacks_vectors():
         measure(store, embedder)
-        if measured(store, embedder).topical:
-            embed_elsewhere(store, embedder)
+    if (index.lacks_vectors() or index.has_vectors()) and measured(store, embedder).topical:
+        embed_elsewhere(store, embedder)
     while chunks := index.unembedded(_WINDOW, first=first):
         generated = [chunk.id for chunk in chunks if is_generated(chunk.path, chunk.head, chunk.context)]
         index.embed({}, without=generated)
