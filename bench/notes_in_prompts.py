@@ -28,11 +28,11 @@ from typing import Any, Final
 from bench.retrieval.nothing import listed
 from promptuary import Counter
 from promptuary.blocking import Promptuary
-from promptuary.threads.prepared import Turn
 from promptuary.memory.digest_layer import MemoryDigest
 from promptuary.memory.layer import MemoryRecall
 from promptuary.memory.values import NoteDraft
 from promptuary.models.minilm import MiniLM
+from promptuary.threads.prepared import Turn
 
 FEWER: Final = 2
 """How many of the first notes of a peer are measured besides all that it returns."""
@@ -93,7 +93,9 @@ class Figures:
         asked = list(zip(messages.single, self.single, strict=True))
         right = sum(note in one.recalled for (_, notes), one in asked for note in notes)
         every = sum(len(one.recalled) for one in self.single)
-        both = [note in one.found for (_, notes), one in zip(messages.double, self.double, strict=True) for note in notes]
+        both = [
+            note in one.found for (_, notes), one in zip(messages.double, self.double, strict=True) for note in notes
+        ]
         return {
             "found": _mean(note in one.found for (_, notes), one in asked for note in notes),
             "recalled": _mean(note in one.recalled for (_, notes), one in asked for note in notes),
@@ -254,13 +256,13 @@ def show(measured: Sequence[Figures], messages: Messages) -> None:
 def tell(figures: Figures, messages: Messages) -> None:
     """Print what went wrong, for whoever looks for the reason."""
     print(f"\n{figures.name}")
-    for (text, notes), one in zip((*messages.single, *messages.double), (*figures.single, *figures.double), strict=True):
+    for (text, notes), one in zip(
+        (*messages.single, *messages.double), (*figures.single, *figures.double), strict=True
+    ):
         print(f"  {sum(note in one.found for note in notes)}/{len(notes)} {text}")
         for note in one.recalled:
             print(f"      {'+' if note in notes else '-'} {messages.notes[note]}")
-    for text, one in zip(
-        (*messages.nothing, *messages.elsewhere), (*figures.nothing, *figures.elsewhere), strict=True
-    ):
+    for text, one in zip((*messages.nothing, *messages.elsewhere), (*figures.nothing, *figures.elsewhere), strict=True):
         if one.recalled:
             print(f"  ! {text}  {[messages.notes[note][:60] for note in one.recalled]}")
 
@@ -271,7 +273,9 @@ def _mean(values: Iterable[float]) -> float | None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m bench.notes_in_prompts", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.notes_in_prompts", description=(__doc__ or "").splitlines()[0]
+    )
     parser.add_argument("--data", type=Path, default=Path("data"), help="the folder of memory_set.py")
     parser.add_argument("--peers", help="a Python that has the peers")
     parser.add_argument("--nothing", type=Path, nargs="*", default=(), help="more messages that ask for nothing")

@@ -124,9 +124,7 @@ def _is_said(note: Note, others: Sequence[Candidate[Note]], listed: str) -> bool
     header = note.header
     if header.title != note.body.strip() or f"- {header.title} ({header.address}" not in listed:
         return False
-    return not any(
-        other.record is not note and _may_contradict(header, other.record.header) for other in others
-    )
+    return not any(other.record is not note and _may_contradict(header, other.record.header) for other in others)
 
 
 def _in_view(request: RecallRequest) -> set[tuple[str, str]]:

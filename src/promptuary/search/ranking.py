@@ -310,7 +310,9 @@ def nearness(ranked: Sequence[Ranked], scale: Scale, weights: Weights = WEIGHTS)
     if not ranked or ranked[0].foreign:
         return None
     words = weights.ahead_words / scale.factor
-    every = [one.cosine + words * min(_MOST_WORDS, one.lexical or 0.0) for one in ranked[:_FIRST] if one.cosine is not None]
+    every = [
+        one.cosine + words * min(_MOST_WORDS, one.lexical or 0.0) for one in ranked[:_FIRST] if one.cosine is not None
+    ]
     return max(every, default=None)
 
 

@@ -27,6 +27,7 @@ from promptuary.search.filters import from_workspace
 from promptuary.search.folders import IndexedFolders
 from promptuary.search.kind_index import KindIndex, OpenBackend, SearchBackend
 from promptuary.search.query import parse
+from promptuary.search.ranking import compared
 from promptuary.search.reconcile import Reconciler
 from promptuary.search.values import (
     EmbedProgress,
@@ -44,7 +45,6 @@ from promptuary.search.values import (
     SyncReport,
     vector_space_id,
 )
-from promptuary.search.ranking import compared
 from promptuary.search.vectors.elsewhere import elsewhere_hashes
 from promptuary.search.vectors.scale import measured, scale_hashes
 from promptuary.workspace.changes.snapshot import is_ignore_file
@@ -209,9 +209,7 @@ class SearchService(KindIndex):
     def read(self, query: SearchQuery, backend: SearchBackend, embedder: Embedder | None) -> Answer:
         """Return the best hits that the read policy allows."""
         scale, elsewhere = measured(backend.store, embedder), backend.elsewhere(embedder)
-        found = answer(
-            query, backend.index, embedder, scale=scale, elsewhere=elsewhere, workspace=self._workspace
-        )
+        found = answer(query, backend.index, embedder, scale=scale, elsewhere=elsewhere, workspace=self._workspace)
         found = found._replace(confidence=compared(found.confidence, found.ahead, strict=True))
         protected = cache(self._folders.protected)
         allowed = (self._allowed((one, *found.copies.get(one.sha256, ())), protected) for one in found.hits)
