@@ -2,12 +2,14 @@
 
     python -m bench.notes_in_prompts --data DIR [--peers PYTHON] [--nothing FILE ...] [--elsewhere FILE ...] [--half N]
 
-``memory_set.py`` in DIR has notes, questions that one of them answers, small talk, and notes that contradict each other.
-The notes are written in their order, one a day, so that the digest lists the last ones, and each message is asked in a
-thread of its own with our defaults: with vectors, and by words alone. Contradictions are written within a second. *Found* is the share of questions whose note stands in the prompt, *recalled* the same without what
-the digest lists; *precision* is the share of the recalled notes that answer. *Both* asks two questions in a message.
-*Silent* is the share of messages that ask for nothing and recall nothing, and *false* that of questions about what no
-note says which recall a note. ``--half`` takes every other question, so that constants can be tried on the others.
+``memory_set.py`` in DIR has notes, questions that one of them answers, small talk, and notes that contradict each
+other. The notes are written in their order, one a day, so that the digest lists the last ones. Each message is asked in
+a thread of its own with our defaults: with vectors, and by words alone. Contradictions are written within a second.
+
+*Found* is the share of questions whose note stands in the prompt, *recalled* the same without what the digest lists,
+*precision* the share of the recalled notes that answer. *Both* asks two questions in a message. *Silent* is the share
+of messages that ask for nothing and recall nothing, and *false* that of questions about what no note says that recall
+a note. ``--half`` takes every other question, so that constants can be tried on the others.
 
 ``--peers`` is a Python that has ``mem0ai``, ``langchain``, ``langchain-community``, ``rank_bm25`` and ``faiss-cpu``.
 They get our vectors, and each is measured with as many notes as it returns by default, and with the first two of them.
@@ -93,9 +95,7 @@ class Figures:
         asked = list(zip(messages.single, self.single, strict=True))
         right = sum(note in one.recalled for (_, notes), one in asked for note in notes)
         every = sum(len(one.recalled) for one in self.single)
-        both = [
-            note in one.found for (_, notes), one in zip(messages.double, self.double, strict=True) for note in notes
-        ]
+        double = zip(messages.double, self.double, strict=True)
         return {
             "found": _mean(note in one.found for (_, notes), one in asked for note in notes),
             "recalled": _mean(note in one.recalled for (_, notes), one in asked for note in notes),
@@ -103,7 +103,7 @@ class Figures:
             "notes": every / len(asked),
             "tokens": _mean(one.tokens for one in self.single),
             "digest": _mean(one.digest for one in self.single),
-            "both": _mean(both),
+            "both": _mean(note in one.found for (_, notes), one in double for note in notes),
             "of two": _mean(len(one.recalled) for one in self.double),
             "silent": _mean(not one.recalled for one in self.nothing),
             "said": _mean(one.tokens for one in self.nothing if one.recalled),
@@ -256,9 +256,8 @@ def show(measured: Sequence[Figures], messages: Messages) -> None:
 def tell(figures: Figures, messages: Messages) -> None:
     """Print what went wrong, for whoever looks for the reason."""
     print(f"\n{figures.name}")
-    for (text, notes), one in zip(
-        (*messages.single, *messages.double), (*figures.single, *figures.double), strict=True
-    ):
+    asked, answered = (*messages.single, *messages.double), (*figures.single, *figures.double)
+    for (text, notes), one in zip(asked, answered, strict=True):
         print(f"  {sum(note in one.found for note in notes)}/{len(notes)} {text}")
         for note in one.recalled:
             print(f"      {'+' if note in notes else '-'} {messages.notes[note]}")
@@ -273,9 +272,8 @@ def _mean(values: Iterable[float]) -> float | None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.notes_in_prompts", description=(__doc__ or "").splitlines()[0]
-    )
+    description = (__doc__ or "").splitlines()[0]
+    parser = argparse.ArgumentParser(prog="python -m bench.notes_in_prompts", description=description)
     parser.add_argument("--data", type=Path, default=Path("data"), help="the folder of memory_set.py")
     parser.add_argument("--peers", help="a Python that has the peers")
     parser.add_argument("--nothing", type=Path, nargs="*", default=(), help="more messages that ask for nothing")

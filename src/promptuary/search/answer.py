@@ -59,8 +59,8 @@ _QUESTION: Final = 3
 class Answer(NamedTuple):
     """The hits, the best first; ``hybrid``: meaning was also compared. See ``SearchResult`` for ``confidence``.
 
-    ``notes`` are for the person. ``copies`` are hits with the same text as one of ``hits``, by its hash. ``ahead`` is by
-    how much they are nearer than what people ask about elsewhere, ``None`` if that is not known.
+    ``notes`` are for the person. ``copies`` are hits with the same text as one of ``hits``, by its hash. ``ahead`` is
+    by how much they are nearer than what people ask about elsewhere, ``None`` if that is not known.
     """
 
     hits: Sequence[Hit] = ()
@@ -96,7 +96,7 @@ def answer(
     files = passing_files(query.filters, index)
     if files is not None and not files:
         return Answer()
-    search = Searching(index, embedder, files, workspace, scale, elsewhere)
+    search = Searching(index, embedder, files, workspace, scale, elsewhere=elsewhere)
     found = search.answer(query, words)
     if not found.hits and words.phrases and (words.terms or words.prefixes):
         return search.answer(query, index.respelled(language.parse(language.unquoted(query.text))))
@@ -135,6 +135,7 @@ class Searching:
         files: Collection[int] | None,
         workspace: str,
         scale: Scale = UNMEASURED,
+        *,
         elsewhere: Elsewhere | None = None,
     ) -> None:
         self.index, self.embedder, self.scale, self.elsewhere = index, embedder, scale, elsewhere
@@ -178,7 +179,8 @@ class Searching:
         near, vector = nearness(ranked, self.scale), self._vectors.get(text)
         if self.elsewhere is None or near is None or vector is None:
             return None
-        return self.elsewhere.ahead(near, vector)
+        ahead, factor = self.elsewhere.ahead(near, vector), self.scale.factor
+        return Ahead(factor * ahead.topics, factor * ahead.small_talk)
 
     def candidates(self, text: str, words: Words) -> list[Candidate]:
         """Return the chunks that may answer: a pool of a fixed size by words, and one by meaning."""

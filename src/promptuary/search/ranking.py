@@ -62,8 +62,8 @@ class Weights(Struct, frozen=True):
     that the query names gains, as a part of the best score. ``foreign`` is by how much meaning counts where the model
     does not know the language, and ``guess`` what one word says there about the meaning. ``ahead`` is by how much an
     answer must be nearer than any general topic, ``ahead_of_talk`` than small talk. ``lean`` is what each step of one
-    adds to the confidence or takes off it, up to ``most_ahead`` and ``most_behind``; ``strict`` is what long answers need besides, and ``ahead_words`` what
-    a word adds to how near an answer is.
+    adds to the confidence or takes off it, up to ``most_ahead`` and ``most_behind``; ``strict`` is what long answers
+    need besides, and ``ahead_words`` what a word adds to how near an answer is.
     """
 
     words: float = 0.06
@@ -309,11 +309,8 @@ def nearness(ranked: Sequence[Ranked], scale: Scale, weights: Weights = WEIGHTS)
     """Return how near the first of ``ranked`` are to the query, words included; ``None`` where meaning says little."""
     if not ranked or ranked[0].foreign:
         return None
-    words = weights.ahead_words / scale.factor
-    every = [
-        one.cosine + words * min(_MOST_WORDS, one.lexical or 0.0) for one in ranked[:_FIRST] if one.cosine is not None
-    ]
-    return max(every, default=None)
+    word, first = weights.ahead_words / scale.factor, [one for one in ranked[:_FIRST] if one.cosine is not None]
+    return max(((one.cosine or 0.0) + word * min(_MOST_WORDS, one.lexical or 0.0) for one in first), default=None)
 
 
 def above_background(similarity: Similarity, scale: Scale) -> float:

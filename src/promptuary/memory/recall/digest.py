@@ -2,8 +2,8 @@
 
 It depends on the notes and not on the message, so it is the same bytes from turn to turn. It lists the pinned notes,
 those about the person and how to work, which count whatever a message is about, and then the most recently updated
-ones; a last line counts the others. Notes stand below the day on which they were last changed, the oldest first, so that
-what is new changes little of the list. All of it is inside a fence that no title can close, and text from elsewhere is
+ones; a last line counts the others. Notes stand below the day on which they were last changed, the oldest first: what
+is new changes little of the list. All of it is inside a fence that no title can close, and text from elsewhere is
 inside a boundary that it cannot forge.
 """
 

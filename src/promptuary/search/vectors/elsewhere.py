@@ -1,8 +1,9 @@
 """What people say and ask about anywhere: a message that is nearer to this than to any text here is not about these.
 
-A greeting, or a question about the rules of cricket, also has a nearest text in every folder. How near that is by chance
-depends on the folder, on the message and on the embedder; whether something else is nearer does not. So each embedder
-embeds an outline of what is known and what is said in conversations once, and stores it like the vectors of chunks.
+A greeting, or a question about the rules of cricket, has a nearest text in every folder, too. How near that is by
+chance depends on the folder, on the message and on the embedder; whether something else is nearer does not. So each
+embedder embeds an outline of what is known and what is said in conversations once; its vectors are stored like those of
+chunks.
 """
 
 import hashlib
