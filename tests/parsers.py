@@ -20,6 +20,7 @@ from promptuary.base.front_matter import names as names_in_front_matter
 from promptuary.base.messages import Item, Message, ToolCall
 from promptuary.base.table import display_width
 from promptuary.base.text import one_line, slug, visible
+from promptuary.base.text_language import passage_language, question_language
 from promptuary.chat.prompt.pastes import Pastes
 from promptuary.chat.prompt.typed_ahead import text_of
 from promptuary.cli.search.hits import excerpt as hit_lines
@@ -539,6 +540,7 @@ PARSERS: Final[dict[str, Parser]] = {
     "the bytes of a file": Parser(bytes_of_a_file),
     "the date of a file": Parser(lambda text: [date_of("a.md", f"{mark}\n{text}", 0) for mark in ("---", "+++", "#")]),
     "a date in a name": Parser(lambda text: date_of(text, "", 0)),
+    "the language of a text": Parser(lambda text: (passage_language(text), question_language(text))),
     "dates": Parser(dates),
     "front matter": Parser(front_matter),
     "links of notes": Parser(links_in),

@@ -58,7 +58,7 @@ class TenantDatabase(Bound, PostgresDatabase):
             self.bind(self.expected)
 
     def problems(self, *, has_vectors: bool = False) -> Sequence[tuple[str, str]]:
-        """Return what is wrong with the roles, the policies, the connection and the transactions of the server.
+        """Return what is wrong with the roles, policies and partitions, the connection and the transactions.
 
         ``has_vectors``: the index is in this database, and its vectors should be.
         """
@@ -93,6 +93,11 @@ def _of_server(own: Connection) -> Iterator[tuple[str, str]]:
         yield (
             f"these tables have no row-level security: {', '.join(tables)}",
             "Switch it on again: ALTER TABLE promptuary.NAME FORCE ROW LEVEL SECURITY.",
+        )
+    if tables := [row[0] for row in own.execute(_QUERIES["without_default"])]:
+        yield (
+            f"these tables refuse the rows of a tenant that has no partition: {', '.join(tables)}",
+            "Add CREATE TABLE promptuary.NAME_rest PARTITION OF promptuary.NAME DEFAULT, with the policy of its table.",
         )
     (seconds,) = own.execute(_QUERIES["oldest"]).fetchone()
     if seconds > _TOO_OLD:

@@ -8,13 +8,21 @@ SELECT
 FROM pg_catalog.pg_roles WHERE rolname = current_user;
 
 -- name: open_tables
--- The tables whose policies are missing or switched off.
-SELECT relname FROM pg_catalog.pg_class
-JOIN pg_catalog.pg_attribute ON attrelid = pg_class.oid AND attname = 'tenant'
-WHERE relnamespace = 'promptuary'::regnamespace AND relkind IN ('r', 'p') AND NOT (
-    relrowsecurity AND relforcerowsecurity
-    AND EXISTS (SELECT 1 FROM pg_catalog.pg_policy WHERE polrelid = pg_class.oid)
+-- The tables whose policies are missing or switched off. A partition does not take those of its table, and lies anywhere.
+SELECT held.relname FROM pg_catalog.pg_class AS held
+JOIN pg_catalog.pg_attribute ON attrelid = held.oid AND attname = 'tenant'
+JOIN pg_catalog.pg_class AS whole ON whole.oid = coalesce(pg_partition_root(held.oid), held.oid)
+WHERE whole.relnamespace = 'promptuary'::regnamespace AND held.relkind IN ('r', 'p') AND NOT (
+    held.relrowsecurity AND held.relforcerowsecurity
+    AND EXISTS (SELECT 1 FROM pg_catalog.pg_policy WHERE polrelid = held.oid)
 )
+ORDER BY held.relname;
+
+-- name: without_default
+-- The tables that are cut by list or range and have no partition for what no other takes.
+SELECT relname FROM pg_catalog.pg_partitioned_table
+JOIN pg_catalog.pg_class ON pg_class.oid = partrelid
+WHERE relnamespace = 'promptuary'::regnamespace AND partstrat <> 'h' AND partdefid = 0
 ORDER BY relname;
 
 -- name: oldest

@@ -213,6 +213,32 @@ def test_the_doctor_says_what_the_roles_the_policies_and_the_connection_cost(
         assert "row-level security does not hold for this role" in dict(above.problems())
 
 
+def test_the_doctor_finds_partitions_without_policies_and_tables_that_have_no_partition_for_new_tenants(
+    state: StateDatabase,
+) -> None:
+    def run(*statements: str) -> None:
+        state.database.write(lambda own: [own.execute(statement) for statement in statements])
+
+    before = state.database.problems()
+    run(
+        "CREATE TABLE cut (tenant bigint NOT NULL) PARTITION BY LIST (tenant)",
+        "CREATE TABLE cut_one PARTITION OF cut FOR VALUES IN (1)",
+        *(f"ALTER TABLE cut {what} ROW LEVEL SECURITY" for what in ("ENABLE", "FORCE")),
+        "CREATE POLICY own ON cut USING (true)",
+    )
+    try:
+        assert [problem for problem, _ in state.database.problems() if (problem, _) not in before] == [
+            "these tables have no row-level security: cut_one",
+            "these tables refuse the rows of a tenant that has no partition: cut",
+        ]
+        run("DROP TABLE cut_one", "CREATE TABLE cut_rest PARTITION OF cut DEFAULT")
+        run(*(f"ALTER TABLE cut_rest {what} ROW LEVEL SECURITY" for what in ("ENABLE", "FORCE")))
+        run("CREATE POLICY own ON cut_rest USING (true)")
+        assert state.database.problems() == before
+    finally:
+        run("DROP TABLE cut")
+
+
 @pytest.mark.parametrize(
     ("address", "is_well"),
     [
