@@ -228,12 +228,12 @@ def compared(confidence: float, ahead: Ahead | None, *, strict: bool, weights: W
     """
     if ahead is None:
         return confidence
-    lean = weights.lean * min(weights.most_ahead, max(-weights.most_behind, ahead.topics))
-    margin = ahead.small_talk - weights.ahead_of_talk
+    lean = min(weights.most_ahead, max(-weights.most_behind, ahead.topics))
+    sure = confidence + weights.lean * (lean + min(0.0, ahead.small_talk - weights.ahead_of_talk))
     if strict:
-        lean, margin = lean - weights.strict, min(margin, ahead.topics - weights.ahead)
-    sure = confidence + lean
-    return max(0.0, sure if margin >= 0 else min(sure, 1 + weights.lean * margin))
+        sure, margin = sure - weights.strict, ahead.topics - weights.ahead
+        sure = sure if margin >= 0 else min(sure, 1 + weights.lean * margin)
+    return max(0.0, sure)
 
 
 def luck(chunks: int, weights: Weights = WEIGHTS) -> float:

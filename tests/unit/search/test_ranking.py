@@ -289,7 +289,7 @@ def test_confidence_in_a_passage_that_the_model_does_not_know_is_that_of_its_wor
 
 
 def test_what_small_talk_or_a_general_topic_is_nearer_to_than_the_hits_has_no_answer() -> None:
-    ahead, talk, elsewhere = Ahead(0.3, 0.3), Ahead(0.3, -0.1), Ahead(-0.1, 0.3)
+    ahead, talk, elsewhere = Ahead(0.3, 0.3), Ahead(0.3, -0.3), Ahead(-0.1, 0.3)
 
     assert compared(1.5, ahead, strict=True) > 1
     assert compared(1.5, talk, strict=True) < 1
