@@ -283,14 +283,16 @@ class InMemoryIndex:
     def dated(self, first: int, until: int, limit: int, *, files: Collection[int] | None = None) -> Sequence[OfDay]:
         """Return chunks of some days, those whose files say so first."""
         with self._reading() as own:
-            every = [(one, file) for one, file in own.chunks().items() if files is None or file.number in files]
+            every = [(number, file) for number, file in own.chunks().items() if files is None or file.number in files]
             said = [
-                OfDay(one, file.number, said=True) for one, file in every if _is_said(file.chunks[one], first, until)
+                OfDay(number, file.number, said=True)
+                for number, file in every
+                if _is_said(file.chunks[number], first, until)
             ]
             changed = [
-                OfDay(one, file.number, said=False)
-                for one, file in every
-                if not file.chunks[one].days and first <= file.file.date // 86_400 < until
+                OfDay(number, file.number, said=False)
+                for number, file in every
+                if not file.chunks[number].days and first <= file.file.date // 86_400 < until
             ]
             return [*said, *changed][:limit]
 

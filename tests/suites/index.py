@@ -332,16 +332,16 @@ class SearchIndexConformance:
 
     def test_a_day_finds_its_chunks_and_those_of_files_that_changed_then(self, index: SearchIndex) -> None:
         day = 86_400
-        diary = [replace(one, days=days) for one, days in zip(lines("a\nb\nc"), ((7, 9), (8,), ()), strict=True)]
+        diary = [replace(line, days=days) for line, days in zip(lines("a\nb\nc"), ((7, 9), (8,), ()), strict=True)]
         with writing(index) as writer:
             writer.put(HERE, file("diary", "a\nb\nc", date=8 * day), "a\nb\nc", diary)
             writer.put(HERE, file("plain", "d", date=9 * day + 5), "d", lines("d"))
 
         def of_days(first: int, until: int, **options: object) -> list[tuple[str, bool]]:
             dated = index.dated(first, until, 10, **options)  # type: ignore[arg-type]
-            chunks = index.chunks([one.chunk for one in dated])
-            assert all(index.select(Filters())[one.file - 1][2] == chunks[one.chunk].path for one in dated)
-            return [(chunks[one.chunk].chunk.text, one.said) for one in dated]
+            chunks = index.chunks([found.chunk for found in dated])
+            assert all(index.select(Filters())[found.file - 1][2] == chunks[found.chunk].path for found in dated)
+            return [(chunks[found.chunk].chunk.text, found.said) for found in dated]
 
         assert of_days(7, 8) == [("a", True)]
         assert of_days(8, 9) == [("b", True), ("c", False)]

@@ -227,8 +227,8 @@ class Searching:
         similar = {} if vector is None else self._similar(vector, words, list(lexical))
         timed = self._best_of_time(words, of_time, vector) if of_time else {}
         if vector is not None and timed:
-            similar |= index.similarities(vector, [one for one in timed if one not in similar])
-        pool = [*lexical, *(one for one in {**similar, **timed} if one not in lexical)]
+            similar |= index.similarities(vector, [chunk for chunk in timed if chunk not in similar])
+        pool = [*lexical, *(chunk for chunk in {**similar, **timed} if chunk not in lexical)]
         traits |= index.traits(pool[len(lexical) :])
         in_chat = any(each.conversation is not None for each in traits.values())
         spoken = index.spoken(words, POOL) if in_chat else {}
@@ -251,9 +251,9 @@ class Searching:
         days = hint.days(self.now)
         if days is None:
             return _OfTime()
-        found = self._dated(days)
-        said = [one for one in found if one.said]
-        if not said and hint.coming_days and (coming := [one for one in self._dated(hint.coming_days) if one.said]):
+        found: Sequence[OfDay] = self._dated(days)
+        said = [dated for dated in found if dated.said]
+        if not said and hint.coming_days and (coming := self._said_on(hint.coming_days)):
             days, found, said = hint.coming_days, coming, coming
         if said and len(found) > POOL:
             found = said
@@ -262,23 +262,28 @@ class Searching:
         # When a file was last changed says less, nothing about today, and nothing at all if most were copied that day.
         is_past = days.stop <= day_number(self.now)
         first = said or (found if is_past and len(found) <= POOL else ())
-        return _OfTime(found, frozenset(one.chunk for one in first), said=bool(said), is_past=is_past)
+        return _OfTime(found, frozenset(dated.chunk for dated in first), said=bool(said), is_past=is_past)
 
     def _dated(self, days: range) -> Sequence[OfDay]:
         return self.index.dated(days.start, days.stop, _MOST_OF_DAYS, files=self.files)
 
+    def _said_on(self, days: range) -> list[OfDay]:
+        return [dated for dated in self._dated(days) if dated.said]
+
     def _best_of_time(self, words: Words, days: Sequence[OfDay], vector: bytes | None) -> dict[int, float | None]:
         """Return those chunks, or the best of many, with how many of the words they explain."""
-        files = {one.file for one in days}
+        files = {dated.file for dated in days}
         explained = dict(self.index.lexical(words, _DEEP, files=files))
         # Every hit contains a quoted phrase.
         if len(days) <= POOL and not words.phrases:
-            return {one.chunk: explained.get(one.chunk) for one in days}
-        those = {one.chunk for one in days}
-        best = [one for one in explained if one in those][:POOL]
+            return {dated.chunk: explained.get(dated.chunk) for dated in days}
+        those = {dated.chunk for dated in days}
+        best = [chunk for chunk in explained if chunk in those][:POOL]
         if vector is not None and not words.phrases:
-            best += [one for one, _ in self.index.nearest(vector, POOL, files=files) if one in those]
-        return {one: explained.get(one) for one in best or [one.chunk for one in days[:POOL] if not words.phrases]}
+            best += [chunk for chunk, _ in self.index.nearest(vector, POOL, files=files) if chunk in those]
+        if not best and not words.phrases:
+            best = [dated.chunk for dated in days[:POOL]]
+        return {chunk: explained.get(chunk) for chunk in best}
 
     def _is_foreign(self, text: str, lexical: Sequence[ChunkTraits]) -> bool:
         """Return whether the embedder does not know the language of a query.

@@ -277,9 +277,9 @@ def deciding(
     They gain the best score, and what a word is worth, so that they are also first where nothing else is compared.
     ``alone``: nothing but the day answers, so they gain that several times, and recall leaves out the others.
     """
-    gain = weights.words + (_ALONE if alone else 1) * max(0.0, *(one.score for one in ranked), 0.0)
+    gain = weights.words + (_ALONE if alone else 1) * max(0.0, *(scored.score for scored in ranked), 0.0)
     timed = [
-        one._replace(score=max(0.0, one.score) + gain, time="decides") if one.chunk in chunks else one for one in ranked
+        own._replace(score=max(0.0, own.score) + gain, time="decides") if own.chunk in chunks else own for own in ranked
     ]
     return _best_first(timed)
 

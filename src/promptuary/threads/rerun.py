@@ -49,7 +49,14 @@ async def rerun(
 
 
 async def previewed(
-    text: str, thread: str, store: ThreadStore, options: ThreadOptions, *, pasted: Pasted, tools: Sequence[ToolSpec]
+    text: str,
+    thread: str,
+    store: ThreadStore,
+    options: ThreadOptions,
+    *,
+    pasted: Pasted,
+    tools: Sequence[ToolSpec],
+    prompt: str,
 ) -> Turn:
     """Return the next turn of a thread in ``store`` as it would be, prepared with the store of ``options``."""
 
@@ -60,7 +67,7 @@ async def previewed(
 
     change = await concurrency.run(standing)
     await concurrency.run(lambda: options.store.apply(change))
-    return await Thread(thread, options).prepare(text, pasted, tools)
+    return await Thread(thread, options).prepare(text, pasted, tools, prompt)
 
 
 async def _prepared(past: TurnRecord, store: ThreadStore, options: ThreadOptions) -> Turn:

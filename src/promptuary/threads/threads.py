@@ -72,9 +72,9 @@ class Threads:
         self._count_unstored = 0
         self._unstored_requests = 0
 
-    async def prepare(self, text: str, *, thread: str, pasted: Pasted = ()) -> Turn:
+    async def prepare(self, text: str, *, thread: str, pasted: Pasted = (), prompt: str = "") -> Turn:
         """Assemble a turn: what is in the window of the thread, and what ``text`` refers to."""
-        return await (await self._known(thread)).prepare(text, pasted)
+        return await (await self._known(thread)).prepare(text, pasted, prompt=prompt)
 
     async def finish(self, turn: Turn, reply: Answer, *, cost: float | None) -> Receipt:
         """Record the reply to a turn."""
@@ -156,6 +156,7 @@ class Threads:
         *,
         thread: str | None,
         pasted: Pasted,
+        prompt: str,
         on_event: OnEvent | None,
         confirm: Confirm | None,
         max_requests: int,
@@ -171,23 +172,25 @@ class Threads:
         window = answering.window or self._options.room.window
         if thread is None:
             unrecorded = await concurrency.run(lambda: self._unrecorded(window))
-            return await Run(unrecorded, answering, options, lambda: None).answer(text, pasted)
+            return await Run(unrecorded, answering, options, lambda: None).answer(text, pasted, prompt)
         one = await self._known(thread)
         if window != self._options.room.window:
             one = Thread(thread, sized(self._app, self._options, window))
         async with self._held(thread):
             requeue = await concurrency.run(lambda: queued_again(self._options.store, thread))
-            return await Run(one, answering, options, requeue).answer(text, pasted)
+            return await Run(one, answering, options, requeue).answer(text, pasted, prompt)
 
-    async def preview(self, text: str, tools: Sequence[Tool], *, thread: str | None, pasted: Pasted) -> Turn:
+    async def preview(
+        self, text: str, tools: Sequence[Tool], *, thread: str | None, pasted: Pasted, prompt: str
+    ) -> Turn:
         """Return the turn that ``prepare`` would assemble; nothing is recorded."""
         specs, window = [tool.spec for tool in tools], self._options.room.window
         if thread is None:
             unrecorded = await concurrency.run(lambda: self._unrecorded(window))
-            return await unrecorded.prepare(text, pasted, specs)
+            return await unrecorded.prepare(text, pasted, specs, prompt)
         await self._known(thread)
         scratch = await concurrency.run(lambda: self._rehearsal(window))
-        return await previewed(text, thread, self._options.store, scratch, pasted=pasted, tools=specs)
+        return await previewed(text, thread, self._options.store, scratch, pasted=pasted, tools=specs, prompt=prompt)
 
     def _unrecorded(self, window: int) -> Thread:
         """Return a thread that is not stored and that belongs to no session. Blocks."""

@@ -99,7 +99,7 @@ def _of_headings(whole: Part | None, year: int | None) -> Iterator[_Dated]:
             year = int(named[0])
         if (day := _day_of(part.title, year)) is not None:
             yield _Dated(part.first, part.end, day)
-        todo += [(one, year) for one in reversed(part.parts)]
+        todo += [(inner, year) for inner in reversed(part.parts)]
 
 
 def _day_of(title: str, year: int | None) -> int | None:

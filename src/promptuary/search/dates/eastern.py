@@ -115,7 +115,7 @@ def eastern_days(text: str, today: date) -> list[EasternDays]:
 def _matches(text: str) -> Iterator[tuple[int, re.Match[str], _Meaning]]:
     """Yield every match by its place, of those at the same place the longest first."""
     every = [(match.start(), -match.end(), match, meaning) for form, meaning in _FORMS for match in form.finditer(text)]
-    for start, _, match, meaning in sorted(every, key=lambda one: one[:2]):
+    for start, _, match, meaning in sorted(every, key=lambda found: found[:2]):
         yield start, match, meaning
 
 

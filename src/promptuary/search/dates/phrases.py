@@ -398,15 +398,16 @@ def _dates_in_numbers(text: str, words: Sequence[QuestionWord], today: date) -> 
     Without a year a word like "on" must be before it: "3.9." may be a version. Which number is the month must be clear.
     """
     found: dict[int, DaySpan] = {}
-    for index, (one, other) in enumerate(pairwise(words)):
-        if not (one.plain.isdecimal() and other.plain.isdecimal() and len(one.plain) <= 2 and len(other.plain) <= 2):
+    for index, pair in enumerate(pairwise(words)):
+        if not all(word.plain.isdecimal() and len(word.plain) <= 2 for word in pair):
             continue
-        between, after = text[one.end : other.start], text[other.end : other.end + 1]
+        first, second = pair
+        between, after = text[first.end : second.start], text[second.end : second.end + 1]
         third = words[index + 2] if index + 2 < len(words) else None
         year = None
-        if third and third.start == other.end + 1 and after == between and len(third.plain) == 4:
+        if third and third.start == second.end + 1 and after == between and len(third.plain) == 4:
             year = int(third.plain) if third.plain.isdecimal() else None
-        day, month = int(one.plain), int(other.plain)
+        day, month = int(first.plain), int(second.plain)
         if between == "/" and year and day <= 12 < month:
             day, month = month, day
         clear = between == "/" and year and (day > 12 or day == month or question_language(text) in _DAY_FIRST)
@@ -429,8 +430,9 @@ def _phrase_at(words: Sequence[QuestionWord], index: int, today: date, *, is_que
     found = _first_of(_phrases_by_first_word().get("" if word[0].isdigit() else word, ()), words, index, today)
     if found is None:
         return None
-    after = [one.plain for one in words[found.end : found.end + 2]]
-    return None if any(one in _OF_A_DATE for one in (after[1:] if after[:1] == ["s"] else after[:1])) else found
+    after = [following.plain for following in words[found.end : found.end + 2]]
+    is_any = not _OF_A_DATE.isdisjoint(after[1:] if after[:1] == ["s"] else after[:1])
+    return None if is_any else found
 
 
 def _first_of(phrases: Iterable[Phrase], words: Sequence[QuestionWord], index: int, today: date) -> DaySpan | None:

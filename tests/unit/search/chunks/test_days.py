@@ -15,7 +15,7 @@ SMALL = Sizes(16, 0)
 
 def days(path: str, text: str, sizes: Sizes = SMALL) -> list[tuple[str, ...]]:
     """Return the days of the chunks, as month and day, those of neighbours with the same once; all are in 2026."""
-    return [one for one, _ in groupby(tuple(map(_short, one.days)) for one in chunks(text, path, sizes, COUNTER))]
+    return [same for same, _ in groupby(tuple(map(_short, chunk.days)) for chunk in chunks(text, path, sizes, COUNTER))]
 
 
 def _short(day: int) -> str:

@@ -90,7 +90,7 @@ a quinta coluna
 def meant(text: str) -> tuple[str, str]:
     hint = time_hint(text, NOW)
     return tuple(  # type: ignore[return-value]
-        "" if one is None else datetime.fromtimestamp(one, UTC).date().isoformat() for one in (hint.since, hint.until)
+        "" if at is None else datetime.fromtimestamp(at, UTC).date().isoformat() for at in (hint.since, hint.until)
     )
 
 
@@ -102,7 +102,9 @@ def test_a_day_is_understood(day: str, said: str) -> None:
     assert meant(f"Rohr {said}?") == expected
 
 
-@pytest.mark.parametrize(("days", "said"), [(days, one) for days, every in LONGER.items() for one in every.split("; ")])
+@pytest.mark.parametrize(
+    ("days", "said"), [(days, said) for days, every in LONGER.items() for said in every.split("; ")]
+)
 def test_a_longer_time_is_understood(days: tuple[str, str], said: str) -> None:
     assert meant(said) == days
 

@@ -265,9 +265,9 @@ class Catalog:
 
         def work(own: Connection) -> list[OfDay]:
             found = dict(own.execute(_QUERIES["chunks_of_days"], said).fetchall())
-            of_days = [OfDay(int(one), int(file), said=True) for one, file in found.items()]
+            of_days = [OfDay(int(chunk), int(file), said=True) for chunk, file in found.items()]
             more = own.execute(_QUERIES["changed_chunks"], {**changed, "limit": max(0, limit - len(of_days))})
-            return [*of_days, *(OfDay(int(one), int(file), said=False) for one, file in more)]
+            return [*of_days, *(OfDay(int(chunk), int(file), said=False) for chunk, file in more)]
 
         return self._read(work)
 

@@ -207,7 +207,7 @@ def add_chunks(
             for number, one, same in chunks
         ],
     )
-    if days := [{"day": day, "chunk": number} for number, one, _ in chunks for day in one.days]:
+    if days := [{"day": day, "chunk": number} for number, chunk, _ in chunks for day in chunk.days]:
         connection.executemany(_QUERIES["add_day"], days)
     if said := [{"chunk": number, "said": findable(one.own)} for number, one, _ in chunks if one.own]:
         connection.executemany(_QUERIES["add_conversation"], said)
