@@ -15,7 +15,7 @@ from typing import Final
 from msgspec import Struct
 
 from promptuary.base.errors import IndexDamagedError, PromptuaryError
-from promptuary.models.protocols import Embedder
+from promptuary.models.protocols import Embedder, Scale
 from promptuary.search.answer import Answer, answer
 from promptuary.search.index.port import SearchIndex, VectorStore
 from promptuary.search.rerank import Reranking
@@ -42,9 +42,12 @@ class SearchBackend(Struct, frozen=True):
     most: int | None = None
     drop_copies: Callable[[], object] = lambda: None
 
-    def elsewhere(self, embedder: Embedder | None) -> Elsewhere | None:
-        """Return what is compared with the hits of ``embedder``; ``None`` if it did not embed that, or cannot."""
-        return known_elsewhere(self.store, embedder) if self.store is not None and embedder is not None else None
+    def measured(self, embedder: Embedder | None) -> tuple[Scale, Elsewhere | None]:
+        """Return the scale of ``embedder``, and what its hits are compared with, as far as it has embedded that."""
+        scale = measured(self.store, embedder)
+        if self.store is None or embedder is None or not scale.topical:
+            return scale, None
+        return scale, known_elsewhere(self.store, embedder)
 
 
 OpenBackend = Callable[[], SearchBackend]
@@ -118,7 +121,7 @@ class KindIndex(ABC):
 
     def read(self, query: SearchQuery, backend: SearchBackend, embedder: Embedder | None) -> Answer:
         """Return the best hits for a query; without an ``embedder``, by words only."""
-        scale, elsewhere = measured(backend.store, embedder), backend.elsewhere(embedder)
+        scale, elsewhere = backend.measured(embedder)
         return answer(query, backend.index, embedder, scale=scale, elsewhere=elsewhere)
 
     def embed(self, progress: EmbedProgress | None = None, *, first: Collection[str] = ()) -> int:

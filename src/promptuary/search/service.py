@@ -46,7 +46,7 @@ from promptuary.search.values import (
     vector_space_id,
 )
 from promptuary.search.vectors.elsewhere import elsewhere_hashes
-from promptuary.search.vectors.scale import measured, scale_hashes
+from promptuary.search.vectors.scale import scale_hashes
 from promptuary.workspace.changes.snapshot import is_ignore_file
 from promptuary.workspace.disk.protected_folders import ProtectedFolders
 
@@ -208,7 +208,7 @@ class SearchService(KindIndex):
 
     def read(self, query: SearchQuery, backend: SearchBackend, embedder: Embedder | None) -> Answer:
         """Return the best hits that the read policy allows."""
-        scale, elsewhere = measured(backend.store, embedder), backend.elsewhere(embedder)
+        scale, elsewhere = backend.measured(embedder)
         found = answer(query, backend.index, embedder, scale=scale, elsewhere=elsewhere, workspace=self._workspace)
         found = found._replace(confidence=compared(found.confidence, found.ahead, strict=True))
         protected = cache(self._folders.protected)
