@@ -97,7 +97,10 @@ class _View:
         return len(self.headers(replace(wanted, limit=None)))
 
     def changes(self, note: str) -> Sequence[NoteChange]:
-        raise NotImplementedError
+        every = {key.id: (number, one) for number, (key, one) in enumerate(self._shelf.notes.items(), 1)}
+        number, one = every[note]
+        header = one.header
+        return [NoteChange(note, "create", header.created_at, "", header.rev, header.path, one.text, number=number)]
 
     def changed_until(self, at: str, needs_text: Callable[[NoteChange], bool] = bool) -> Sequence[NoteChange]:
         raise NotImplementedError

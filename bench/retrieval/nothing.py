@@ -14,7 +14,12 @@ _LIST: Final = Path(__file__).parents[2] / "tests" / "fixtures" / "messages_that
 
 def messages() -> list[str]:
     """Return the messages of the list."""
-    lines = _LIST.read_text(encoding="utf-8").splitlines()
+    return listed(_LIST)
+
+
+def listed(path: Path) -> list[str]:
+    """Return the messages of a file, one a line; ``#`` begins a remark."""
+    lines = path.read_text(encoding="utf-8").splitlines()
     return [line for line in lines if line.strip() and not line.startswith("#")]
 
 

@@ -37,6 +37,8 @@ SearchWithin = Callable[[SearchQuery, Access], SearchResult]
 
 HEADING: Final = "# Recalled from indexed files"
 
+_LEAST: Final = 0.25
+"""The share of the budget for hits that are just likely to answer."""
 _MOST_HITS: Final = 60
 """How many hits are requested: more than fit into most budgets."""
 
@@ -74,7 +76,7 @@ class SemanticRecall(Layer):
         found = await concurrency.run(lambda: self._found(words, context.access))
         # Filtered before what is in view is removed: otherwise a weak hit would count once the best is in view.
         wanted = unseen(recallable(found), list(request.passages()) if found.hits else [], self._home)
-        recalled = fitted(wanted, request.budget, context.counter, self._home)
+        recalled = fitted(wanted, allowance(found.confidence, request.budget), context.counter, self._home)
         notes = tuple(map(note_text, found.notes))
         return replace(recalled or Recall(), notes=notes) if recalled or notes else None
 
@@ -89,6 +91,11 @@ class SemanticRecall(Layer):
         except ConfigError as error:
             # A damaged index must not fail the turn, as an invalid configuration of a layer would.
             raise PromptuaryError(str(error)) from error
+
+
+def allowance(confidence: float, budget: int) -> int:
+    """Return how much of a budget hits may take: all of it if they surely answer, and less the less sure that is."""
+    return int(budget * min(1.0, _LEAST + (1 - _LEAST) * max(0.0, confidence - 1)))
 
 
 def unseen(hits: Sequence[Hit], passages: Sequence[Passage], home: str) -> list[Hit]:

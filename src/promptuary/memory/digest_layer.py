@@ -18,7 +18,7 @@ class MemoryDigest(Layer):
     slot = (Slot.STATIC + Slot.ENTITY) // 2
     band = "stable"
     scope = "execution"
-    most: ClassVar = 2_000
+    most: ClassVar = 600
     """The most tokens of a digest."""
 
     def __init__(

@@ -60,6 +60,11 @@ _FOLDER_NAME: Final = re.compile(r"(?!.*-[0-9a-f]{8}\Z)[a-z0-9][a-z0-9_-]{0,39}"
 """Names that are valid folder names. None can be the folder of another name: those end with a hash."""
 _MAX_FOLDER: Final = 32
 _DAY: Final = len("2026-01-31")
+_NEAR: Final = 0.55
+"""The share of the best score that a note needs to be recalled with the best."""
+_MOST_NEAR: Final = 3
+"""The most such notes, unless they are as good as the best: the answer is one of them, and mostly the first."""
+_AS_GOOD: Final = 0.9
 
 
 class NoteHeader(Struct, frozen=True, gc=False):
@@ -217,7 +222,13 @@ class MemoryResult(RecordResult[NoteHit], frozen=True):
     @property
     def near(self) -> Sequence[NoteHit]:
         """The hits that the query names, and those that probably answer."""
-        answering = super().near if self.confidence >= 1 else ()
+        best = max((hit.score for hit in self.hits), default=0.0)
+        likely = [
+            hit
+            for place, hit in enumerate(self.hits if best > 0 else ())
+            if hit.score >= (_NEAR if place < _MOST_NEAR else _AS_GOOD) * best
+        ]
+        answering = likely if self.confidence >= 1 else ()
         return [*(hit for hit in self.hits if hit.named), *(hit for hit in answering if not hit.named)]
 
 

@@ -42,11 +42,13 @@ class Scale(NamedTuple):
     """How the cosines of an embedder map to those for which the constants of the ranking were chosen.
 
     ``factor`` stretches them to the same width. ``unrelated`` is the cosine of a question and a text that have nothing
-    to do with each other: the background of a query is at least that, however few texts show it.
+    to do with each other: the background of a query is at least that, however few texts show it. ``topical``: they tell
+    what a text is about, so that a query can be compared with what people ask about elsewhere.
     """
 
     factor: float = 1.0
     unrelated: float = 0.0
+    topical: bool = False
 
 
 class Embedder(Protocol):

@@ -27,7 +27,7 @@ from promptuary.search.dates.question import (
     time_hint,
 )
 from promptuary.search.filters import passing_files
-from promptuary.search.index.port import ChunkTraits, IndexedChunk, OfDay, SearchIndex, Similarity
+from promptuary.search.index.port import Ahead, ChunkTraits, IndexedChunk, OfDay, SearchIndex, Similarity
 from promptuary.search.outline.named import defining, is_alone, names_in, phrases_for
 from promptuary.search.ranking import (
     NEAREST,
@@ -42,10 +42,12 @@ from promptuary.search.ranking import (
     deciding,
     definitions_first,
     fuse,
+    nearness,
     preferring,
     spread,
 )
 from promptuary.search.values import Hit, SearchNote, SearchQuery, Words, note_name
+from promptuary.search.vectors.elsewhere import Elsewhere
 
 POOL: Final = 100
 """How many candidates are taken by words, and how many by meaning."""
@@ -69,7 +71,8 @@ _QUESTION: Final = 3
 class Answer(NamedTuple):
     """The hits, the best first; ``hybrid``: meaning was also compared. See ``SearchResult`` for ``confidence``.
 
-    ``notes`` are for the person. ``copies`` are hits with the same text as one of ``hits``, by its hash.
+    ``notes`` are for the person. ``copies`` are hits with the same text as one of ``hits``, by its hash. ``ahead`` is
+    by how much they are nearer than what people ask about elsewhere, ``None`` if that is not known.
     """
 
     hits: Sequence[Hit] = ()
@@ -77,6 +80,7 @@ class Answer(NamedTuple):
     confidence: float = 0.0
     notes: tuple[SearchNote, ...] = ()
     copies: Mapping[str, Sequence[Hit]] = {}
+    ahead: Ahead | None = None
 
     @property
     def mode(self) -> Literal["lexical", "hybrid"]:
@@ -90,6 +94,7 @@ def answer(
     embedder: Embedder | None,
     *,
     scale: Scale = UNMEASURED,
+    elsewhere: Elsewhere | None = None,
     workspace: str = "",
 ) -> Answer:
     """Return the best hits for ``query``; without an ``embedder``, whose ``scale`` is given, by words only.
@@ -103,7 +108,7 @@ def answer(
     files = passing_files(query.filters, index)
     if files is not None and not files:
         return Answer()
-    search = Searching(index, embedder, files, workspace, scale)
+    search = Searching(index, embedder, files, workspace, scale, elsewhere=elsewhere)
     found = search.answer(query, words)
     if not found.hits and words.phrases and (words.terms or words.prefixes):
         return search.answer(query, index.respelled(language.parse(language.unquoted(query.text))))
@@ -154,11 +159,14 @@ class Searching:
         files: Collection[int] | None,
         workspace: str,
         scale: Scale = UNMEASURED,
+        *,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
-        self.index, self.embedder, self.scale = index, embedder, scale
+        self.index, self.embedder, self.scale, self.elsewhere = index, embedder, scale, elsewhere
         self.files, self.workspace = files, workspace
         # A day is that of the person who asks.
         self.now = datetime.now(UTC).astimezone()
+        self._vectors: dict[str, bytes] = {}
 
     @cached_property
     def known(self) -> Known:
@@ -179,6 +187,7 @@ class Searching:
         ranked: Sequence[Ranked] = fuse(candidates, len(words), scale=self.scale)
         asked = len(words) >= _QUESTION and language.is_question(query.text)
         sure = confidence(ranked, candidates, self.index.size(), language.word_count(words), asked=asked)
+        ahead = self._ahead(query.text, ranked)
         ranked = spread(ranked, {one.chunk: one.traits.document for one in candidates}, WEIGHTS.again)
         alone = sure < 1 and of_time.said and bool(of_time.first)
         ranked = self._timed(ranked, candidates, hint, of_time, alone=alone)
@@ -191,9 +200,19 @@ class Searching:
         hits, copies = self._hits(chosen, query.limit, words)
         if hits and sure < 1 and not compared and _is_named(hits[0], query.text, words):
             sure = 1.0
-        if hits and alone and _asks_about(query.text, words, of_time):
-            sure = 1.0
-        return Answer(hits, compared, sure, copies=copies)
+        if of_time.said and of_time.first and _asks_about(query.text, words, of_time):
+            ahead = None  # a day that is there answers, whatever a question about it sounds like
+            if hits and alone:
+                sure = 1.0
+        return Answer(hits, compared, sure, copies=copies, ahead=ahead)
+
+    def _ahead(self, text: str, ranked: Sequence[Ranked]) -> Ahead | None:
+        """Return by how much the first candidates are nearer to a query than what is elsewhere."""
+        near, vector = nearness(ranked, self.scale), self._vectors.get(text)
+        if self.elsewhere is None or near is None or vector is None:
+            return None
+        ahead, factor = self.elsewhere.ahead(near, vector), self.scale.factor
+        return Ahead(factor * ahead.topics, factor * ahead.small_talk)
 
     def candidates(self, text: str, words: Words, of_time: Sequence[OfDay] = ()) -> list[Candidate]:
         """Return the chunks that may answer: a pool of a fixed size by words, one by meaning, and those ``of_time``."""
@@ -203,6 +222,8 @@ class Searching:
         lexical = dict(index.lexical(words, POOL, files=self.files))
         traits = dict(index.traits(list(lexical)))
         vector = None if embedding is None else embedding.result()
+        if vector is not None:
+            self._vectors[text] = vector
         similar = {} if vector is None else self._similar(vector, words, list(lexical))
         timed = self._best_of_time(words, of_time, vector) if of_time else {}
         if vector is not None and timed:

@@ -15,11 +15,12 @@ from typing import Final
 from msgspec import Struct
 
 from promptuary.base.errors import IndexDamagedError, PromptuaryError
-from promptuary.models.protocols import Embedder
+from promptuary.models.protocols import Embedder, Scale
 from promptuary.search.answer import Answer, answer
 from promptuary.search.index.port import SearchIndex, VectorStore
 from promptuary.search.rerank import Reranking
 from promptuary.search.values import EmbedProgress, IndexRebuilt, SearchedByWordsOnly, SearchNote, SearchQuery
+from promptuary.search.vectors.elsewhere import Elsewhere, known_elsewhere
 from promptuary.search.vectors.embed import embed_missing, restore
 from promptuary.search.vectors.scale import measured
 
@@ -40,6 +41,13 @@ class SearchBackend(Struct, frozen=True):
     reranking: Reranking | None = None
     most: int | None = None
     drop_copies: Callable[[], object] = lambda: None
+
+    def measured(self, embedder: Embedder | None) -> tuple[Scale, Elsewhere | None]:
+        """Return the scale of ``embedder``, and what its hits are compared with, as far as it has embedded that."""
+        scale = measured(self.store, embedder)
+        if self.store is None or embedder is None or not scale.topical:
+            return scale, None
+        return scale, known_elsewhere(self.store, embedder)
 
 
 OpenBackend = Callable[[], SearchBackend]
@@ -113,7 +121,8 @@ class KindIndex(ABC):
 
     def read(self, query: SearchQuery, backend: SearchBackend, embedder: Embedder | None) -> Answer:
         """Return the best hits for a query; without an ``embedder``, by words only."""
-        return answer(query, backend.index, embedder, scale=measured(backend.store, embedder))
+        scale, elsewhere = backend.measured(embedder)
+        return answer(query, backend.index, embedder, scale=scale, elsewhere=elsewhere)
 
     def embed(self, progress: EmbedProgress | None = None, *, first: Collection[str] = ()) -> int:
         """Embed every chunk that lacks a vector, until ``progress`` returns false; return how many were done.

@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from promptuary.models.protocols import Scale
-from promptuary.search.index.port import ChunkTraits, Similarity
+from promptuary.search.index.port import Ahead, ChunkTraits, Similarity
 from promptuary.search.values import TimeEffect, Why
 
 NEAREST: Final = 10
@@ -42,6 +42,8 @@ _ALONE: Final = 4
 """How far others are below what alone is sure."""
 _FIRST: Final = 5
 """How many candidates are considered for an answer."""
+_MOST_WORDS: Final = 3.0
+"""The most words that count for how near a candidate is."""
 
 
 class Weights(Struct, frozen=True):
@@ -60,7 +62,10 @@ class Weights(Struct, frozen=True):
     pasted page shares some with every text. ``luck`` is by which part all these grow with each power of e in the number
     of chunks. ``again`` is what a further chunk of the same document loses, and ``in_time`` what a chunk from the time
     that the query names gains, as a part of the best score. ``foreign`` is by how much meaning counts where the model
-    does not know the language, and ``guess`` what one word says there about the meaning.
+    does not know the language, and ``guess`` what one word says there about the meaning. ``ahead`` is by how much an
+    answer must be nearer than any general topic, ``ahead_of_talk`` than small talk. ``lean`` is what each step of one
+    adds to the confidence or takes off it, up to ``most_ahead`` and ``most_behind``; ``strict`` is what long answers
+    need besides, and ``ahead_words`` what a word adds to how near an answer is.
     """
 
     words: float = 0.06
@@ -84,6 +89,13 @@ class Weights(Struct, frozen=True):
     in_time: float = 0.25
     foreign: float = 0.04
     guess: float = 0.35
+    ahead: float = -0.02
+    ahead_of_talk: float = 0.05
+    lean: float = 4.0
+    most_ahead: float = 0.1
+    most_behind: float = 0.25
+    strict: float = 0.3
+    ahead_words: float = 0.03
 
 
 WEIGHTS: Final = Weights()
@@ -208,6 +220,22 @@ def confidence(
     return max(0.0, meaning + weights.word_evidence * words) / (needed * chance)
 
 
+def compared(confidence: float, ahead: Ahead | None, *, strict: bool, weights: Weights = WEIGHTS) -> float:
+    """Return a confidence that also knows whether small talk or a general topic is nearer to the query than the hits.
+
+    ``strict``: an answer must be about as near as any topic, and needs more evidence, since it may be long. Notes are
+    short and about what people ask everywhere, so there the topics only lean.
+    """
+    if ahead is None:
+        return confidence
+    lean = min(weights.most_ahead, max(-weights.most_behind, ahead.topics))
+    sure = confidence + weights.lean * (lean + min(0.0, ahead.small_talk - weights.ahead_of_talk))
+    if strict:
+        sure, margin = sure - weights.strict, ahead.topics - weights.ahead
+        sure = sure if margin >= 0 else min(sure, 1 + weights.lean * margin)
+    return max(0.0, sure)
+
+
 def luck(chunks: int, weights: Weights = WEIGHTS) -> float:
     """Return how good the best score by chance is among so many chunks, relative to a thousand."""
     return 1 + weights.luck * log(chunks / 1_000)
@@ -303,6 +331,14 @@ def _best_first(ranked: Iterable[Ranked]) -> list[Ranked]:
     """Return the same in the order of their scores, of equal ones the older first."""
     # Two sorts by a value are several times as fast as one by a tuple, which is made for each.
     return sorted(sorted(ranked, key=_CHUNK), key=_SCORE, reverse=True)
+
+
+def nearness(ranked: Sequence[Ranked], scale: Scale, weights: Weights = WEIGHTS) -> float | None:
+    """Return how near the first of ``ranked`` are to the query, words included; ``None`` where meaning says little."""
+    if not ranked or ranked[0].foreign:
+        return None
+    word, first = weights.ahead_words / scale.factor, [one for one in ranked[:_FIRST] if one.cosine is not None]
+    return max(((one.cosine or 0.0) + word * min(_MOST_WORDS, one.lexical or 0.0) for one in first), default=None)
 
 
 def above_background(similarity: Similarity, scale: Scale) -> float:

@@ -32,7 +32,7 @@ from promptuary.search.answer import Answer, answer
 from promptuary.search.index.memory import MemoryIndex
 from promptuary.search.index.port import IndexWriter
 from promptuary.search.kind_index import KindIndex, OpenBackend, SearchBackend
-from promptuary.search.ranking import FEWEST, luck
+from promptuary.search.ranking import FEWEST, compared, luck
 from promptuary.search.values import Chunk, IndexBusy, IndexedFile, SearchedByWordsOnly, SearchNote, SearchQuery
 
 logger = logging.getLogger(__name__)
@@ -152,7 +152,8 @@ class RecordIndex(KindIndex, Generic[Key]):
         found = super().ask(query)
         if not found.hybrid:
             return found
-        return found._replace(confidence=among_few(found.confidence, self.backend.index.size()))
+        sure = among_few(found.confidence, self.backend.index.size())
+        return found._replace(confidence=compared(sure, found.ahead, strict=False))
 
     def _is_cold(self) -> bool:
         """Return whether the index is being made, and does not have half of the records yet."""

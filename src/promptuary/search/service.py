@@ -27,6 +27,7 @@ from promptuary.search.filters import from_workspace
 from promptuary.search.folders import IndexedFolders
 from promptuary.search.kind_index import KindIndex, OpenBackend, SearchBackend
 from promptuary.search.query import parse
+from promptuary.search.ranking import compared
 from promptuary.search.reconcile import Reconciler
 from promptuary.search.values import (
     EmbedProgress,
@@ -44,7 +45,8 @@ from promptuary.search.values import (
     SyncReport,
     vector_space_id,
 )
-from promptuary.search.vectors.scale import measured, scale_hashes
+from promptuary.search.vectors.elsewhere import elsewhere_hashes
+from promptuary.search.vectors.scale import scale_hashes
 from promptuary.workspace.changes.snapshot import is_ignore_file
 from promptuary.workspace.disk.protected_folders import ProtectedFolders
 
@@ -206,8 +208,9 @@ class SearchService(KindIndex):
 
     def read(self, query: SearchQuery, backend: SearchBackend, embedder: Embedder | None) -> Answer:
         """Return the best hits that the read policy allows."""
-        scale = measured(backend.store, embedder)
-        found = answer(query, backend.index, embedder, scale=scale, workspace=self._workspace)
+        scale, elsewhere = backend.measured(embedder)
+        found = answer(query, backend.index, embedder, scale=scale, elsewhere=elsewhere, workspace=self._workspace)
+        found = found._replace(confidence=compared(found.confidence, found.ahead, strict=True))
         protected = cache(self._folders.protected)
         allowed = (self._allowed((one, *found.copies.get(one.sha256, ())), protected) for one in found.hits)
         return found._replace(hits=[hit for hit in allowed if hit is not None]) if found.hits else found
@@ -250,7 +253,7 @@ class SearchService(KindIndex):
             return 0
         if self._rebuilt and not backend.index.lacks_vectors():
             # A rebuild also deletes the vectors of texts that are gone.
-            kept = [*backend.index.hashes(), *scale_hashes()]
+            kept = [*backend.index.hashes(), *scale_hashes(), *elsewhere_hashes()]
             backend.store.keep_only(vector_space_id(backend.embedder), kept)
             self._rebuilt = False
         return done

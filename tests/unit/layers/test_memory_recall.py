@@ -24,7 +24,7 @@ from promptuary.memory.values import MemoryResult
 from promptuary.models.protocols import ChatModel
 from promptuary.testing.scripted import ScriptedModel
 from promptuary.threads.prepared import Turn
-from tests.notes import COUNTER, Shelf, index_at, note
+from tests.notes import COUNTER, NOW, Shelf, index_at, note
 
 TABS = note("tabs", "Ada indents Python with tabs, never with spaces.", title="Indentation", kind="user")
 MONDAY = note("monday", "Releases go out on Mondays at noon.", title="Release day", kind="project", audience="shared")
@@ -121,6 +121,35 @@ def test_a_name_that_many_notes_have_recalls_none_of_them_for_that(tmp_path: Pat
     shelf = Shelf(*(note(f"n{n}", f"Room {n} in Basel is painted.", title=f"Room {n}") for n in range(12)))
     with opened(tmp_path, shelf) as promptuary:
         assert recalled(promptuary.threads.prepare("book a table for tonight in Basel")) == []
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "question"),
+    [
+        ("The port of the relay is 2525.", "The port of the relay is 2526.", "which port does the relay have?"),
+        ("We log in JSON.", "We log in logfmt.", "in which format do we log?"),
+        ("I use a Dvorak keyboard.", "I use a Colemak keyboard.", "which keyboard do I use?"),
+    ],
+)
+@pytest.mark.parametrize("is_same_second", [True, False])
+def test_of_notes_that_may_contradict_each_other_the_newer_one_comes_first(
+    tmp_path: Path, older: str, newer: str, question: str, *, is_same_second: bool
+) -> None:
+    first = note("first", older, title=older, created_at=NOW if is_same_second else "2026-03-09T12:00:00Z")
+    last = note("last", newer, title=newer, created_at=NOW)
+    with opened(tmp_path, Shelf(CANTEEN, first, last)) as promptuary:
+        prompt = str(promptuary.threads.prepare(question).messages)
+    _, _, shown = prompt.partition("# Recalled from memory")
+
+    assert -1 < shown.find(newer) < (shown.find(older) if older in shown else len(shown))
+    assert "written" in shown
+
+
+@pytest.mark.parametrize("message", ["See you on Monday, then!", "it is a quiet Sunday here"])
+def test_a_day_of_the_week_is_not_the_name_of_a_note(tmp_path: Path, message: str) -> None:
+    swim = note("swim", "I swim on Monday and on Sunday before work.", title="Swimming")
+    with opened(tmp_path, Shelf(*SHELF, swim, *(note(f"n{n}", f"Ticket {n} waits.") for n in range(20)))) as promptuary:
+        assert recalled(promptuary.threads.prepare(message)) == []
 
 
 def test_without_notes_the_layers_say_nothing_and_create_nothing(tmp_path: Path) -> None:

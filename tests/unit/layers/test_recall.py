@@ -16,7 +16,7 @@ from promptuary.base.errors import PromptuaryError
 from promptuary.base.messages import Item
 from promptuary.blocking import Promptuary
 from promptuary.layers.layer import LayerContext, Recall, RecallRequest
-from promptuary.layers.recall import HEADING, SemanticRecall, fitted, in_view, lines_in_view
+from promptuary.layers.recall import HEADING, SemanticRecall, allowance, fitted, in_view, lines_in_view
 from promptuary.references.kinds.search_hits import recallable, relevant
 from promptuary.references.message import ParsedMessage
 from promptuary.search.values import Hit, SearchQuery, SearchResult, Why
@@ -540,3 +540,7 @@ def test_a_list_of_folders_that_cannot_be_read_is_told_and_the_turn_goes_on(inde
 
     assert len(turn.messages) == 1
     assert "not a list of folders" in turn.receipt.failures[0].reason
+
+
+def test_the_less_sure_an_answer_is_the_less_of_the_budget_it_takes() -> None:
+    assert [allowance(sure, 2_000) for sure in (1.0, 1.5, 2.0, 5.0)] == [500, 1_250, 2_000, 2_000]

@@ -2,13 +2,14 @@
 
 from math import isclose, log
 
-from promptuary.search.index.port import ChunkTraits, Similarity
+from promptuary.search.index.port import Ahead, ChunkTraits, Similarity
 from promptuary.search.ranking import (
     NEAREST,
     Candidate,
     Span,
     Weights,
     by_date,
+    compared,
     confidence,
     deciding,
     fuse,
@@ -285,3 +286,19 @@ def test_confidence_in_a_passage_that_the_model_does_not_know_is_that_of_its_wor
     unknown = [Candidate(1, 2.0, near(0.9), foreign=True)]
 
     assert confidence(fuse(unknown, 3), unknown, 1_000, 3) == confidence(fuse(by_words, 3), by_words, 1_000, 3)
+
+
+def test_what_small_talk_or_a_general_topic_is_nearer_to_than_the_hits_has_no_answer() -> None:
+    ahead, talk, elsewhere = Ahead(0.3, 0.3), Ahead(0.3, -0.3), Ahead(-0.1, 0.3)
+
+    assert compared(1.5, ahead, strict=True) > 1
+    assert compared(1.5, talk, strict=True) < 1
+    assert compared(1.5, talk, strict=False) < 1
+    assert compared(1.5, elsewhere, strict=True) < 1
+    assert compared(1.5, None, strict=True) == 1.5
+
+
+def test_notes_about_what_people_ask_everywhere_need_more_evidence_and_others_less() -> None:
+    assert compared(0.9, Ahead(0.1, 0.3), strict=False) > 1
+    assert compared(1.2, Ahead(-0.1, 0.3), strict=False) < 1
+    assert compared(1.5, Ahead(-0.1, 0.3), strict=False) > 1

@@ -1,13 +1,15 @@
 """The digest: a short list of the notes for the part of the prompt that rarely changes. Pure.
 
-It depends on the notes and not on the message, so it is the same bytes from turn to turn. It lists the pinned notes and
-the most recently updated ones, in an order that an update does not change; a last line counts the others. All of it is
-inside a fence that no title can close, and text from elsewhere is inside a boundary that it cannot forge.
+It depends on the notes and not on the message, so it is the same bytes from turn to turn. It lists the pinned notes,
+those about the person and how to work, which count whatever a message is about, and then the most recently updated
+ones; a last line counts the others. Notes stand below the day on which they were last changed, the oldest first: what
+is new changes little of the list. All of it is inside a fence that no title can close, and text from elsewhere is
+inside a boundary that it cannot forge.
 """
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import Final
 
@@ -19,6 +21,7 @@ from promptuary.base.budget import TokenCounter
 from promptuary.base.excerpt import largest
 from promptuary.base.text import one_line, shortened, visible
 from promptuary.layers.layer import Recall
+from promptuary.memory.recall.freshness import change_day
 from promptuary.memory.recall.visible import MemoryPage, VisibleNotes
 from promptuary.memory.values import KINDS, NoteHeader, NoteKind, is_by_agent
 from promptuary.references.detail import best_within, whole
@@ -41,6 +44,8 @@ _ELSEWHERE: Final = "elsewhere"
 _BY_AGENTS: Final = "by-agents"
 BY_AGENTS: Final = f"memory:{_BY_AGENTS}"
 """The list of notes that agents wrote here and nobody confirmed: their titles alone are not text from elsewhere."""
+_STANDING: Final[Collection[NoteKind]] = ("user", "feedback")
+"""Kinds of notes that count for messages about anything: recall cannot find them by what a message says."""
 LISTS: Final[Mapping[str, str]] = {
     OWN_NOTES: "Notes",
     BY_AGENTS: "Notes by agents",
@@ -72,7 +77,8 @@ class Remembered(Struct, frozen=True):
 def read_digest(notes: VisibleNotes) -> Remembered:
     """Return the input of a digest. Reads the journals and the ``MEMORY.md`` files."""
     headers, total = notes.listed(MAX_NOTES)
-    return Remembered(headers, max(total, len(headers)), notes.pages())
+    first = sorted(headers, key=lambda header: not (header.pinned or header.kind in _STANDING))
+    return Remembered(first, max(total, len(headers)), notes.pages())
 
 
 def digest(known: Remembered, budget: int, counter: TokenCounter) -> Recall | None:
@@ -163,15 +169,18 @@ def list_line(header: NoteHeader) -> str:
 
 
 def _group_lines(lines: Sequence[_Line]) -> Iterator[str]:
-    """Yield the lines of a list: the pinned notes, then those of each kind, the oldest first."""
+    """Yield the lines of a list: the pinned notes, then those of each kind, below their days, the oldest first."""
     for group, notes in groupby(sorted(lines, key=_place), key=lambda line: _group(line[0])):
         yield f"{group}:"
-        yield from (text for _, text in notes)
+        for day, some in groupby(notes, key=lambda line: change_day(line[0])):
+            if day:
+                yield f"{day}:"
+            yield from (text for _, text in some)
 
 
-def _place(line: _Line) -> tuple[bool, int, str, str]:
+def _place(line: _Line) -> tuple[bool, int, str, str, str]:
     header, _ = line
-    return not header.pinned, KINDS.index(header.kind), header.created_at, header.id
+    return not header.pinned, KINDS.index(header.kind), change_day(header), header.created_at, header.id
 
 
 def _group(header: NoteHeader) -> str:

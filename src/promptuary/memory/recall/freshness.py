@@ -15,6 +15,11 @@ def change_time(header: NoteHeader) -> float | None:
     return _moment(header.updated_at) if header.updated_at else _moment(header.created_at)
 
 
+def change_day(header: NoteHeader) -> str:
+    """Return the day on which a note was last changed; empty if that is unknown."""
+    return "" if change_time(header) is None else (header.updated_at or header.created_at)[:_DAYS]
+
+
 def age_in_days(header: NoteHeader, now: str) -> float | None:
     """Return how many days ago a note was last changed; ``None`` if that is unknown. A future date counts as now."""
     then, today = change_time(header), _moment(now)

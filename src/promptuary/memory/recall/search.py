@@ -20,6 +20,8 @@ from promptuary.memory.secret_texts import without_secrets
 from promptuary.memory.values import Audience, MemoryResult, NoteHeader, NoteHit, NoteKind
 from promptuary.search import query as language
 from promptuary.search.answer import Answer
+from promptuary.search.dates.time_words import DAYS_OF_WEEK, plain_word
+from promptuary.search.dates.written import MONTHS
 from promptuary.search.values import Hit, Words
 
 MAX_HITS: Final = 60
@@ -59,7 +61,11 @@ class NoteQuery(Struct, frozen=True):
 
 def rank(query: NoteQuery, hits: Sequence[tuple[NoteKey, Hit]], found: Answer, notes: VisibleNotes) -> MemoryResult:
     """Return the notes that match ``query`` best; ``hits`` are those of the answer that was found."""
-    best = with_priors(with_names(_one_a_note(hits, query, notes), query.text), notes.clock())
+    ranked = _one_a_note(hits, query, notes)
+    # Small talk has words of notes, too, and names none of them.
+    if found.ahead is None or found.ahead.small_talk >= 0:
+        ranked = with_names(ranked, query.text)
+    best = with_priors(ranked, notes.clock())
     return MemoryResult(best[: max(0, query.limit)], found.mode, found.confidence, found.notes)
 
 
@@ -105,11 +111,17 @@ def with_names(hits: Sequence[NoteHit], text: str) -> list[NoteHit]:
     named = {
         places[0]
         for term, places in having.items()
-        if len(places) <= _FEW_NAMED and language.is_spelled_as_name(term, text)
+        if len(places) <= _FEW_NAMED and language.is_spelled_as_name(term, text) and not _is_date(term)
     }
     if len(set(first.values())) > 1 and 2 * len(first) > len(terms):
         named.update(first.values())
     return [replace(hit, named=place in named) for place, hit in enumerate(hits)]
+
+
+def _is_date(term: str) -> bool:
+    """Return whether a term names a day or a month: these are spelled as names, and name no note."""
+    word = plain_word(term.removesuffix("'s"))
+    return word in DAYS_OF_WEEK or word in MONTHS
 
 
 def with_priors(hits: Sequence[NoteHit], now: str) -> list[NoteHit]:

@@ -4,10 +4,12 @@ The model sees headers with a line of each text, and answers with ids; only ids 
 ranking needs no model, is the default, and takes over whenever the model is missing, wrong or late.
 """
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.base import concurrency
 from promptuary.base.messages import Message
@@ -17,6 +19,7 @@ from promptuary.memory.recall.visible import VisibleNotes, key_of
 from promptuary.memory.values import MemoryResult, NoteHeader, NoteHit
 from promptuary.models.json_answers import Schema, complete_json
 from promptuary.models.protocols import ChatModel
+from promptuary.search.query import parse, word_count
 from promptuary.search.values import Why
 
 RecallMode = Literal["hybrid_async", "legacy_blocking"]
@@ -31,6 +34,12 @@ PROMPT: Final = (
     "attention. Answer with the ids of the notes, the most useful first."
 )
 
+_FEWEST_PARTS: Final = 2
+_MOST_PARTS: Final = 4
+"""The most parts of a message that are searched for; one that says more is pasted rather than typed."""
+_FEWEST_WORDS: Final = 2
+"""A part with fewer words that say something belongs to the one before it."""
+_PART: Final = re.compile(r"(?<=[.?!;,:])\s+|(?<=[。？！；、])|\n+")
 _RANKED: Final = 20
 """How many of the best notes a model may choose from."""
 _NEWEST: Final = 20
@@ -79,8 +88,20 @@ class Selector:
 
     async def find(self, words: str) -> MemoryResult:
         """Return what the search finds for ``words``, limited to what a model would be shown."""
-        limit = max(self.policy.most, _RANKED)
-        return await concurrency.run(lambda: self._find(NoteQuery(words, limit)))
+        return await concurrency.run(lambda: self._found(words, max(self.policy.most, _RANKED)))
+
+    def _found(self, words: str, limit: int) -> MemoryResult:
+        """Return what is found for all of a message and, if it says several things, for each of them.
+
+        What answers a part counts as named. Where only words are compared, the words of all parts are anyway.
+        """
+        whole = self._find(NoteQuery(words, limit))
+        if whole.mode != "hybrid" or len(parts := parts_of(words)) < _FEWEST_PARTS:
+            return whole
+        answers = [hit for part in parts for hit in self._find(NoteQuery(part, limit)).near]
+        every = {key_of(hit.header): replace(hit, named=True) for hit in reversed([*answers, *whole.near])}
+        others = [hit for hit in whole.hits if key_of(hit.header) not in every]
+        return replace(whole, hits=[*reversed(every.values()), *others]) if answers else whole
 
     def rank(self, found: MemoryResult) -> list[NoteHit]:
         """Return the notes to recall by the ranking: none unless the best of them probably answers."""
@@ -105,6 +126,17 @@ class Selector:
         """Return the pinned and newest notes whose ids are not ``known``, and their texts."""
         newest = [(new, self._notes.read(key_of(new))) for new in self._notes.newest(_NEWEST) if new.id not in known]
         return [(header, note.body) for header, note in newest if note is not None]
+
+
+def parts_of(words: str) -> list[str]:
+    """Return the parts of a message that each say something: its sentences and clauses. None if there are many."""
+    parts: list[str] = []
+    for piece in filter(str.strip, _PART.split(words)):
+        if parts and word_count(parse(piece)) < _FEWEST_WORDS:
+            parts[-1] = f"{parts[-1]} {piece}"
+        else:
+            parts.append(piece)
+    return parts if len(parts) <= _MOST_PARTS else []
 
 
 def question(prompt: str, words: str, listed: Sequence[str]) -> list[Message]:

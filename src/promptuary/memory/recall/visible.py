@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from promptuary.base.principals import NoteScope
+from promptuary.memory.recall.freshness import change_time
 from promptuary.memory.values import Note, NoteFilter, NoteHeader, NoteView, valid_at
 
 ACTIVE: Final = NoteFilter(statuses=("active",))
@@ -63,6 +64,17 @@ class VisibleNotes(Struct, frozen=True):
         """Return whether a note can be recalled: it is active and valid now."""
         bounded = header.valid_from or header.valid_until
         return header.status == "active" and (not bounded or valid_at(header, self.clock()))
+
+    def changed_after(self, header: NoteHeader, other: NoteHeader) -> bool:
+        """Return whether a note was changed after another: dates have seconds, within one the journal knows."""
+        at, before = change_time(header) or 0.0, change_time(other) or 0.0
+        if at != before or header.scope != other.scope or at == 0.0:
+            return at > before
+        return self._last_change(header) > self._last_change(other)
+
+    def _last_change(self, header: NoteHeader) -> int:
+        view = self.views.get(header.scope)
+        return max((change.number for change in view.changes(header.id)), default=0) if view is not None else 0
 
     def newest(self, limit: int | None = None) -> list[NoteHeader]:
         """Return the notes that can be recalled, at most ``limit``: the pinned first, then the last updated."""

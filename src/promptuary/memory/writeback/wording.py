@@ -95,6 +95,16 @@ def are_about_the_same(text: str, other: str) -> bool:
     return share_most(set(_telling(text)), set(_telling(other)))
 
 
+def differ_in_few_words(text: str, other: str) -> bool:
+    """Return whether two short texts share a telling word and more than half of all their words.
+
+    They may say the same of two things, or two things of the same: enough to show the newer one first.
+    """
+    words, others = words_of(text), words_of(other)
+    shared = (Counter(words) & Counter(others)).total()
+    return 2 * shared > max(len(words), len(others)) and not set(_telling(text)).isdisjoint(_telling(other))
+
+
 def share_most(words: AbstractSet[str], others: AbstractSet[str]) -> bool:
     """Return whether two texts with these telling words are about the same."""
     shared = len(words & others)

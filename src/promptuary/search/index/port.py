@@ -53,6 +53,13 @@ class Similarity(NamedTuple):
     typical: float = 0.0
 
 
+class Ahead(NamedTuple):
+    """By how much the best chunks are nearer to a query than any general topic is, and than small talk."""
+
+    topics: float
+    small_talk: float
+
+
 class ChunkTraits(NamedTuple):
     """The document of a chunk, which is a file or one conversation in it, and how many chunks it has.
 

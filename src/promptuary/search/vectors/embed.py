@@ -12,7 +12,8 @@ from promptuary.models.protocols import Embedder
 from promptuary.search.chunks.generated import is_generated
 from promptuary.search.index.port import SearchIndex, UnembeddedChunk, VectorStore
 from promptuary.search.values import EmbedProgress, vector_space_id
-from promptuary.search.vectors.scale import measure
+from promptuary.search.vectors.elsewhere import embed_elsewhere
+from promptuary.search.vectors.scale import measure, measured
 
 BATCH: Final = 32
 """How many texts are embedded between two chances to stop."""
@@ -63,6 +64,8 @@ def embed_missing(
     done, space = restore(index, store, embedder, progress=proceed), vector_space_id(embedder)
     if index.lacks_vectors():
         measure(store, embedder)
+    if (index.lacks_vectors() or index.has_vectors()) and measured(store, embedder).topical:
+        embed_elsewhere(store, embedder)
     while chunks := index.unembedded(_WINDOW, first=first):
         generated = [chunk.id for chunk in chunks if is_generated(chunk.path, chunk.head, chunk.context)]
         index.embed({}, without=generated)

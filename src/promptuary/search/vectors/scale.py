@@ -96,7 +96,8 @@ def scale_of(questions: tuple[bytes, ...], answers: tuple[bytes, ...]) -> Scale:
     unrelated = _mean(others)
     noise = _mean([(one - unrelated) ** 2 for one in others])
     spread = sqrt(noise + (_RELATED * (related - unrelated)) ** 2)
-    return Scale(min(_MOST, max(_LEAST, _USUAL / spread)) if spread else 1.0, unrelated)
+    factor = min(_MOST, max(_LEAST, _USUAL / spread)) if spread else 1.0
+    return Scale(factor, unrelated, topical=related > unrelated)
 
 
 def _own(embedder: Embedder) -> Scale | None:

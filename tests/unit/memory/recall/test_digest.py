@@ -27,10 +27,13 @@ def test_it_lists_titles_summaries_and_addresses_the_pinned_first_then_by_kind()
 
     assert block.source.text.splitlines() == [
         "Pinned:",
+        "2026-03-10:",
         "- Release day (memory:monday, shared)",
         "About the person:",
+        "2026-03-10:",
         "- Likes tabs: Ada indents with tabs. (memory:tabs)",
         "How to work:",
+        "2026-03-10:",
         "- Be brief (memory:brief)",
     ]
     assert (block.source.address, block.source.trust) == ("memory:digest", Trust.WORKSPACE)
@@ -49,14 +52,46 @@ def test_what_is_not_true_now_is_not_counted_either() -> None:
     assert digest(read_digest(Shelf(past, future).visible()), 1_000, COUNTER) is None
 
 
+def test_notes_stand_below_the_day_of_their_last_change_the_oldest_first() -> None:
+    old = note("old", "…", title="Port 2525", kind="project", created_at="2026-01-02T08:00:00Z")
+    new = note("new", "…", title="Port 2526", kind="project", created_at="2025-12-24", updated_at="2026-02-03")
+    same = note("same", "…", title="Port 80", kind="project", created_at="2026-01-02T09:00:00Z")
+    undated = note("undated", "…", title="Some port", kind="project", created_at="")
+    (block,) = of(Shelf(new, old, same, undated)).blocks
+
+    assert block.source.text.splitlines() == [
+        "About the project:",
+        "- Some port (memory:undated)",
+        "2026-01-02:",
+        "- Port 2525 (memory:old)",
+        "- Port 80 (memory:same)",
+        "2026-02-03:",
+        "- Port 2526 (memory:new)",
+    ]
+
+
+def test_what_counts_for_every_message_is_listed_before_what_is_recalled_for_some() -> None:
+    old = note("tabs", "…", title="Likes tabs", kind="user", created_at="2020-01-01")
+    many = [note(f"n-{number}", "…", title=f"Ticket number {number}", kind="project") for number in range(150)]
+    recall = of(Shelf(old, *many), budget=300)
+
+    assert "- Likes tabs" in recall.text
+    assert "Ticket number 149" not in recall.text
+
+
 def test_an_update_of_a_note_does_not_move_the_others() -> None:
     """W4: the digest stands before the conversation, where every change costs the provider's cache."""
     notes = [note(f"n-{n}", "…", kind="project", created_at=f"2026-01-{n:02}T00:00:00+00:00") for n in range(1, 9)]
     before = of(Shelf(*notes)).text
     changed = note("n-3", "other", kind="project", created_at="2026-01-03T00:00:00+00:00", updated_at="2026-03-01")
+    again = note("n-3", "more", kind="project", created_at=changed.header.created_at, updated_at="2026-03-01T09:00")
 
     assert of(Shelf(*notes)).text == before
-    assert of(Shelf(*notes, changed)).text == before
+    after = of(Shelf(*notes, changed)).text
+    assert after == before.replace("2026-01-03:\n- About n-3 (memory:n-3)\n", "").replace(
+        "(memory:n-8)\n", "(memory:n-8)\n2026-03-01:\n- About n-3 (memory:n-3)\n"
+    )
+    assert of(Shelf(*notes, again)).text == after
 
 
 def test_what_does_not_fit_is_counted_in_the_last_line_and_in_the_receipt() -> None:
@@ -68,7 +103,7 @@ def test_what_does_not_fit_is_counted_in_the_last_line_and_in_the_receipt() -> N
     lines = block.source.text.splitlines()
     listed = sum(line.startswith("- ") for line in lines)
     assert 5 < listed < 150
-    assert lines[1].startswith("- Release day")
+    assert lines[2].startswith("- Release day")
     assert lines[-1] == f"… and {151 - listed:,} more, which are recalled when a message is about them"
     assert [one.label for one in recall.omitted] == [f"{151 - listed:,} notes"]
     (left,) = recall.omitted
