@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from promptuary.threads.options import Waiting
     from promptuary.threads.run_values import Tool
     from promptuary.threads.threads import Threads
+    from promptuary.tool_servers.servers import ToolServers
     from promptuary.workspace.workspace import Workspace
 
 
@@ -109,6 +110,7 @@ class App:
         self._messages: Messages | None = None
         self._menus: Menus | None = None
         self._feed: Feed | None = None
+        self._tool_servers: ToolServers | None = None
         self._others: weakref.WeakSet[App] = weakref.WeakSet()
         self.opening = threading.RLock()
         """Held while a service is opened or closed."""
@@ -317,10 +319,25 @@ class App:
                 self._threads.drop(name)
 
     def tools(self, thread: str | None) -> Sequence[Tool]:
-        """Return the built-in tools that a model may call in a run of ``thread``, or in one that is not recorded."""
+        """Return the tools that a model may call in a run of ``thread``, or in one that is not recorded."""
         from promptuary.threads.tools import ThreadTools  # noqa: PLC0415
 
         return ThreadTools(self, thread).all()
+
+    @property
+    def tool_servers(self) -> ToolServers | None:
+        """The MCP servers of the person who runs this; nobody else gets them, and ``None`` if there are none."""
+        from promptuary.tool_servers.servers import ToolServers  # noqa: PLC0415
+
+        if not self.settings.mcp or self.served or self.is_one_of_many or self.workspace.access.is_limited:
+            return None
+        if self._parent is not None:
+            return self._parent.tool_servers
+        with self.opening:
+            self._check_open()
+            if self._tool_servers is None:
+                self._tool_servers = ToolServers(self.settings.mcp, self.path, self.settings.allow_hosts)
+            return self._tool_servers
 
     def sessions(self, *, create: bool = True) -> Sessions:
         """Return the sessions of the principal. Unless ``create`` is set, no database is created."""
@@ -518,6 +535,8 @@ class App:
             other.close()
         if self._feed is not None:
             self._feed.close()
+        if self._tool_servers is not None:
+            self._tool_servers.close()
         self._close_state()
         if self._search is not None:
             self._search.close()

@@ -4,6 +4,7 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from typing import Final
 
 from msgspec import Struct
@@ -14,6 +15,7 @@ from promptuary.base.text import one_line, visible
 from promptuary.blocking import Promptuary
 from promptuary.cli.answer import ShownAnswer
 from promptuary.cli.common import (
+    ask,
     can_ask,
     confirm,
     message,
@@ -26,6 +28,8 @@ from promptuary.cli.memory.learning import learning_aside
 from promptuary.config.named_models import NO_MODEL, how_to_configure
 from promptuary.config.settings import user_file
 from promptuary.present.runs import (
+    ASKED_FOR_GOOD,
+    FOR_GOOD,
     NOT_SENT,
     NOTHING_ARRIVED,
     asked_lines,
@@ -36,6 +40,7 @@ from promptuary.present.runs import (
     tool_text,
     unsent_json,
 )
+from promptuary.threads.consent import ToolConsent
 from promptuary.threads.run_values import RunResult, Tool
 
 DONE: Final = 0
@@ -59,10 +64,11 @@ def main(options: argparse.Namespace) -> int:
 def _asked(options: argparse.Namespace, answer: ShownAnswer) -> int:
     asked = _question(options)
     with open_workspace(options) as promptuary, learning_aside(promptuary, options):
-        tools = [] if options.no_tools else promptuary.threads.tools(thread=options.thread)
+        tools = _offered(promptuary, options)
         if not (options.answer_model or promptuary.settings.answer_model):
             return _shown(promptuary, asked, tools, options)
         _give_up_earlier(promptuary, options)
+        consents = {tool.name: tool.consent for tool in tools}
         began = time.monotonic()
         try:
             result = promptuary.threads.run(
@@ -72,7 +78,9 @@ def _asked(options: argparse.Namespace, answer: ShownAnswer) -> int:
                 thread=options.thread,
                 pasted=asked.pasted,
                 on_event=answer.show,
-                confirm=(lambda call: _agrees(call, answer, options)) if (options.yes or can_ask()) else None,
+                confirm=(lambda call: _agrees(call, consents.get(call.name), answer, options))
+                if (options.yes or options.allow_tool or can_ask())
+                else None,
                 max_requests=options.max_requests,
             )
         except RunFailedError:
@@ -158,9 +166,26 @@ def _give_up_earlier(promptuary: Promptuary, options: argparse.Namespace) -> Non
             print(f"note: turn {earlier.number} got no reply and is abandoned now", file=sys.stderr)
 
 
-def _agrees(call: ToolCall, answer: ShownAnswer, options: argparse.Namespace) -> bool:
-    if options.yes:
+def _offered(promptuary: Promptuary, options: argparse.Namespace) -> Sequence[Tool]:
+    """Return the tools for the model, and tell which servers are not ready."""
+    if options.no_tools:
+        return []
+    known = set(promptuary.notes)
+    tools = promptuary.threads.tools(thread=options.thread)
+    for note in promptuary.notes:
+        if note not in known and not options.quiet:
+            print(f"note: {one_line(note)}", file=sys.stderr)
+    return tools
+
+
+def _agrees(call: ToolCall, consent: ToolConsent | None, answer: ShownAnswer, options: argparse.Namespace) -> bool:
+    """Return whether a call may be made: a flag says so, or the person. ``--yes`` is for our own tools alone."""
+    if options.yes and consent is None:
         return True
+    if consent is not None and any(fnmatchcase(call.name, pattern) for pattern in options.allow_tool or ()):
+        return True
+    if not can_ask():
+        return False
     answer.break_line()
     if too_long := too_long_to_ask(call):
         print(too_long, file=sys.stderr, flush=True)
@@ -168,7 +193,16 @@ def _agrees(call: ToolCall, answer: ShownAnswer, options: argparse.Namespace) ->
     for line in asked_lines(call):
         print(line, file=sys.stderr)
     try:
-        return confirm("Let it?", options)
+        return confirm("Let it?", options) if consent is None else _agrees_to(consent)
     except KeyboardInterrupt:
         print(file=sys.stderr)  # the question has begun a line
         raise
+
+
+def _agrees_to(consent: ToolConsent) -> bool:
+    """Ask whether a tool of another server may be called, and keep an answer that is meant for good."""
+    print(consent.question(), file=sys.stderr)
+    said = ask(ASKED_FOR_GOOD)
+    if said in FOR_GOOD:
+        consent.keep()
+    return said in {"y", "yes", *FOR_GOOD}

@@ -139,6 +139,12 @@ _BACKUP: Final = (
 )
 _MCP: Final = (
     arg(
+        "words ACTION",
+        "list, test [NAME], tools NAME, resources NAME, import [FILE], forget NAME: the servers that you configured",
+        nargs="*",
+    ),
+    flag("--yes", "import without asking"),
+    arg(
         "--http PORT",
         "serve HTTP on 127.0.0.1 (default port: 8765; 0: any) instead of stdio",
         nargs="?",
@@ -261,6 +267,9 @@ COMMANDS: Final = (
             TEXT,
             THREAD._replace(text="ask in this thread (default: store nothing)"),
             *_ANSWERING,
+            many(
+                "--allow-tool NAME", "let this tool of an MCP server be called, as web__fetch or 'web__*'; repeatable"
+            ),
             *COMMON_AT_SERVERS,
             SettingFlags(ANSWERED_TURN),
         ),
@@ -473,15 +482,20 @@ COMMANDS: Final = (
     ),
     Command(
         "mcp",
-        "[options]",
-        "run an MCP server for Claude Code, Codex, Cursor, Zed …",
+        "[options] [ACTION] [NAME]",
+        "run an MCP server for Claude Code, Codex, Cursor, Zed …; or list and test servers of yours",
         "Offer references, search, memory and experiences to MCP clients as tools and prompts. By default, "
         "a client starts the server and uses standard input and output. With --http, the server listens on 127.0.0.1 "
         "and requires a token, which it creates on the first start. Clients may use this workspace and their roots in "
-        "it; add other folders with --root.",
+        "it; add other folders with --root. With an ACTION: the servers of [mcp.NAME] in your configuration, of which "
+        "your turns use tools and resources. test starts them, tools and resources show what they offer, import shows the "
+        "servers of a .mcp.json and adds them if you agree, forget asks you again before each call. Exit code 1 if a "
+        "server does not answer, or nothing was imported.",
         (
             "promptuary install claude-code",
             "promptuary mcp --http 8765 --root ~/notes",
+            "promptuary mcp import && promptuary mcp test",
+            "promptuary mcp tools docs",
         ),
         (*_MCP, *COMMON_OF_TALKERS, SettingFlags(TURN)),
         "agents.mcp",

@@ -46,7 +46,11 @@ class Messages:
         recorded: bool = True,
     ) -> Expansion:
         app, access = self._app, turn.access if turn else self._app.workspace.access
-        settings = app.settings
+        settings, servers = app.settings, app.tool_servers
+        known = kinds.KINDS
+        if servers is not None:
+            known = {**known, **dict.fromkeys(servers.names, kinds.SERVER)}
+            message = ParsedMessage(message.text, message.pasted, message.kinds | {*servers.names})
         limits = Limits(window, int(window * settings.warn_share), limit, settings.timeout)
         with app.workspace.within(access).visit() as visit:
             context = ResolveContext(
@@ -60,9 +64,10 @@ class Messages:
                 stopped=app.stopping.is_set,
                 model=settings.counted_model,
                 advice=recorded,  # not needed while the message is being typed
+                read_server=None if servers is None else servers.read,
             )
             also, brought = (along.also, along.brought) if along else ("", ())
-            expansion = expand(message, context, kinds.KINDS, limits, also=also, tracked=turn is None, brought=brought)
+            expansion = expand(message, context, known, limits, also=also, tracked=turn is None, brought=brought)
         if expansion.named and recorded:
             app.workspace.usage.record(expansion.named)
         return expansion

@@ -12,7 +12,7 @@ from promptuary.base import concurrency
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.messages import Item, Message
 from promptuary.base.references import Pasted
-from promptuary.layers.layer import LayerState
+from promptuary.layers.layer import LayerState, Omitted
 from promptuary.layers.runner import state_key
 from promptuary.models.chat_model import ToolSpec
 from promptuary.models.protocols import ChatModel
@@ -49,7 +49,14 @@ async def rerun(
 
 
 async def previewed(
-    text: str, thread: str, store: ThreadStore, options: ThreadOptions, *, pasted: Pasted, tools: Sequence[ToolSpec]
+    text: str,
+    thread: str,
+    store: ThreadStore,
+    options: ThreadOptions,
+    *,
+    pasted: Pasted,
+    tools: Sequence[ToolSpec],
+    left_out: Sequence[Omitted],
 ) -> Turn:
     """Return the next turn of a thread in ``store`` as it would be, prepared with the store of ``options``."""
 
@@ -60,7 +67,7 @@ async def previewed(
 
     change = await concurrency.run(standing)
     await concurrency.run(lambda: options.store.apply(change))
-    return await Thread(thread, options).prepare(text, pasted, tools)
+    return await Thread(thread, options).prepare(text, pasted, tools, left_out)
 
 
 async def _prepared(past: TurnRecord, store: ThreadStore, options: ThreadOptions) -> Turn:

@@ -22,6 +22,7 @@ from promptuary.base.text import one_line
 from promptuary.config.named_models import NO_MODEL
 from promptuary.config.prices import Price
 from promptuary.config.settings import Settings, talking_to
+from promptuary.layers.layer import Omitted
 from promptuary.models.chat_model import (
     ChatEvent,
     ChatRequest,
@@ -32,7 +33,7 @@ from promptuary.models.chat_model import (
     StreamingModel,
     TextPiece,
 )
-from promptuary.models.from_settings import given_model, streaming_model
+from promptuary.models.from_settings import AllAtOnce, given_model, streaming_model
 from promptuary.threads.prepared import Turn
 from promptuary.threads.run_values import (
     BROKEN_OFF,
@@ -71,6 +72,11 @@ class RunModel(Struct, frozen=True):
     window: int = 0
     price: Callable[[ModelUsage], float] | None = None
 
+    @property
+    def uses_tools(self) -> bool:
+        """Whether it may call tools at all: a model that answers all at once never does."""
+        return not isinstance(self.model, AllAtOnce)
+
 
 class RunProgress(Struct, frozen=True):
     """The turn in which a tool is called, and what the model and its tools have said in it so far."""
@@ -87,6 +93,8 @@ class RunOptions(Struct, frozen=True):
     """What a run may do, and who receives its events."""
 
     tools: Sequence[Tool] = ()
+    left_out: Sequence[Omitted] = ()
+    """Tools that are not described to the model, and why."""
     on_event: OnEvent | None = None
     confirm: Confirm | None = None
     max_requests: int = 50
@@ -146,7 +154,8 @@ class Run:
     async def answer(self, text: str, pasted: Pasted = ()) -> RunResult:
         """Return the answer to ``text``, recorded."""
         try:
-            self._turn = await self._thread.prepare(text, pasted, tools=[tool.spec for tool in self._options.tools])
+            specs = [tool.spec for tool in self._options.tools]
+            self._turn = await self._thread.prepare(text, pasted, specs, self._options.left_out)
         except asyncio.CancelledError:  # the turn that was being recorded is abandoned already
             await concurrency.shielded(concurrency.run(self._requeue))
             raise

@@ -14,6 +14,7 @@ from promptuary.base.messages import Answer, Message
 from promptuary.base.references import Pasted
 from promptuary.context.history import HistoryStats
 from promptuary.context.receipt import Receipt
+from promptuary.layers.layer import Omitted
 from promptuary.layers.runner import HookLog, dispose
 from promptuary.models.from_settings import chat_model
 from promptuary.threads import exchange
@@ -30,6 +31,7 @@ from promptuary.threads.replays import Replays
 from promptuary.threads.rerun import previewed, rerun
 from promptuary.threads.run import Run, RunOptions, run_model
 from promptuary.threads.run_values import UNRECORDED, AnyModel, Confirm, OnEvent, RunResult, Tool
+from promptuary.threads.server_tools import fitting
 from promptuary.threads.sources_now import SourcesNow
 from promptuary.threads.turn import Thread
 from promptuary.threads.undo import plan_restore, plan_undo
@@ -166,9 +168,10 @@ class Threads:
         """
         if max_requests < 1:
             raise PromptuaryError(f"max_requests must be a number, 1 or more, not {max_requests!r}")
-        options = RunOptions(tools, on_event, confirm, max_requests)
         answering = await concurrency.run(lambda: run_model(self._app.settings, model))
         window = answering.window or self._options.room.window
+        described, left_out = await self._fitting(tools, window, uses_tools=answering.uses_tools)
+        options = RunOptions(described, left_out, on_event, confirm, max_requests)
         if thread is None:
             unrecorded = await concurrency.run(lambda: self._unrecorded(window))
             return await Run(unrecorded, answering, options, lambda: None).answer(text, pasted)
@@ -181,13 +184,26 @@ class Threads:
 
     async def preview(self, text: str, tools: Sequence[Tool], *, thread: str | None, pasted: Pasted) -> Turn:
         """Return the turn that ``prepare`` would assemble; nothing is recorded."""
-        specs, window = [tool.spec for tool in tools], self._options.room.window
+        window = self._options.room.window
+        described, left_out = await self._fitting(tools, window, uses_tools=True)
+        specs = [tool.spec for tool in described]
         if thread is None:
             unrecorded = await concurrency.run(lambda: self._unrecorded(window))
-            return await unrecorded.prepare(text, pasted, specs)
+            return await unrecorded.prepare(text, pasted, specs, left_out)
         await self._known(thread)
         scratch = await concurrency.run(lambda: self._rehearsal(window))
-        return await previewed(text, thread, self._options.store, scratch, pasted=pasted, tools=specs)
+        return await previewed(
+            text, thread, self._options.store, scratch, pasted=pasted, tools=specs, left_out=left_out
+        )
+
+    async def _fitting(
+        self, tools: Sequence[Tool], window: int, *, uses_tools: bool
+    ) -> tuple[Sequence[Tool], Sequence[Omitted]]:
+        """Return the tools that are described to a model, and those that are not."""
+        if not any(tool.consent for tool in tools):
+            return tools, ()
+        counter = self._options.counter
+        return await concurrency.run(lambda: fitting(tools, window, counter, uses_tools=uses_tools))
 
     def _unrecorded(self, window: int) -> Thread:
         """Return a thread that is not stored and that belongs to no session. Blocks."""

@@ -32,7 +32,7 @@ from promptuary._version import __version__
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.text import beginning, one_line, valid_unicode
 from promptuary.config.tool_servers import NamedServer
-from promptuary.tool_servers.contents import ServerText, text_of_call, text_of_resource
+from promptuary.tool_servers.contents import ServerSaidError, ServerText, text_of_call, text_of_resource
 from promptuary.tool_servers.definitions import Listing, usable_resources, usable_tools
 from promptuary.tool_servers.transport import to_address, to_program
 
@@ -48,14 +48,6 @@ _LONGEST_REASON: Final = 300
 _ANYTHING: Final = TypeAdapter(dict[str, Any])
 
 Phase = Literal["not started", "starting", "connected", "failed"]
-
-
-class ServerSaidError(PromptuaryError):
-    """A server refused something: ``said`` are its words, which are not to be trusted and not in the message."""
-
-    def __init__(self, message: str, said: str) -> None:
-        super().__init__(message)
-        self.said = said
 
 
 class ServerState(Struct, frozen=True):
@@ -102,7 +94,7 @@ class Connection:
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> ServerText:
         """Return the result of a tool. Raises ``PromptuaryError``."""
         request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=dict(arguments)))
-        # Not by the method of the package: that would check the result by a schema of the server, however long it takes.
+        # Not by the package's own method: that checks the result by a schema of the server, however long it takes.
         answer = await self._ask(lambda session: session.send_request(request, _ANYTHING), self.server.timeout)
         if answer.get("resultType", "complete") != "complete":
             raise PromptuaryError(f"the server {self.server.name} asks for something more, which is not supported")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import CancelledError
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from promptuary.base.errors import CLOSED, PromptuaryError
@@ -118,10 +119,8 @@ class ToolServers:
         if thread is None:
             return
         closing = thread.submit(self._close_all())
-        try:
+        with suppress(TimeoutError, CancelledError):  # what hangs is left to the daemon thread
             closing.result(_CLOSING_SECONDS)
-        except (TimeoutError, CancelledError):
-            pass  # what hangs is left to the daemon thread
         thread.end(_CLOSING_SECONDS)
 
     # On the event loop

@@ -25,10 +25,15 @@ _TOKEN = "mcp"  # noqa: S105  (the name of a file, not a secret)
 
 
 def main(options: argparse.Namespace) -> int:
-    """Serve until the client disconnects, or Ctrl-C."""
+    """Serve until the client disconnects, or Ctrl-C; or show the servers that the person configured."""
+    if options.words:
+        from promptuary.cli.agents import mcp_servers  # noqa: PLC0415  (the other half of the command)
+
+        return mcp_servers.main(options)
     check_mcp()
     given: Any = given_settings(options)
-    settings: SettingsOptions = given
+    # A client has servers of its own, and its model must not reach those of the person through us.
+    settings: SettingsOptions = {**given, "mcp": {}}
     folders, offered = _folders(options), _offered(options)
     try:
         load(folders[0], settings)  # reports wrong settings now, not to a client

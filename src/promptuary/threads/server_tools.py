@@ -1,0 +1,100 @@
+"""The tools of MCP servers that the person configured, as tools for runs.
+
+Their results are inside a boundary that they cannot forge, like pages from the web, and take a part of the window.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from promptuary.base.blocks import Block
+from promptuary.base.errors import PromptuaryError
+from promptuary.base.text import one_line
+from promptuary.context.receipt_entries import cost_of_tool
+from promptuary.layers.layer import Omitted
+from promptuary.references.expand import RankedSource, fit
+from promptuary.references.kinds.server import external
+from promptuary.threads.consent import ToolConsent
+from promptuary.threads.run_values import Tool
+from promptuary.tool_servers.contents import ServerSaidError, ServerText
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from promptuary.app import App
+    from promptuary.base.budget import TokenCounter
+    from promptuary.tool_servers.definitions import ServerTool
+    from promptuary.tool_servers.servers import ToolServers
+
+RESULT_SHARE: Final = 4
+"""The most that the result of a tool takes, as a part of the window."""
+_DESCRIPTION_SHARE: Final = 8
+"""The most that the descriptions of tools of other servers take together, as a part of the window."""
+_LATE: Final = 5.0
+"""Seconds beyond the limit of a server after which a call is given up even if the server's own limit did not end it."""
+
+
+class ServerTools:
+    """The tools of other servers, for the runs of one principal."""
+
+    def __init__(self, app: App, servers: ToolServers) -> None:
+        self._app, self._servers = app, servers
+
+    def all(self) -> Sequence[Tool]:
+        """Return the tools of the servers that are ready in time; the others become notes. Blocks."""
+        found, failed = self._servers.offered()
+        for sentence in failed:
+            self._app.note(f"{sentence}; its tools are not offered")
+        return [self._tool(one) for one in found]
+
+    def _tool(self, one: ServerTool) -> Tool:
+        server = one.server
+        about = one_line(f"It is of the MCP server {server.name}: {server.target}")[:500]
+        consent = ToolConsent(one.spec.name, one.digest, about)
+        seconds = server.start_timeout + server.timeout + _LATE
+        return Tool(one.spec, partial(self._call, one), writes=True, timeout=seconds, consent=consent)
+
+    async def _call(self, one: ServerTool, given: Mapping[str, Any]) -> str:
+        window = self._app.settings.effective_window // RESULT_SHARE
+        limit = min(one.server.result_tokens or window, window)
+        try:
+            answer = await self._servers.call(one, given)
+        except ServerSaidError as error:
+            said = shown(ServerText(error.said), f"{one.spec.name}: error", limit, self._app.counter)
+            raise PromptuaryError(f"{error}\n\n{said}") from error
+        text = shown(answer, f"result of {one.spec.name}", limit, self._app.counter)
+        if answer.is_error:
+            raise PromptuaryError(f"the tool reports an error\n\n{text}")
+        return text
+
+
+def shown(answer: ServerText, label: str, limit: int, counter: TokenCounter) -> str:
+    """Return what a server said inside a boundary, in as much detail as fits into ``limit`` tokens."""
+    source = external(answer, label)
+    (block,) = fit([RankedSource(source)], limit, counter)
+    return block.text if isinstance(block, Block) else "there is no room for it"
+
+
+def fitting(
+    tools: Sequence[Tool], window: int, counter: TokenCounter, *, uses_tools: bool
+) -> tuple[Sequence[Tool], Sequence[Omitted]]:
+    """Return the tools that are described to a model, and which of other servers are not: ours come first.
+
+    Those of others are left out if they take too much of the window together, or if the model calls no tools.
+    """
+    left, kept, out = window // _DESCRIPTION_SHARE, list[Tool](), list[Omitted]()
+    for tool in tools:
+        if tool.consent is None:
+            kept.append(tool)
+            continue
+        cost = cost_of_tool(tool.spec, counter) if uses_tools else 0
+        if not uses_tools:
+            out.append(Omitted(tool.name, "the model calls no tools"))
+        elif cost > left:
+            reason = f"the descriptions of other servers' tools get 1/{_DESCRIPTION_SHARE} of the window"
+            out.append(Omitted(tool.name, f"{reason}; name those you want in tools = […] of [mcp.NAME]", tokens=cost))
+        else:
+            kept.append(tool)
+            left -= cost
+    return kept, out
