@@ -488,9 +488,9 @@ COMMANDS: Final = (
         "a client starts the server and uses standard input and output. With --http, the server listens on 127.0.0.1 "
         "and requires a token, which it creates on the first start. Clients may use this workspace and their roots in "
         "it; add other folders with --root. With an ACTION: the servers of [mcp.NAME] in your configuration, of which "
-        "your turns use tools and resources. test starts them, tools and resources show what they offer, import shows the "
-        "servers of a .mcp.json and adds them if you agree, forget asks you again before each call. Exit code 1 if a "
-        "server does not answer, or nothing was imported.",
+        "your turns use tools and resources. test starts them, tools and resources show what they offer, import shows "
+        "the servers of a .mcp.json and adds them if you agree, forget asks you again before each call. Exit code 1 if "
+        "a server does not answer, or nothing was imported.",
         (
             "promptuary install claude-code",
             "promptuary mcp --http 8765 --root ~/notes",

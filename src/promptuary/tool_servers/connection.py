@@ -10,7 +10,7 @@ import logging
 import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
@@ -26,7 +26,7 @@ from mcp_types import (
     ReadResourceRequestParams,
 )
 from msgspec import Struct
-from pydantic import TypeAdapter
+from pydantic import BaseModel, ConfigDict
 
 from promptuary._version import __version__
 from promptuary.base.errors import PromptuaryError
@@ -43,11 +43,18 @@ RETRY_SECONDS: Final = 30.0
 """How long a failure to start is remembered before the next use tries again."""
 _FRESH_SECONDS: Final = 60.0
 """How long a list is used before it is asked for again."""
+_MOST_START_SECONDS: Final = 120.0
+"""How long a server may take to start, though no turn waits for it that long: some are downloaded first."""
 _MOST_PAGES: Final = 20
 _LONGEST_REASON: Final = 300
-_ANYTHING: Final = TypeAdapter(dict[str, Any])
 
 Phase = Literal["not started", "starting", "connected", "failed"]
+
+
+class _Anything(BaseModel):
+    """The object that a server sent, of which only what we use is looked at."""
+
+    model_config = ConfigDict(extra="allow")
 
 
 class ServerState(Struct, frozen=True):
@@ -70,7 +77,9 @@ class Connection:
         self._stop = asyncio.Event()
         self._phase: Phase = "not started"
         self._reason = ""
-        self._retry_at = 0.0
+        self._retry_at = self._began = 0.0
+        self._unlisted: dict[str, tuple[float, PromptuaryError]] = {}
+        """Why a list could not be had, and until when nobody asks for it again."""
         self._lists: dict[str, tuple[float, Listing]] = {}
 
     @property
@@ -82,6 +91,7 @@ class Connection:
     def forgive(self) -> None:
         """Try again at the next use, whatever failed."""
         self._retry_at = 0.0
+        self._unlisted.clear()
 
     async def tools(self) -> Listing:
         """Return its tools. Raises ``PromptuaryError``."""
@@ -95,21 +105,24 @@ class Connection:
         """Return the result of a tool. Raises ``PromptuaryError``."""
         request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=dict(arguments)))
         # Not by the package's own method: that checks the result by a schema of the server, however long it takes.
-        answer = await self._ask(lambda session: session.send_request(request, _ANYTHING), self.server.timeout)
-        if answer.get("resultType", "complete") != "complete":
+        answer = await self._ask(lambda session: session.send_request(request, _Anything), self.server.timeout)
+        said = answer.model_extra or {}
+        if said.get("resultType", "complete") != "complete":
             raise PromptuaryError(f"the server {self.server.name} asks for something more, which is not supported")
-        return text_of_call(answer)
+        return text_of_call(said)
 
     async def read(self, uri: str) -> ServerText:
         """Return a resource. Raises ``PromptuaryError``."""
         request = ReadResourceRequest(params=ReadResourceRequestParams(uri=uri))
-        answer = await self._ask(lambda session: session.send_request(request, _ANYTHING), self.server.timeout)
-        return text_of_resource(answer)
+        answer = await self._ask(lambda session: session.send_request(request, _Anything), self.server.timeout)
+        return text_of_resource(answer.model_extra or {})
 
     async def close(self) -> None:
         """End the connection, and the program."""
         self._stop.set()
         if self._task is not None:
+            if self._phase == "starting":
+                self._task.cancel()
             await asyncio.wait([self._task])
 
     # How it is asked
@@ -142,6 +155,8 @@ class Connection:
         """Return the open session; wait for one that is being opened for as long as a turn waits for a server."""
         if self._stop.is_set():
             raise PromptuaryError("the workspace is closed")
+        if self._phase == "failed" and self._task is not None:
+            await asyncio.wait([self._task], timeout=self.server.start_timeout)  # its program is being stopped
         if self._task is None or self._task.done():
             if time.monotonic() < self._retry_at:
                 raise self._refusal()
@@ -150,7 +165,8 @@ class Connection:
             raise AssertionError("a connection that has begun is going to be ready")
         seconds = self.server.start_timeout
         try:
-            async with asyncio.timeout(seconds):
+            # Who comes later does not wait as long again.
+            async with asyncio.timeout_at(self._began + seconds):
                 return await asyncio.shield(self._ready)
         except TimeoutError:  # it goes on starting, and may be there in the next turn
             raise PromptuaryError(
@@ -164,6 +180,7 @@ class Connection:
 
     def _begin(self) -> None:
         self._phase, self._reason = "starting", ""
+        self._began = asyncio.get_running_loop().time()
         self._lists.clear()
         self._ready = asyncio.get_running_loop().create_future()
         self._ready.add_done_callback(lambda ready: ready.cancelled() or ready.exception())  # nobody may wait for it
@@ -176,7 +193,11 @@ class Connection:
             server = self.server.filled_in(os.environ, str(self._workspace))
             transport = self._transport(server, lambda reason: self._fail(reason, broken))
             info = Implementation(name="promptuary", version=__version__)
-            async with Client(transport, client_info=info, cache=None, message_handler=self._noticed) as client:
+            async with AsyncExitStack() as stack:
+                async with asyncio.timeout(_MOST_START_SECONDS):
+                    client = await stack.enter_async_context(
+                        Client(transport, client_info=info, cache=None, message_handler=self._noticed)
+                    )
                 if not broken.is_set():
                     self._phase = "connected"
                     ready.set_result(client.session)
@@ -220,7 +241,15 @@ class Connection:
         known = self._lists.get(name)
         if known is not None and self._phase == "connected" and time.monotonic() - known[0] < _FRESH_SECONDS:
             return known[1]
-        found = await self._ask(fetch, self.server.start_timeout)
+        retry_at, refusal = self._unlisted.get(name, (0.0, None))
+        if refusal is not None and time.monotonic() < retry_at:
+            raise PromptuaryError(str(refusal))
+        try:
+            found = await self._ask(fetch, self.server.start_timeout)
+        except PromptuaryError as error:
+            if self._phase == "connected":
+                self._unlisted[name] = (time.monotonic() + RETRY_SECONDS, error)
+            raise
         self._lists[name] = (time.monotonic(), found)
         return found
 

@@ -33,7 +33,7 @@ def main(options: argparse.Namespace) -> int:
     check_mcp()
     given: Any = given_settings(options)
     # A client has servers of its own, and its model must not reach those of the person through us.
-    settings: SettingsOptions = {**given, "mcp": {}}
+    settings: SettingsOptions = dict(given, mcp={})
     folders, offered = _folders(options), _offered(options)
     try:
         load(folders[0], settings)  # reports wrong settings now, not to a client

@@ -78,6 +78,8 @@ def _list(servers: Sequence[NamedServer], folder: Path) -> int:
 def _test(servers: ToolServers, names: Sequence[str]) -> int:
     failed = 0
     for name in names:
+        servers.named(name)
+    for name in names:
         began = time.monotonic()
         try:
             tools, resources = servers.listing(name), servers.listing(name, resources=True)
