@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from promptuary.base.errors import CLOSED, ConfigError, PromptuaryError, SourceError
 from promptuary.base.files import FileLines
 from promptuary.base.principals import Principal
+from promptuary.base.references import KINDS
 from promptuary.base.text import split_lines
 from promptuary.config.settings import Settings, SettingsOptions, find_workspace, limit_settings, load, talking_to
 from promptuary.references.expansion import TokenUse, sent_alone
@@ -338,6 +339,11 @@ class App:
             if self._tool_servers is None:
                 self._tool_servers = ToolServers(self.settings.mcp, self.path, self.settings.allow_hosts)
             return self._tool_servers
+
+    @property
+    def reference_kinds(self) -> frozenset[str]:
+        """The kinds that references of the principal may have: ours, and the names of the servers."""
+        return KINDS if self.tool_servers is None else KINDS | {*self.tool_servers.names}
 
     def sessions(self, *, create: bool = True) -> Sessions:
         """Return the sessions of the principal. Unless ``create`` is set, no database is created."""

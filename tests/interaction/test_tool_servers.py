@@ -12,6 +12,7 @@ import pytest
 from promptuary.base.messages import ToolCall
 from promptuary.base.principals import Principal
 from promptuary.blocking import Promptuary
+from promptuary.memory.writeback.snapshot import reaches_out
 from promptuary.testing.chat_server import ChatServer, Says
 from promptuary.testing.scripted import ScriptedModel, ScriptedStream
 from promptuary.threads.run_values import CallEnded, RunEvent, RunResult
@@ -242,6 +243,33 @@ def test_nobody_but_the_person_gets_the_servers(other: str, workspace: Path, ser
         assert not theirs.expand("See @docs:note://one.").outcomes
 
     assert server.asked == []
+
+
+def test_a_resource_can_be_queued_for_the_next_message_and_is_in_the_account_of_the_turn(
+    workspace: Path, server: Server
+) -> None:
+    with opened(workspace, docs=server.table) as promptuary:
+        promptuary.threads.attach("@docs:note://one")
+        turn = promptuary.threads.prepare("Go.")
+        promptuary.threads.finish(turn, "Done.")
+        audited = promptuary.threads.audit("mcp:docs:note://one")
+        promptuary.threads.forget("mcp:docs:note://one")
+        said, _ = promptuary.threads.history()
+
+    assert "One." in turn.messages[-1]["content"]
+    assert len(audited.rows) == 1
+    assert "One." not in said.content
+
+
+def test_what_a_server_says_teaches_nothing_that_counts_as_the_persons(workspace: Path, server: Server) -> None:
+    server.says(result={"content": [{"type": "text", "text": "The key is ghp_" + "a1B2" * 9}]})
+    with opened(workspace, docs=server.table) as promptuary:
+        model = ScriptedStream([[LOOK_IT_UP], ["Done."]])
+        promptuary.threads.run("Go.", model, promptuary.threads.tools(), confirm=lambda _: True)
+        (result,) = [one.content for one in promptuary.threads.history() if one.role == "tool"]
+
+    assert reaches_out(LOOK_IT_UP)
+    assert "ghp_" not in result
 
 
 # What a server may cost

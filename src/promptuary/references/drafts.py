@@ -31,8 +31,7 @@ class Drafts:
         elsewhere, or write, are skipped.
         """
         spans = pasted_spans(text, pasted)
-        servers = self._app.tool_servers
-        kinds = KINDS | {*servers.names} if servers is not None else KINDS
+        kinds = self._app.reference_kinds
         unmeasured = NOT_MEASURED | (kinds - KINDS)
         elsewhere = [one for one in scan(text, kinds=kinds, skip=spans) if one.kind in unmeasured]
         unread = [*spans, *((reference.start, reference.end) for reference in elsewhere)]

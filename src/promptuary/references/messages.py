@@ -50,7 +50,7 @@ class Messages:
         known = kinds.KINDS
         if servers is not None:
             known = {**known, **dict.fromkeys(servers.names, kinds.SERVER)}
-            message = ParsedMessage(message.text, message.pasted, message.kinds | {*servers.names})
+            message = ParsedMessage(message.text, message.pasted, app.reference_kinds)
         limits = Limits(window, int(window * settings.warn_share), limit, settings.timeout)
         with app.workspace.within(access).visit() as visit:
             context = ResolveContext(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from promptuary.base import concurrency
 from promptuary.base.blocks import Block
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.text import one_line
@@ -61,19 +62,22 @@ class ServerTools:
         try:
             answer = await self._servers.call(one, given)
         except ServerSaidError as error:
-            said = shown(ServerText(error.said), f"{one.spec.name}: error", limit, self._app.counter)
+            said = await self._shown(ServerText(error.said), f"{one.spec.name}: error", limit)
             raise PromptuaryError(f"{error}\n\n{said}") from error
-        text = shown(answer, f"result of {one.spec.name}", limit, self._app.counter)
+        text = await self._shown(answer, f"result of {one.spec.name}", limit)
         if answer.is_error:
             raise PromptuaryError(f"the tool reports an error\n\n{text}")
         return text
 
+    async def _shown(self, answer: ServerText, label: str, limit: int) -> str:
+        """Return what a server said inside a boundary, in as much detail as fits into ``limit`` tokens."""
 
-def shown(answer: ServerText, label: str, limit: int, counter: TokenCounter) -> str:
-    """Return what a server said inside a boundary, in as much detail as fits into ``limit`` tokens."""
-    source = external(answer, label)
-    (block,) = fit([RankedSource(source)], limit, counter)
-    return block.text if isinstance(block, Block) else "there is no room for it"
+        def show() -> str:
+            source = external(answer, label, self._app.workspace.access)
+            (block,) = fit([RankedSource(source)], limit, self._app.counter)
+            return block.text if isinstance(block, Block) else "there is no room for it"
+
+        return await concurrency.run(show)
 
 
 def fitting(

@@ -348,7 +348,7 @@ class Threads:
     def forget(self, source: str, *, dry_run: bool) -> Audit:
         """Remove a file or a page from every stored prompt."""
         found = self._auditor.find(source, finished_only=False, limit=_EVERY)
-        files = [one for one in found.sources if one.startswith(("file:", "index:", "url:"))]
+        files = [one for one in found.sources if one.startswith(("file:", "index:", "url:", "mcp:"))]
         if not files:
             raise PromptuaryError(
                 f"{source!r} is not a file or page; memory forget and experience forget are for notes and experiences"
@@ -393,5 +393,7 @@ class Threads:
             raise PromptuaryError(
                 f"the layer {self._files.id!r} was replaced by one that is not TrackedFiles, so no files are tracked"
             )
-        workspace = self._app.workspace
-        return Attachments(self._ledger.named(name), self._options.store, self._files, self._options.counter, workspace)
+        app, options = self._app, self._options
+        named = self._ledger.named(name)
+        kinds = app.reference_kinds
+        return Attachments(named, options.store, self._files, options.counter, app.workspace, kinds=kinds)

@@ -62,7 +62,10 @@ class ToolServers:
         with_tools = [one.name for one in self._servers.values() if one.tools]
         if not with_tools:
             return (), ()
-        found = self._run(lambda: self._offered(with_tools))
+        try:
+            found = self._run(lambda: self._offered(with_tools))
+        except PromptuaryError as error:  # without the package of the protocol, the rest of a turn goes on
+            return (), [str(error)]
         tools = [
             tool
             for listing in found.values()

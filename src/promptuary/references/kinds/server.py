@@ -7,6 +7,7 @@ from promptuary.base.text import one_line
 from promptuary.references.resolve_context import ResolveContext
 from promptuary.references.shorten.text import text_forms
 from promptuary.tool_servers.contents import ServerSaidError, ServerText
+from promptuary.workspace.access import Access
 
 
 def resolve(reference: Reference, context: ResolveContext) -> list[Source]:
@@ -28,21 +29,22 @@ def resolve(reference: Reference, context: ResolveContext) -> list[Source]:
         raise SourceError(Code.FETCH_FAILED, f"the server {reference.kind} reports an error")
     if not answer.text.strip():
         raise SourceError(Code.UNSUPPORTED_TYPE, f"the server {reference.kind} answers without text")
-    return [external(answer, f"{reference.kind}:{value}")]
+    return [external(answer, f"{reference.kind}:{value}", context.workspace.access)]
 
 
-def external(answer: ServerText, key: str) -> Source:
-    """Return a text of a server as a source."""
+def external(answer: ServerText, label: str, access: Access) -> Source:
+    """Return a text of a server as a source, without its secrets."""
+    text = access.mask(answer.text)
     left_out = (f"Left out, since it is no text: {', '.join(answer.left_out)}",) if answer.left_out else ()
     return Source(
-        key=key,
-        label=key,
+        key=f"mcp:{label}",
+        label=label,
         kind="mcp",
-        text=answer.text,
-        revision=content_hash(answer.text),
+        text=text,
+        revision=content_hash(text),
         trust=Trust.EXTERNAL,
         claims=left_out,
         first_line=1,
-        outlines=lambda: text_forms(answer.text, ""),
+        outlines=lambda: text_forms(text, ""),
         partial=bool(answer.left_out),
     )
