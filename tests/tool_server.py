@@ -5,6 +5,7 @@ The script, a JSON file, is read again for each request, so that a test can chan
 it was asked is appended to a file beside it.
 """
 
+import gzip
 import json
 import os
 import sys
@@ -60,6 +61,7 @@ class Server:
                 body = self.rfile.read(int(self.headers["content-length"]))
                 replies = answers(json.loads(body), script)
                 data = json.dumps(replies[0]).encode() if replies else b""
+                data = gzip.compress(data) if "content_encoding" in headers else data
                 self.send_response(status if replies else 202)
                 given = {name.replace("_", "-"): value for name, value in headers.items()}
                 for name, value in {"content-type": "application/json", **given}.items():

@@ -1,5 +1,6 @@
 """Tools and resources of MCP servers that the person configured, with a real server that also misbehaves."""
 
+import asyncio
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +20,7 @@ from promptuary.threads.run_values import CallEnded, RunEvent, RunResult
 from promptuary.workspace.access import Access
 from promptuary.workspace.data_folder.tool_consents import read_consents
 from tests.interaction.conftest import Run
+from tests.mcp_clients import in_process, text_of
 from tests.tool_server import LOOK, SAID, Server
 
 LOOK_IT_UP = ToolCall("1", "docs__look", '{"what": "it"}')
@@ -272,6 +274,19 @@ def test_what_a_server_says_teaches_nothing_that_counts_as_the_persons(workspace
     assert "ghp_" not in result
 
 
+def test_clients_of_our_own_mcp_server_do_not_reach_the_servers_of_the_person(workspace: Path, server: Server) -> None:
+    configure(table("docs", server))
+
+    async def ask() -> str:
+        async with in_process(workspace) as client:
+            return text_of(await client.call_tool("expand_references", {"text": "See @docs:note://one."}))
+
+    assert "One." not in asyncio.run(ask())
+    assert server.asked == []
+    with Promptuary.open(workspace, exact=True, embedder="none") as promptuary:
+        assert "One." in promptuary.expand("See @docs:note://one.").messages[-1]["content"]
+
+
 # What a server may cost
 
 
@@ -310,6 +325,7 @@ def test_a_server_that_does_not_start_costs_its_own_tools_alone(
     assert note.startswith("the server bad ")
     starts = [one for one in bad.asked if one.get("method") == "initialize"]
     assert len(starts) == 1  # a failure is remembered
+    assert len([one for one in bad.asked if one.get("method") == "tools/list"]) == (method == "tools/list")
 
 
 def test_a_server_that_has_ended_is_started_again_for_the_next_call(workspace: Path, server: Server) -> None:
@@ -351,6 +367,8 @@ def test_what_a_server_says_of_its_tools_is_bounded_and_visible(workspace: Path,
         {**LOOK, "name": "a b"},
         {**LOOK, "name": "x" * 100},
         {**LOOK, "name": "large", "inputSchema": {"type": "object", "description": "x" * 9_000}},
+        {**LOOK, "name": "nameless", "inputSchema": {"type": "object", "properties": {"a b": {}}}},
+        {**LOOK, "name": "needy", "inputSchema": {"type": "object", "required": ["a"]}},
         {**LOOK, "description": "First.", "title": "x"},
         {**LOOK, "description": "Twice."},
         {**LOOK, "name": "long", "description": "\u200b\x1b" + "y" * 5_000},
@@ -364,7 +382,8 @@ def test_what_a_server_says_of_its_tools_is_bounded_and_visible(workspace: Path,
     assert tools["docs__look"] == "First."
     assert tools["docs__long"].startswith("⟨U+200B⟩⟨U+001B⟩")
     assert len(tools["docs__long"]) < 1_100
-    assert not {"docs__a b", f"docs__{'x' * 100}", "docs__large"} & tools.keys()
+    left_out = {"a b", "x" * 100, "large", "nameless", "needy"}
+    assert not {f"docs__{name}" for name in left_out} & tools.keys()
 
 
 @pytest.mark.parametrize("asks", ["sampling/createMessage", "roots/list", "elicitation/create"])

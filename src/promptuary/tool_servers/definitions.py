@@ -23,6 +23,7 @@ MOST_RESOURCES: Final = 1_000
 _LONGEST_NAME: Final = 64
 """Of a tool with its server: what services of models accept."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
+_ARGUMENT: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _LONGEST_DESCRIPTION: Final = 1_000
 _LONGEST_SCHEMA: Final = 8_000
 _DEEPEST: Final = 16
@@ -113,6 +114,8 @@ def _tool(server: NamedServer, name: str, said: Mapping[str, Any]) -> ServerTool
         return f"has a name that models cannot call ({_LONGEST_NAME} letters, digits, - and _ with that of the server)"
     if not isinstance(schema, dict) or schema.get("type") != "object":
         return "does not say that its arguments are an object"
+    if not _is_usable(schema):
+        return "describes its arguments in a way that services of models refuse"
     try:
         if len(json.dumps(schema)) > _LONGEST_SCHEMA:
             return f"describes its arguments in more than {_LONGEST_SCHEMA:,} characters"
@@ -123,6 +126,17 @@ def _tool(server: NamedServer, name: str, said: Mapping[str, Any]) -> ServerTool
     about = visible(valid_unicode(str(said.get("description") or said.get("title") or "")))[0]
     spec = ToolSpec(full, beginning(about.strip(), _LONGEST_DESCRIPTION), parameters)
     return ServerTool(server, name, spec, hashlib.sha256(everything.encode("utf-8", "surrogatepass")).hexdigest())
+
+
+def _is_usable(schema: Mapping[str, Any]) -> bool:
+    """Return whether services of models take the arguments: for one that is wrong, they refuse the whole request."""
+    properties, needed = schema.get("properties", {}), schema.get("required", [])
+    return (
+        isinstance(properties, dict)
+        and all(_ARGUMENT.fullmatch(name) and isinstance(shape, dict) for name, shape in properties.items())
+        and isinstance(needed, list)
+        and all(isinstance(name, str) and name in properties for name in needed)
+    )
 
 
 def _cleaned(value: Any, deep: int) -> Any:

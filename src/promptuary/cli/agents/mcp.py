@@ -32,8 +32,7 @@ def main(options: argparse.Namespace) -> int:
         return mcp_servers.main(options)
     check_mcp()
     given: Any = given_settings(options)
-    # A client has servers of its own, and its model must not reach those of the person through us.
-    settings: SettingsOptions = dict(given, mcp={})
+    settings: SettingsOptions = given
     folders, offered = _folders(options), _offered(options)
     try:
         load(folders[0], settings)  # reports wrong settings now, not to a client

@@ -25,6 +25,7 @@ _INHERITED: Final = (
 """Variables that programs need to run at all; keys of other services are not among them."""
 _CHUNK: Final = 64 * 1024
 _MOST_ERRORS: Final = 2_000
+_MOST_NOISE: Final = 64 << 20
 _PATIENCE: Final = 1.0
 """Seconds that a program gets to end by itself, and again after it was told to."""
 
@@ -136,8 +137,10 @@ class ToolProgram:
             os.killpg(self._process.pid, number)
 
     async def _read_errors(self) -> None:
-        errors = self._process.stderr
-        while errors is not None and (data := await errors.read(_CHUNK)):
+        """Read standard error, so that the program can go on; one that writes without end has to wait at last."""
+        errors, length = self._process.stderr, 0
+        while errors is not None and length < _MOST_NOISE and (data := await errors.read(_CHUNK)):
+            length += len(data)
             self._errors += data
             del self._errors[:-_MOST_ERRORS]
 
