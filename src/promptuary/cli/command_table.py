@@ -486,8 +486,8 @@ COMMANDS: Final = (
         "[options] [ACTION] [NAME]",
         "run an MCP server for Claude Code, Codex, Cursor, Zed …; or list and test servers of yours",
         "Offer references, search, memory and experiences to MCP clients over standard input and output; with --http "
-        "on 127.0.0.1, with a token. Clients may use this workspace, and folders of --root. With an ACTION, show, try or "
-        "import servers of others, of [mcp.NAME] in your configuration; exit code 1 if one does not answer.",
+        "on 127.0.0.1, with a token. Clients may use this workspace, and folders of --root. With an ACTION, show, try "
+        "or import servers of others, of [mcp.NAME] in your configuration; exit code 1 if one does not answer.",
         (
             "promptuary install claude-code",
             "promptuary mcp import && promptuary mcp test",
