@@ -72,8 +72,13 @@ def body(result: str) -> str:
 
 def test_a_model_calls_a_tool_of_a_server_if_the_person_agrees(workspace: Path, server: Server) -> None:
     asked: list[ToolCall] = []
+
+    def agree(call: ToolCall) -> bool:
+        asked.append(call)
+        return True
+
     with opened(workspace, docs=server.table) as promptuary:
-        _, (ended,) = answered(promptuary, LOOK_IT_UP, confirm=lambda call: bool(asked.append(call)) or True)
+        _, (ended,) = answered(promptuary, LOOK_IT_UP, confirm=agree)
 
     assert [call.name for call in asked] == ["docs__look"]
     assert server.calls() == [("look", {"what": "it"})]
