@@ -272,7 +272,7 @@ class App:
         from promptuary.references.messages import Messages  # noqa: PLC0415
 
         if self._messages is None:
-            self._messages = Messages(self)
+            self._messages = Messages(self, self.tool_servers)
         return self._messages
 
     @property
@@ -328,12 +328,12 @@ class App:
     @property
     def tool_servers(self) -> ToolServers | None:
         """The MCP servers of the person who runs this; nobody else gets them, and ``None`` if there are none."""
-        from promptuary.tool_servers.servers import ToolServers  # noqa: PLC0415
-
         if not self.settings.mcp or self.served or self.is_one_of_many or self.workspace.access.is_limited:
             return None
         if self._parent is not None:
             return self._parent.tool_servers
+        from promptuary.tool_servers.servers import ToolServers  # noqa: PLC0415
+
         with self.opening:
             self._check_open()
             if self._tool_servers is None:

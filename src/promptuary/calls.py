@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import threading
 import weakref
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from queue import SimpleQueue
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from promptuary.base import concurrency
 from promptuary.base.errors import CLOSED, PromptuaryError
-from promptuary.base.loop_thread import LoopThread
 
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop, Event
     from collections.abc import Awaitable, Callable, Coroutine
     from concurrent.futures import Future
 
@@ -70,7 +70,7 @@ class BlockingCalls:
         self._changed = threading.Condition()
         self._running = 0
         self._closed = False
-        self._loop: LoopThread | None = None
+        self._loop: _Loop | None = None
 
     def run(self, work: Callable[[], Result]) -> Result:
         """Run ``work`` in this thread, and return its result."""
@@ -143,7 +143,7 @@ class BlockingCalls:
                 _result(self._started_loop().submit(app.dispose()))
         finally:
             if self._loop is not None:
-                self._loop.end()
+                _end(self._loop)
             with self._changed:
                 self._changed.wait_for(lambda: self._running == 0, _CLOSING_TIMEOUT)
             app.close()
@@ -158,11 +158,11 @@ class BlockingCalls:
             unless_submitted.pop_all()
             return loop.submit(coroutine)
 
-    def _started_loop(self) -> LoopThread:
+    def _started_loop(self) -> _Loop:
         if self._loop is None:
-            self._loop = LoopThread("promptuary-blocking")
+            self._loop = _Loop()
             # For one that is forgotten without being closed.
-            weakref.finalize(self, self._loop.end).atexit = False
+            weakref.finalize(self, _end, self._loop).atexit = False
         return self._loop
 
 
@@ -207,6 +207,54 @@ def _plain(given: object | Awaitable[object], name: str) -> object:
         given.close()
         raise PromptuaryError(f"{name} must be a plain function here: nobody awaits what it returns")
     return given
+
+
+class _Loop:
+    """An event loop in a daemon thread: work that hangs in it does not keep the program from ending."""
+
+    _loop: AbstractEventLoop
+    _stop: Event
+
+    def __init__(self) -> None:
+        import asyncio  # noqa: PLC0415  (most calls need none)
+
+        self._asyncio = asyncio
+        running = threading.Event()
+        self._error: BaseException | None = None
+
+        def serve() -> None:
+            try:
+                asyncio.run(self._serve(running))
+            except BaseException as error:  # noqa: BLE001  (raised below, where somebody waits for it)
+                self._error = error
+                running.set()
+
+        self.thread = concurrency.start_daemon(serve, name="promptuary-blocking")
+        running.wait()
+        if self._error is not None:
+            raise PromptuaryError(f"the event loop could not be started: {self._error}") from self._error
+
+    def submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
+        """Start ``work``."""
+        return self._asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def stop(self) -> None:
+        """Cancel everything, and end the thread."""
+        with suppress(RuntimeError):  # it is closed already
+            self._loop.call_soon_threadsafe(self._stop.set)
+
+    async def _serve(self, running: threading.Event) -> None:
+        self._loop = self._asyncio.get_running_loop()
+        self._stop = self._asyncio.Event()
+        running.set()
+        await self._stop.wait()
+
+
+def _end(loop: _Loop) -> None:
+    """Cancel everything in ``loop``, and wait for its thread."""
+    loop.stop()
+    if loop.thread is not threading.current_thread():
+        loop.thread.join()
 
 
 def _result(future: Future[Result]) -> Result:

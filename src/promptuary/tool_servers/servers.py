@@ -11,9 +11,9 @@ from concurrent.futures import CancelledError
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from promptuary.base import concurrency
 from promptuary.base.errors import CLOSED, PromptuaryError
 from promptuary.base.extras import check_mcp
-from promptuary.base.loop_thread import LoopThread
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -37,7 +37,7 @@ class ToolServers:
         self._servers = {one.name: one for one in servers}
         self._workspace, self._allow_hosts = workspace, frozenset(allow_hosts)
         self._lock = threading.Lock()
-        self._thread: LoopThread | None = None
+        self._loop: _Loop | None = None
         self._connections: dict[str, Connection] = {}
         self._closed = False
 
@@ -118,13 +118,13 @@ class ToolServers:
     def close(self) -> None:
         """Close all connections, and end the programs."""
         with self._lock:
-            self._closed, thread, self._thread = True, self._thread, None
-        if thread is None:
+            self._closed, loop, self._loop = True, self._loop, None
+        if loop is None:
             return
-        closing = thread.submit(self._close_all())
+        closing = loop.submit(self._close_all())
         with suppress(TimeoutError, CancelledError):  # what hangs is left to the daemon thread
             closing.result(_CLOSING_SECONDS)
-        thread.end(_CLOSING_SECONDS)
+        loop.end()
 
     # On the event loop
 
@@ -194,7 +194,27 @@ class ToolServers:
         with self._lock:
             if self._closed:
                 raise PromptuaryError(CLOSED)
-            if self._thread is None:
-                self._thread = LoopThread("promptuary-mcp")
-            coroutine: Coroutine[Any, Any, Result] = begun()
-            return self._thread.submit(coroutine)
+            if self._loop is None:
+                self._loop = _Loop()
+            return self._loop.submit(begun())
+
+
+class _Loop:
+    """The event loop of the connections, in a daemon thread."""
+
+    def __init__(self) -> None:
+        import asyncio  # noqa: PLC0415  (most programs have no server)
+
+        self._asyncio, self._loop = asyncio, asyncio.new_event_loop()
+        self._thread = concurrency.start_daemon(self._loop.run_forever, name="promptuary-mcp")
+
+    def submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
+        """Start ``work``."""
+        return self._asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def end(self) -> None:
+        """Stop, and wait for the thread, but not for what hangs in it."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_CLOSING_SECONDS)
+        if not self._thread.is_alive():
+            self._loop.close()

@@ -27,9 +27,9 @@ _TOKEN = "mcp"  # noqa: S105  (the name of a file, not a secret)
 def main(options: argparse.Namespace) -> int:
     """Serve until the client disconnects, or Ctrl-C; or show the servers that the person configured."""
     if options.words:
-        from promptuary.cli.agents import mcp_servers  # noqa: PLC0415  (the other half of the command)
+        from promptuary.cli.agents.mcp_servers import show  # noqa: PLC0415  (a server that starts has no use for it)
 
-        return mcp_servers.main(options)
+        return show(options)
     check_mcp()
     given: Any = given_settings(options)
     settings: SettingsOptions = given

@@ -30,7 +30,7 @@ _FILE: Final = ".mcp.json"
 _MOST_ABOUT: Final = 100
 
 
-def main(options: argparse.Namespace) -> int:
+def show(options: argparse.Namespace) -> int:
     """Do what the words of the command say."""
     action, *names = options.words
     if action not in _ACTIONS:
@@ -124,7 +124,7 @@ def _import(folder: Path, settings: Settings, file: Path, options: argparse.Name
     found = servers_of_json(text, shown)
     new = [one for one in found if one.name not in known]
     for one in found:
-        _show(one, is_known=one.name in known)
+        _show_server(one, is_known=one.name in known)
     if not new:
         print("there is nothing to import", file=sys.stderr)
         return NOT_ALL
@@ -145,7 +145,7 @@ def _import(folder: Path, settings: Settings, file: Path, options: argparse.Name
     return DONE
 
 
-def _show(server: NamedServer, *, is_known: bool) -> None:
+def _show_server(server: NamedServer, *, is_known: bool) -> None:
     print(f"{server.name}{' (you have one of this name; it stays)' if is_known else ''}")
     if server.url:
         print(f"  calls {one_line(server.url)}")

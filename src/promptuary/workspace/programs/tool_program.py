@@ -124,7 +124,7 @@ class ToolProgram:
         self._process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001  (nothing public closes it)
 
     async def _ends(self) -> bool:
-        """Wait a moment for its end. Not by ``wait``: that waits for its children, too, if they have its pipes."""
+        """Wait a moment for its end; the method for that would wait for its children, too, if they have its pipes."""
         until = asyncio.get_running_loop().time() + _PATIENCE
         while self._process.returncode is None:
             if asyncio.get_running_loop().time() > until:
