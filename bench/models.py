@@ -5,16 +5,24 @@
 A document is cut into the chunks that the index would have; its rank is that of its nearest chunk. The times are those
 of the processor. ``--questions`` and ``--documents`` bound a set: some questions, the documents that answer them, and
 others up to the number.
+
+``--whole`` measures the whole search instead, words and meaning, as a person has it with this embedder; behind each but
+the first is the difference to the first, with the 95 % interval of a bootstrap over the questions. That is what
+``promptuary model list --catalogue`` says of a model.
 """
 
 import argparse
+import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
-from bench.retrieval.figures import figures, mean
-from bench.retrieval.sets import Corpus, found_sets
+from bench.retrieval.figures import difference, figures, mean
+from bench.retrieval.sets import Corpus, found_sets, written
+from promptuary.blocking import Promptuary
 from promptuary.config.settings import Settings
 from promptuary.models.embedders import embedder_for
 from promptuary.models.protocols import Embedder, Purpose
@@ -43,6 +51,9 @@ def main() -> None:
     for collection in found_sets(options.data, options.set, options.questions):
         corpus = collection.corpora[0]
         texts = cut(corpus, options.documents)
+        if options.whole:
+            compare_whole(corpus, texts, list(embedders))
+            continue
         print(
             f"\n{corpus.name}: {len({name for name, _ in texts}):,} documents, {len(texts):,} chunks, "
             f"{len(corpus.questions):,} questions\n\n"
@@ -55,6 +66,40 @@ def main() -> None:
                 f"  {name[-44:]:<44} {quality[3]:7.3f} {quality[0]:8.3f} {speed.chunk:9.1f} {speed.question:12.1f}",
                 flush=True,
             )
+
+
+def compare_whole(corpus: Corpus, texts: Sequence[tuple[str, str]], embedders: Sequence[str]) -> None:
+    """Print nDCG@10 of the whole search with each embedder, and by how much it differs from the first."""
+    names = sorted({name for name, _ in texts})
+    print(
+        f"\n{corpus.name}: {len(names):,} documents, {len(texts):,} chunks, {len(corpus.questions):,} questions\n\n"
+        f"  {'':<44} {'nDCG@10':>8} {'MRR':>7} {'s CPU/1,000 chunks':>19}  difference of nDCG@10"
+    )
+    first: list[float] = []
+    for name in embedders:
+        with TemporaryDirectory() as place:
+            os.environ["XDG_STATE_HOME"] = str(Path(place) / "state")
+            folder = written(replace(corpus, files={name: corpus.files[name] for name in names}), Path(place))
+            with Promptuary.open(folder, embedder=name, exact=True, watch_debounce=0.05) as promptuary:
+                promptuary.search.index([folder])
+                chunks, began = promptuary.search.status().counts.unembedded, time.process_time()
+                promptuary.search.embed()
+                spent = (time.process_time() - began) / max(chunks, 1) * 1000
+                promptuary._app.search.watcher()
+                rows = [
+                    figures(
+                        list(dict.fromkeys(hit.path for hit in promptuary.search.find(question, limit=100).hits)),
+                        corpus.relevant[number],
+                    )
+                    for number, question in corpus.questions.items()
+                ]
+        found = [row[0] for row in rows]
+        behind = f"  {difference(found, first)}" if first else ""
+        first = first or found
+        print(
+            f"  {name[-44:]:<44} {mean(found):8.3f} {mean([row[3] for row in rows]):7.3f} {spent:19.1f}{behind}",
+            flush=True,
+        )
 
 
 def measured(
@@ -111,6 +156,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--embedder", action="append", help="as the setting of this name; repeat")
     parser.add_argument("--questions", type=int, default=0, help="at most so many questions of a set")
     parser.add_argument("--documents", type=int, default=0, help="at most about so many documents of a set")
+    parser.add_argument("--whole", action="store_true", help="measure the whole search, words and meaning")
     return parser.parse_args()
 
 

@@ -3,7 +3,7 @@
 ``python -m bench page [--turns N] [--notes N] [--rounds N]``. Beside each view is its share of what it may cost: 150 ms
 of CPU to the last byte (there is no time between the first and the last), and 150 kB gzipped with the files that it
 loads, which a browser keeps. One turn has a message of a million tokens, whose text is not loaded with its page. The
-views are those of the table of pages.
+views are those of the table of pages, each with what it can be asked for; one that does not answer ends the run.
 """
 
 import argparse
@@ -14,9 +14,10 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
+from html import unescape
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -27,18 +28,36 @@ from bench.passages import passages
 from bench.process import Process
 from bench.report import Row, report
 from bench.serve import PROMPTUARY, _program, free_port
+from promptuary.base.clock import now
 from promptuary.base.messages import Item, Message
 from promptuary.base.principals import LOCAL
+from promptuary.blocking import Promptuary
+from promptuary.client import BlockingClient
 from promptuary.context.receipt import Receipt, ReceiptEntry
+from promptuary.memory.values import NoteDraft
+from promptuary.memory.writeback.values import Proposal
 from promptuary.server.page.pages import PAGES
 from promptuary.server.page.view import Page, address
 from promptuary.state import StateDatabase
 from promptuary.threads.records import ThreadChange, TurnRecord
 
 MILLISECONDS, KILOBYTES = 150.0, 150.0
-BIG: Mapping[str, str] = {"thread": "big", "turn": "1", "number": "1", "message": "0"}
+PROPOSALS, EXPERIENCES = 100, 100
+FILE = "large.txt"
+BIG: Mapping[str, str] = {"thread": "big", "number": "1", "message": "0", "block": "0", "item": "big item"}
 LARGE_TEXT = "These five words are said. " * 166_667
 """A million tokens."""
+TODAY = datetime.now(UTC).date().isoformat()
+ASKED: Mapping[str, Sequence[Mapping[str, str]]] = {
+    "/turns": [{}, {"thread": "thread 7"}],
+    "/sources": [{}, {"of": "file:src/module_700.py"}, {"of": "file:AGENTS.md"}],
+    "/memory": [{}, {"as_of": TODAY}, {"age": "-year"}, {"q": "deploy a package"}],
+    "/search": [{}, {"q": "deploy a package"}],
+    "/file": [{"path": FILE}],
+}
+"""What views are asked for, if not just by their path; every turn has the file ``AGENTS.md``."""
+PARTS: Mapping[str, Mapping[str, str]] = {"/threads/{thread}/messages/{message}": {"message": "item"}}
+"""What a part of a path is called in the names, where it is called otherwise."""
 _STATIC = re.compile(rb'(?:href|src)="(/static/[^"]+)"')
 
 
@@ -55,7 +74,8 @@ def main() -> None:
         with _program(command, port, cwd=Path(folder) / "work", env=environment) as program:
             visitor = Visitor(port, token(Path(folder) / "work", environment))
             rows = list(measured(visitor, Process(program.pid), names, asked.rounds))
-    report(f"A view of the page, with {asked.turns:,} turns and {asked.notes:,} notes", rows)
+    goals = f"goals: {MILLISECONDS:.0f} ms, {KILOBYTES:.0f} kB; beside each: its share of the goal"
+    report(f"A view of the page, with {asked.turns:,} turns and {asked.notes:,} notes ({goals})", rows)
 
 
 class Visitor:
@@ -80,20 +100,37 @@ class Visitor:
 
 
 def measured(visitor: Visitor, server: Process, names: Mapping[str, str], rounds: int) -> Iterator[Row]:
-    """Yield the CPU of the server for each view, and what it weighs."""
+    """Yield the CPU of the server for each view, and what it weighs; of a list, also for its second page."""
     for path in addresses(names):
-        status, body = visitor.get(path)
-        if status != 200:
-            yield Row(f"{path}: {status}", 0.0, "")
-            continue
+        body = load(visitor, path)
+        yield from _of_view(visitor, server, path, body, rounds)
+        if following := second_page(body):
+            yield from _of_view(visitor, server, following, load(visitor, following), rounds)
+
+
+def _of_view(visitor: Visitor, server: Process, path: str, body: bytes, rounds: int) -> Iterator[Row]:
+    visitor.get(path)
+    before = server.seconds()
+    for _ in range(rounds):
         visitor.get(path)
-        before = server.seconds()
-        for _ in range(rounds):
-            visitor.get(path)
-        cpu = (server.seconds() - before) / rounds * 1000
-        kilobytes = weight(visitor, body) / 1000
-        yield Row(f"{path}: CPU of the server", cpu, "ms", cpu / MILLISECONDS)
-        yield Row(f"{path}: weight", kilobytes, "kB", kilobytes / KILOBYTES)
+    cpu = (server.seconds() - before) / rounds * 1000
+    kilobytes = weight(visitor, body) / 1000
+    yield Row(f"{path}: CPU of the server", cpu, "ms", cpu / MILLISECONDS)
+    yield Row(f"{path}: weight", kilobytes, "kB", kilobytes / KILOBYTES)
+
+
+def load(visitor: Visitor, path: str) -> bytes:
+    """Return the body of a view, which must be there."""
+    status, body = visitor.get(path)
+    if status != 200:
+        raise RuntimeError(f"{path} answers {status}: nothing would be measured")
+    return body
+
+
+def second_page(body: bytes) -> str:
+    """Return the address of the page of a list after this one, "" if there is none."""
+    found = re.search(rb'class="more"><a class="button" href="([^"]*[?&;]cursor=[^"]*)"', body)
+    return unescape(found[1].decode()) if found else ""
 
 
 def weight(visitor: Visitor, body: bytes) -> int:
@@ -103,22 +140,18 @@ def weight(visitor: Visitor, body: bytes) -> int:
 
 
 def addresses(names: Mapping[str, str]) -> Iterator[str]:
-    """Yield the address of every view, and of those of a turn also for the largest one."""
+    """Yield the address of every view, and of those of a turn and a thread also for the largest one."""
     for page in PAGES:
         if page.method == "GET":
-            found = [_filled(page, names), _filled(page, {**names, **BIG})]
-            found += [f"{page.path}?as_of={datetime.now(UTC).date()}"] if page.path == "/memory" else []
-            yield from dict.fromkeys(path for path in found if path)
+            paths = dict.fromkeys([filled(page, names), filled(page, {**names, **BIG})])
+            for query in ASKED.get(page.path, [{}]):
+                yield from (f"{path}?{urlencode(query)}" if query else path for path in paths)
 
 
-def _filled(page: Page, names: Mapping[str, str]) -> str:
-    parts = re.findall(r"\{(\w+)\}", page.path)
-    path = page.path
-    for part in parts:
-        path = path.replace(f"{{{part}}}", address("", names.get(part, "nothing"))[1:])
-    queries = {"/sources": {"of": "file:src/module_700.py"}, "/search": {"q": "deploy"}}
-    query = queries.get(page.path)
-    return f"{path}?{urlencode(query)}" if query else path
+def filled(page: Page, names: Mapping[str, str]) -> str:
+    """Return the path of a view with a name for each of its parts."""
+    other = PARTS.get(page.path, {})
+    return re.sub(r"\{(\w+)\}", lambda part: address("", names[other.get(part[1], part[1])])[1:], page.path)
 
 
 def prepare(folder: Path, turns: int, notes: int) -> tuple[dict[str, str], dict[str, str]]:
@@ -128,14 +161,36 @@ def prepare(folder: Path, turns: int, notes: int) -> tuple[dict[str, str], dict[
     environment = {"HOME": str(folder / "home"), "PATH": os.environ["PATH"]}
     fill(workspace / FOLDER, passages(notes))
     _run(["memory", "adopt", "--all", "-q"], workspace, environment)
-    listed = _run(["memory", "list", "--limit", "1", "--json"], workspace, environment)
-    note = re.search(r'"id": ?"([^"]+)"', listed)
+    (workspace / FILE).write_text("a line of some words, as they are in files\n" * 20_000)
     with closing(StateDatabase(workspace / ".promptuary" / "state.db")) as state:
         fill_turns(state, turns)
         store_large_turn(state)
-    found = {"key": note[1], "id": note[1], "note": note[1]} if note else {}
-    middle = str(max(1, turns // THREADS // 2))
-    return environment, {"thread": "thread 7", "turn": middle, "number": middle, "message": "1", **found}
+        store_proposals(state)
+    os.environ["HOME"] = environment["HOME"]
+    with Promptuary.open(workspace, exact=True, embedder="none") as promptuary:
+        return environment, names_of(turns) | store_rest(promptuary)
+
+
+def names_of(turns: int) -> dict[str, str]:
+    """Return the names of a turn in the middle of those that are stored, of one of its messages, blocks and texts."""
+    middle = max(1, turns // THREADS // 2)
+    return {"thread": "thread 7", "number": str(middle), "message": "1", "block": "1", "item": "item 7"}
+
+
+def store_rest(promptuary: Promptuary | BlockingClient) -> dict[str, str]:
+    """Store what the other views show, and return the names of that, and of a note."""
+    add = promptuary.experiences.add
+    made = [add("task_solution", f"reach the goal {number}", {"by": f"way {number}"}) for number in range(EXPERIENCES)]
+    promptuary.sessions.create("release")
+    note = promptuary.memory.list(limit=1).headers[0].id
+    return {"key": note, "experience": made[0].id, "session": "release", "proposal": "proposal 0"}
+
+
+def store_proposals(state: StateDatabase) -> None:
+    """Store proposals that wait for a person."""
+    for number in range(PROPOSALS):
+        draft = NoteDraft(content=f"We decided to use the version {number}.", title=f"Version {number}", kind="project")
+        state.proposals(LOCAL).add(Proposal(f"proposal {number}", "write", now(), "extract", draft, f"print {number}"))
 
 
 def store_large_turn(state: StateDatabase) -> None:

@@ -8,8 +8,14 @@ the scan numbers of rows. Then `promptuary search` from the shell, cold, as a pe
 First, what a search costs that a program makes with `promptuary.search.find` in a process that is open: the processor's
 time of all its threads, for 2,000 and for 20,000 chunks in files. Beside it bare tantivy over the same texts, and a
 bare run of the model for the same question. No question's vector is known before: each is asked once a round.
+
+``--beside PYTHON`` also asks langchain's BM25 with FAISS and mem0 (``infer=False``) over the same texts and vectors, in
+a process of that Python (``searching_peers`` says what it needs). ``--only open`` stops after that part, and
+``--sizes`` are its numbers of chunks.
 """
 
+import argparse
+import json
 import os
 import resource
 import sqlite3
@@ -46,19 +52,26 @@ LIBRARIES = "import numpy, onnxruntime, tokenizers, tantivy, sqlite3, argparse, 
 
 
 def main() -> None:
-    texts = passages(max(SIZES))
-    asked = questions(texts, QUESTIONS)
-    for size in OPEN_SIZES:
+    parser = argparse.ArgumentParser(prog="python -m bench.searching", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--beside", default="", metavar="PYTHON", help="the Python with langchain and mem0")
+    parser.add_argument("--only", choices=("open",), help="only the searches in an open process")
+    parser.add_argument("--sizes", type=int, nargs="+", default=OPEN_SIZES, help="chunks of the open process")
+    options = parser.parse_args()
+    texts = passages(max(options.sizes) if options.only else max(SIZES))
+    for size in options.sizes:
         with tempfile.TemporaryDirectory() as folder:
-            in_a_process(texts[:size], questions(texts[:size], QUESTIONS), Path(folder))
+            in_a_process(texts[:size], questions(texts[:size], QUESTIONS), Path(folder), options.beside)
+    if options.only:
+        return
+    asked = questions(texts, QUESTIONS)
     for size in SIZES:
         with tempfile.TemporaryDirectory() as folder:
             measure(texts[:size], asked, Path(folder))
     cold()
 
 
-def in_a_process(texts: Sequence[str], asked: Sequence[str], folder: Path) -> None:
-    """Search through an open ``Promptuary``, as a program does."""
+def in_a_process(texts: Sequence[str], asked: Sequence[str], folder: Path, beside: str = "") -> None:
+    """Search through an open ``Promptuary``, as a program does; ``beside`` is the Python of the peers."""
     vault = folder / "vault"
     (folder / "tantivy").mkdir()
     _tantivy(texts, folder / "tantivy")
@@ -73,6 +86,7 @@ def in_a_process(texts: Sequence[str], asked: Sequence[str], folder: Path) -> No
     with Promptuary.open(vault) as promptuary:
         promptuary.search.index([vault])
         chunks = promptuary.search.status().counts.chunks
+        vectors = None
         sides: dict[str, Callable[[str], object]] = {
             "find, by words": lambda question: promptuary.search.find(SearchQuery(question, lexical_only=True)),
             "bare tantivy": _bare_tantivy(folder / "tantivy"),
@@ -81,16 +95,49 @@ def in_a_process(texts: Sequence[str], asked: Sequence[str], folder: Path) -> No
             backend = promptuary._app.search.backend
             assert backend.store is not None
             assert backend.embedder is not None
-            _made_up(backend.index, backend.store, backend.embedder)
+            vectors = _made_up(backend.index, backend.store, backend.embedder)
             sides |= {"find, hybrid": promptuary.search.find, "the question's vector, bare onnxruntime": _bare_model()}
         for side in sides.values():  # what is loaded once, and found out once
             for question in asked[:3]:
                 side(question)
         taken = _alternating(sides, asked, time.process_time)
+    if beside and vectors is not None:
+        taken |= _peers(beside, texts, vectors[: len(texts)], asked, folder)
     rows = [
         Row(f"{name}: {what}", found * 1000, "ms") for name, times in taken.items() for what, found in _spread(times)
     ]
     report(f"One search in an open process, {chunks:,} chunks, CPU (goal: 4 ms by words, 12 ms hybrid)", rows)
+
+
+def _peers(
+    python: str, texts: Sequence[str], vectors: "NDArray[np.float32]", asked: Sequence[str], folder: Path
+) -> dict[str, list[float]]:
+    """Return the seconds of the processor that each peer takes for each question, the least of three rounds."""
+    import numpy as np
+
+    place, model = folder / "peers", minilm._installed()
+    place.mkdir()
+    (place / "texts.json").write_text(json.dumps(list(texts)), encoding="utf-8")
+    np.save(place / "vectors.npy", vectors)
+    worker = Path(__file__).with_name("searching_peers.py")
+    command = [python, str(worker), str(place), str(model / minilm._MODEL[0]), str(model / minilm._TOKENIZER[0])]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+
+        def ask(name: str, question: str) -> float:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            print(f"{name}\t{' '.join(question.split())}", file=process.stdin, flush=True)
+            return float(process.stdout.readline()) / 1000
+
+        names = json.loads(process.stdout.readline())
+        # A peer takes a hundred times longer: fewer questions will do.
+        found = {name: [min(ask(name, question) for _ in range(3)) for question in asked[:50]] for name in names}
+        process.stdin.close()
+    return found
 
 
 def _spread(times: Sequence[float]) -> list[tuple[str, float]]:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from promptuary.base.files import Folder
 from promptuary.base.text_language import passage_language
-from promptuary.search.index.port import HEAD_LINES, ChunkTraits, IndexedChunk, Similarity, UnembeddedChunk
+from promptuary.search.index.port import HEAD_LINES, ChunkTraits, IndexedChunk, OfDay, Similarity, UnembeddedChunk
 from promptuary.search.query import (
     STOP_WORDS,
     distance,
@@ -280,6 +280,22 @@ class InMemoryIndex:
             named = {} if words.phrases else _named(words, visible)
             return _best(visible, lambda number, file: max(score(number, file), named.get(number, 0.0)), limit, files)
 
+    def dated(self, first: int, until: int, limit: int, *, files: Collection[int] | None = None) -> Sequence[OfDay]:
+        """Return chunks of some days, those whose files say so first."""
+        with self._reading() as own:
+            every = [(number, file) for number, file in own.chunks().items() if files is None or file.number in files]
+            said = [
+                OfDay(number, file.number, said=True)
+                for number, file in every
+                if _is_said(file.chunks[number], first, until)
+            ]
+            changed = [
+                OfDay(number, file.number, said=False)
+                for number, file in every
+                if not file.chunks[number].days and first <= file.file.date // 86_400 < until
+            ]
+            return [*said, *changed][:limit]
+
     def spoken(self, words: Words, limit: int) -> Mapping[int, float]:
         """Return the conversations in which people say most of the words."""
         with self._reading() as own:
@@ -406,6 +422,10 @@ class InMemoryVectorStore:
         """Do nothing: there is no file to close."""
 
 
+def _is_said(chunk: Chunk, first: int, until: int) -> bool:
+    return any(first <= day < until for day in chunk.days)
+
+
 def _has_tag(file: IndexedFile, tags: Sequence[str]) -> bool:
     """Return whether a file has one of the tags, or one below it."""
     return any(f"{own}/".startswith(f"{as_tag(tag)}/") for own in file.tags for tag in tags)
@@ -489,6 +509,8 @@ def _unembedded(number: int, one: _File) -> UnembeddedChunk:
 def _indexed(number: int, one: _File) -> IndexedChunk:
     chunk = one.chunks[number]
     date = one.file.date if chunk.date is None else chunk.date
+    if chunk.date is None and chunk.days and date // 86_400 not in chunk.days:
+        date = chunk.days[-1] * 86_400
     return IndexedChunk(one.folder.path, one.file.path, one.file.kind, date, chunk)
 
 

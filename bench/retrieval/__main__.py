@@ -1,6 +1,6 @@
 """How well search finds what it should, on public sets: ours beside plain stemmed BM25 and plain vectors.
 
-    python -m bench.retrieval --data DIR [--set NAME ...] [--limit-questions N] [--json FILE]
+    python -m bench.retrieval --data DIR [--set NAME ...] [--mixed] [--limit-questions N] [--json FILE]
 
 Each folder in DIR is a set in the BEIR form: ``corpus.jsonl``, ``queries.jsonl``, ``qrels.tsv``, and for evidence in
 the window ``evidence.jsonl``. A folder of such folders is one set whose corpora are searched one by one and whose
@@ -13,6 +13,9 @@ the same vectors. Each is measured with the documents of its first 100 hits, and
 ``hybrid −`` is the difference to the better of our words and vectors, figure by figure, with the 95 % interval of a
 bootstrap over the questions; after it, where plain BM25 is better than both, the difference to that. ``hybrid, 95 %``
 are the intervals of the hybrid's own figures.
+
+With ``--mixed``, sets of prose, chats and code lie below one folder, as people have them: one kind must not crowd out
+another. Each set's questions are asked in all of it.
 
 Last comes for how many messages of a list that ask for nothing, such as "thanks, bye", recall brings nothing in: chance
 finds more in a large index than in a small one.
@@ -32,11 +35,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.retrieval.baselines import Ranking, bm25, bm25_chunks, chunks_of, vectors
+from bench.retrieval.baselines import Ranking, bm25, bm25_chunks, chunks_of, embed, vectors
 from bench.retrieval.evidence import Evidence, in_window
 from bench.retrieval.figures import FIGURES, Difference, difference, figures, mean
 from bench.retrieval.nothing import brought_in
-from bench.retrieval.sets import CACHE, Collection, Corpus, found_sets, written
+from bench.retrieval.sets import CACHE, Collection, Corpus, found_sets, mixed_sets, written
 from promptuary.blocking import Promptuary
 from promptuary.search.values import SearchQuery
 
@@ -72,6 +75,8 @@ class Result:
 def main() -> None:
     options = _options()
     sets = found_sets(options.data, options.set or (), options.limit_questions)
+    if options.mixed:
+        sets = mixed_sets(sets)
     if not sets:
         print(f"retrieval: there are no sets in {options.data}; name a folder with --data DIR")
         sys.exit(0)
@@ -96,7 +101,7 @@ def measured(collection: Collection, cache: Path) -> Result:
             promptuary.search.index([folder])
             result.indexing += time.perf_counter() - began
             began = time.perf_counter()
-            promptuary.search.embed()
+            embed(promptuary, cache)
             result.embedding += time.perf_counter() - began
             result.chunks += promptuary.search.status().counts.chunks
             # So that a search need not look at every file whether it has changed.
@@ -210,6 +215,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, default=Path("data"), help="the folder of the sets")
     parser.add_argument("--set", action="append", help="only this set; repeat")
     parser.add_argument("--limit-questions", type=int, default=0, help="at most so many questions of each corpus")
+    parser.add_argument("--mixed", action="store_true", help="several sets in one vault, measured one by one")
     parser.add_argument("--json", type=Path, help="write the figures to this file, too")
     parser.add_argument("--cache", type=Path, default=CACHE, help="the folder of documents, indexes and vectors")
     return parser.parse_args()

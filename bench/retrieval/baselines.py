@@ -1,10 +1,13 @@
 """What search is measured against: plain stemmed BM25 and plain cosines, on the same texts, chunks and vectors."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from bench.retrieval.sets import Corpus
 from promptuary.blocking import Promptuary
-from promptuary.search.values import Chunk
+from promptuary.models.embedders import embedder_for
+from promptuary.search.values import Chunk, vector_space_id
+from promptuary.search.vectors.store import Vectors
 
 Ranking = Callable[[str, int], Sequence[str]]
 """Returns the documents of the best hits for a question, the best first, given how many hits count."""
@@ -56,10 +59,6 @@ def vectors(promptuary: Promptuary, chunks: Sequence[tuple[str, Chunk]]) -> Rank
     """Return the order of the cosines alone, over the same vectors that ours uses."""
     import numpy as np
 
-    from promptuary.models.embedders import embedder_for
-    from promptuary.search.values import vector_space_id
-    from promptuary.search.vectors.store import Vectors
-
     embedder = embedder_for(promptuary.settings)
     assert embedder is not None, 'the embeddings extra is not installed: pip install "promptuary[embeddings]"'
     store = Vectors(promptuary.path / ".promptuary" / "state.db")
@@ -74,6 +73,24 @@ def vectors(promptuary: Promptuary, chunks: Sequence[tuple[str, Chunk]]) -> Rank
         return list(dict.fromkeys(embedded[one][0] for one in order))
 
     return ranking
+
+
+def embed(promptuary: Promptuary, cache: Path) -> None:
+    """Embed what lacks a vector, unless another set in ``cache`` has the same text."""
+    store = promptuary._app.search.backend.store
+    embedder = embedder_for(promptuary.settings)
+    index = promptuary._app.search.backend.index
+    if embedder is not None and store is not None and index.lacks_vectors():
+        space, lacking = vector_space_id(embedder), set(index.hashes())
+        lacking -= store.get(space, list(lacking)).keys()
+        for path in sorted(cache.glob("*/.promptuary/state.db")) if lacking else ():
+            if path.parents[1] != promptuary.path:
+                other = Vectors(path)
+                found = other.get(space, list(lacking))
+                other.close()
+                store.put(space, found)
+                lacking -= found.keys()
+    promptuary.search.embed()
 
 
 def chunks_of(promptuary: Promptuary, corpus: Corpus) -> list[tuple[str, Chunk]]:

@@ -16,8 +16,9 @@ from pathlib import Path
 
 from msgspec.structs import fields, replace
 
+from bench.retrieval.baselines import embed
 from bench.retrieval.figures import FIGURES, figures, mean
-from bench.retrieval.sets import CACHE, Corpus, found_sets, written
+from bench.retrieval.sets import CACHE, Corpus, found_sets, mixed_sets, written
 from promptuary.blocking import Promptuary
 from promptuary.models.protocols import Scale
 from promptuary.search.answer import Searching
@@ -43,20 +44,25 @@ class Question:
 
 
 Order = Callable[[Question], Sequence[int]]
+Known = dict[tuple[str, Weights], dict[str, float]]
+"""What constants reach on a set, so that it is measured once for all sets that are left out."""
 
 
 def main() -> None:
     options = _options()
     os.environ["XDG_STATE_HOME"] = str(options.cache / "state")
+    sets = found_sets(options.data, options.set or (), options.limit_questions)
     questions = {
         one.name: [each for corpus in one.corpora for each in collected(corpus, options.cache)]
-        for one in found_sets(options.data, options.set or (), options.limit_questions)
+        for one in [*sets, *(mixed_sets(sets) if options.mixed else ())]
     }
     better = {name: _better(every) for name, every in questions.items()}
+    known: Known = {}
     print(f"\nConstants chosen with each set left out ({', '.join(SHOWN)})\n")
     print(f"  {'':<18} {'better signal':>22} {'shipped':>22} {'left out':>22}  changed constants")
     for name, every in questions.items():
-        chosen = choose({other: each for other, each in questions.items() if other != name}, better)
+        others = {other: each for other, each in questions.items() if _part(other) != _part(name)}
+        chosen = choose(others, better, known)
         rows = (better[name], measured(every, _fused(WEIGHTS)), measured(every, _fused(chosen)))
         changed = [
             f"{one.name} {getattr(chosen, one.name):.3g}"
@@ -72,7 +78,7 @@ def collected(corpus: Corpus, cache: Path) -> list[Question]:
     folder = written(corpus, cache)
     with Promptuary.open(folder, exact=True) as promptuary:
         promptuary.search.index([folder])
-        promptuary.search.embed()
+        embed(promptuary, cache)
         backend = promptuary._app.search.backend
         scale = scale_of(backend.store, backend.embedder)
         searching = Searching(backend.index, backend.embedder, None, str(folder), scale)
@@ -85,13 +91,20 @@ def collected(corpus: Corpus, cache: Path) -> list[Question]:
         return found
 
 
-def choose(questions: Mapping[str, Sequence[Question]], better: Mapping[str, Mapping[str, float]]) -> Weights:
+def _part(name: str) -> str:
+    """Return the name of a set that may be a part of the mixed vault: with a set, its part is left out as well."""
+    return name.removeprefix("mixed/")
+
+
+def choose(
+    questions: Mapping[str, Sequence[Question]], better: Mapping[str, Mapping[str, float]], known: Known
+) -> Weights:
     """Return the constants that are best on these sets, each varied once while the others stay."""
-    best, reached = WEIGHTS, _goal(questions, better, WEIGHTS)
+    best, reached = WEIGHTS, _goal(questions, better, WEIGHTS, known)
     for name in VARIED:
         for factor in FACTORS:
             tried = replace(best, **{name: getattr(WEIGHTS, name) * factor})
-            if (goal := _goal(questions, better, tried)) > reached + 1e-9:
+            if (goal := _goal(questions, better, tried, known)) > reached + 1e-9:
                 best, reached = tried, goal
     return best
 
@@ -106,11 +119,16 @@ def measured(questions: Sequence[Question], order: Order) -> dict[str, float]:
 
 
 def _goal(
-    questions: Mapping[str, Sequence[Question]], better: Mapping[str, Mapping[str, float]], weights: Weights
+    questions: Mapping[str, Sequence[Question]],
+    better: Mapping[str, Mapping[str, float]],
+    weights: Weights,
+    known: Known,
 ) -> float:
     gains = []
     for name, each in questions.items():
-        reached = measured(each, _fused(weights))
+        if (name, weights) not in known:
+            known[name, weights] = measured(each, _fused(weights))
+        reached = known[name, weights]
         gains += [min(ENOUGH, reached[one] - better[name][one]) for one in SHOWN]
     return mean(gains)
 
@@ -136,6 +154,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, default=Path("data"), help="the folder of the sets")
     parser.add_argument("--set", action="append", help="only this set; repeat")
     parser.add_argument("--limit-questions", type=int, default=0, help="at most so many questions of a set")
+    parser.add_argument("--mixed", action="store_true", help="the sets of the mixed vault in it, too")
     parser.add_argument("--cache", type=Path, default=CACHE, help="where indexes and vectors are kept")
     return parser.parse_args()
 

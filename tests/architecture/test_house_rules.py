@@ -78,6 +78,7 @@ METHODS_THAT_TOUCH = {
 TOUCHING = {
     "cli/main.py": {"open", "os.open"},  # points a closed stream at nothing
     "models/file_hashes.py": {".mkdir", ".read_bytes"},  # the user's cache
+    "models/named/local_files.py": {".glob", ".mkdir"},  # a folder of the user, copied to the user's models
     "models/named/store.py": {".glob", ".mkdir", ".read_bytes", ".rglob", ".rmdir", ".unlink"},  # the user's models
     "models/onnx_cache.py": {".glob", ".mkdir", ".read_bytes", ".read_text", ".unlink"},  # the user's cache
     "models/onnx_folder.py": {".glob"},  # a folder of the user with a model

@@ -68,9 +68,11 @@ def test_json_is_the_promised_object(project: Path, capsys: pytest.CaptureFixtur
                 "reason": None,
                 "detail": "full",
                 "tokens": answered["references"][0]["tokens"],
+                "whole_tokens": 0,
                 "sha256": answered["references"][0]["sha256"],
             }
         ],
+        "left_out": [],
         "slips": [],
         "tokens": {
             "injected": answered["tokens"]["injected"],

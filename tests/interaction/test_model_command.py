@@ -60,6 +60,9 @@ def test_a_model_is_fetched_shown_used_and_removed(files: Files, environment: di
     shown = run(workspace, environment, "model", "show", NAME)
     assert shown.returncode == 0
     assert f"revision: {COMMIT}" in shown.stdout
+    known = run(workspace, environment, "model", "list", "--catalogue").stdout
+    assert "bot-brain==0.8.0" in known
+    assert "not measured" in known
     listed = {
         one["name"]: one for one in json.loads(run(workspace, environment, "model", "list", "--json").stdout)["models"]
     }
@@ -77,6 +80,26 @@ def test_a_model_is_fetched_shown_used_and_removed(files: Files, environment: di
     assert run(workspace, environment, "model", "remove", NAME).returncode == 0
     assert run(workspace, environment, "model", "remove", NAME).returncode == 1
     assert run(workspace, environment, "model", "show", NAME).returncode == 1
+
+
+def test_a_model_is_tried_before_anything_is_embedded_again(files: Files, environment: dict[str, str]) -> None:
+    text = "# Rules for room {}\n\nWe lock it at nine and air it every day but Sunday.\n"
+    workspace = files({f"{number}.md": text.format(number) for number in range(12)})
+    by_words = {**environment, "PROMPTUARY_EMBEDDER": "none"}
+    run(workspace, by_words, "model", "add", NAME)
+    nothing = run(workspace, by_words, "model", "try", NAME)
+    assert (nothing.returncode, "nothing is indexed yet" in nothing.stderr) == (2, True)
+
+    run(workspace, by_words, "index")
+    tried = run(workspace, by_words, "model", "try", NAME, "--json")
+    assert tried.returncode == 0, tried.stderr
+    trial = json.loads(tried.stdout)
+    assert (trial["questions"], trial["passages"], trial["beside"]) == ({"heading": 12}, 12, "")
+    assert trial["gain"]["low"] <= trial["gain"]["mean"] <= trial["gain"]["high"]
+    assert trial["switch"] == f"promptuary config set embedder {NAME} && promptuary index"
+    told = run(workspace, by_words, "model", "try", NAME).stdout
+    assert "12 questions (12 from headings) about 12 passages" in told
+    assert f"to switch: {trial['switch']}" in told
 
 
 def test_a_file_that_was_changed_is_not_used(files: Files, environment: dict[str, str], data: Path) -> None:
@@ -128,6 +151,8 @@ def test_ctrl_c_keeps_what_has_arrived(files: Files, server: Loopback, environme
         (("model", "list", "x"), "model list takes no name"),
         (("model", "add", "nothing"), "no model is called 'nothing'"),
         (("model", "show", "../x"), "no model is called '../x'"),
+        (("model", "add", "gte-small", "--catalogue"), "--catalogue goes with promptuary model list"),
+        (("model", "add", "gte-small", "--from", "gone"), "gone does not exist; name a folder with the model"),
     ],
 )
 def test_mistakes_are_told_with_what_to_do(

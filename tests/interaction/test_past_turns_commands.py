@@ -46,6 +46,7 @@ def test_an_audit_prints_the_turns_of_a_file_and_the_files_of_a_turn(
     assert code == 0
     assert lines[:2] == [["review", "3", "direct", "references"], ["review", "3", "history", "references"]]
     assert "unchanged" in out
+    assert out.splitlines()[1].endswith("Turn 2: @file:src/app.py")
 
     found = run_json(capsys, "thread", "audit", "src/app.py", "--limit", "1")
     assert (found["sources"], found["more"], len(found["turns"])) == (["file:src/app.py"], True, 1)

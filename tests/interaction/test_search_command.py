@@ -134,6 +134,7 @@ def test_json_is_the_promised_object(indexed: Run, project: Path) -> None:
                     "meaning": None,
                     "length": 0.0,
                     "foreign": False,
+                    "time": "",
                     "matched": ["everything"],
                 },
             }

@@ -11,7 +11,9 @@ from promptuary.search.dates.time_words import word_set
 WORDS = word_set(
     "in on since before after until between from to and the last this next past 2 two 31 8th 2023 0 999 999999 may "
     "march june 2024-02-30 2023-05-08 tuesday week weeks month year years day ago a couple of few first time latest my "
-    "i we move im am vor seit letzte woche märz hier il y hace em março terça feira passada été , . ? - ' ² ٣"
+    "i we move im am vor seit letzte woche märz hier il y hace em março terça feira passada été , . ? - ' ² ٣ "
+    "昨日 3日前 9月3日 上周四 から 木曜日 三月 ieri giorni fa dagen geleden op il morgen 3.9. 3/9/2026 "
+    "13/9/2026 monday jeudi"
 )
 QUESTIONS = st.one_of(st.text(max_size=80), st.lists(st.sampled_from(sorted(WORDS)), max_size=20).map(" ".join))
 NOWS = st.datetimes(datetime(1960, 1, 1), datetime(2200, 12, 31), timezones=st.just(UTC))  # noqa: DTZ001

@@ -3,7 +3,6 @@
 import re
 import shutil
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,15 +10,15 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Locator, Page
 
 CHROMIUM = shutil.which("chromium")
 _FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
-_REFUSED = re.compile(r"Failed to load resource: the server responded with a status of (401|409|422) ").match
-"""Said of a form that is shown again because of what is in it, or since its session has ended."""
+_REFUSED = re.compile(r"Failed to load resource: the server responded with a status of (40[0134]|409|422) ").match
+"""Said of an error whose page is shown, and of a form that is shown again."""
 needs_chromium = pytest.mark.skipif(
     CHROMIUM is None,
     reason="NO BROWSER: the page is not tested in Chromium; as root, scripts/install_browser installs it",
@@ -57,6 +56,25 @@ def page_of(
     assert not wrong, wrong
 
 
-def screenshot(page: "Page", file: Path) -> None:
-    """Write what the window shows."""
-    page.screenshot(path=file, full_page=True)
+def go_to(page: "Page", part: "Locator | str") -> None:
+    """Press Tab until a part of the page, or what a selector means, has the focus."""
+    wanted = page.locator(part) if isinstance(part, str) else part
+    wanted.wait_for()
+    for _ in range(200):
+        if wanted.evaluate("part => part === document.activeElement"):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"the keyboard does not reach {part}")
+
+
+def press(page: "Page", part: "Locator | str") -> None:
+    """Press a button, or follow a link, by keyboard alone."""
+    go_to(page, part)
+    page.keyboard.press("Enter")
+
+
+def type_into(page: "Page", part: "Locator | str", words: str) -> None:
+    """Replace the text of a field, by keyboard alone."""
+    go_to(page, part)
+    page.keyboard.press("ControlOrMeta+A")
+    page.keyboard.insert_text(words)

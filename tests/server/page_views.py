@@ -4,36 +4,64 @@ What a page is asked with besides the parts of its path is in the tests of owner
 here as soon as it has an example there.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from promptuary.base.clock import now
+from promptuary.base.principals import LOCAL
 from promptuary.client import BlockingClient
+from promptuary.memory.values import NoteDraft
+from promptuary.memory.writeback.values import Proposal
 from promptuary.server.page.pages import PAGES
-from promptuary.server.page.view import Page, address
-from tests.server.test_page_ownership import NAMED, PARTS
-from tests.server.visitors import Visitor
+from promptuary.server.page.view import address
+from promptuary.state import StateDatabase
+from tests.server.test_page_ownership import NAMED
 
 VIEWS: Final = tuple(page for page in PAGES if page.method == "GET")
+OTHER_PAGES: Final = ("/sign-in", "/nothing")
+"""Pages that are no views: to sign in, and an error."""
 
 
-def addresses(visitor: Visitor, names: Mapping[str, str]) -> Iterator[str]:
-    """Yield the addresses of every view: with what it can be asked for and, if it needs nothing, without."""
+def addresses(names: Mapping[str, str]) -> Iterator[str]:
+    """Yield the addresses of every view, with what it can be asked for."""
     for page in VIEWS:
-        path = filled(page, names)
         query = {name: names[known] for name, known in NAMED.get(page.path, {}).items()}
-        if not query or visitor.get(path).status == 200:
-            yield path
-        if query:
-            yield f"{path}?{urlencode(query)}"
+        yield filled(page.path, names) + (f"?{urlencode(query)}" if query else "")
 
 
-def filled(page: Page, names: Mapping[str, str]) -> str:
+def bare_addresses(names: Mapping[str, str]) -> Iterator[str]:
+    """Yield the addresses of the views that can be asked for something, without that, and of other pages."""
+    yield from (filled(page.path, names) for page in VIEWS if page.path in NAMED and page.path != "/file")
+    yield from OTHER_PAGES
+
+
+def filled(path: str, names: Mapping[str, str]) -> str:
     """Return the path of a page with an example for each of its parts."""
-    path = page.path
-    for part in [one.partition("}")[0] for one in path.split("{")[1:]]:
-        path = path.replace(f"{{{part}}}", address("", names[PARTS.get(part, part)])[1:])
-    return path
+    other = {"message": "item"} if path.startswith("/threads/") else {"message": "place"}
+    return re.sub(r"\{(\w+)\}", lambda part: address("", names[other.get(part[1], part[1])])[1:], path)
+
+
+def forms(names: Mapping[str, str], payload: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield what is sent by forms whose answers are pages of their own, or show what was typed."""
+    note, proposal = "/memory/notes/{key}", "/memory/proposals/{proposal}"
+    for path, fields in (
+        (f"{note}/edit", {"content": payload, "title": payload, "opened": "x", "rev": "0" * 64}),  # a conflict
+        (f"{note}/edit", {"content": payload, "do": "preview"}),
+        ("/memory/new", {"content": " ", "title": payload, "reason": payload}),
+        (proposal, {"content": payload, "title": payload, "do": "preview"}),
+        (f"{note}/forget", {"confirm": f"not {payload}"}),
+        ("/sessions", {"name": " ", "roots": payload}),
+        ("/status/tokens", {"name": payload, "user": payload, "money": payload}),
+        ("/status/tokens/{token}/revoke", {}),
+        ("/status/settings", {"name": "recall_tokens", "value": payload}),
+        ("/threads/{thread}/run", {"text": " ", "model": payload}),  # shown to be sent again
+        (f"{note}/forget", {"confirm": names["key"]}),
+    ):
+        yield filled(path, names), fields
 
 
 def printable(payload: str) -> str:
@@ -51,37 +79,34 @@ def tool_loop(payload: str) -> Sequence[Mapping[str, Any]]:
     ]
 
 
-def fill(p: BlockingClient, payload: str, file: str) -> dict[str, str]:
+def fill(p: BlockingClient, workspace: Path, payload: str, file: str) -> dict[str, str]:
     """Store a payload wherever a text of somebody else can be: in texts, names, titles, results; return the names."""
     number = file.partition(" ")[0]
     thread = f"talk {number} {printable(payload)}"
     p.threads.finish(p.threads.prepare(f"before {payload}", thread=thread), payload)
     turn = p.threads.prepare(f"{payload} @file:{file!r}", thread=thread)
     p.threads.finish(turn, tool_loop(payload))
-    pending = p.threads.prepare(f"again {payload}", thread=thread)
+    p.threads.prepare(f"again {payload}", thread=thread)
     note = p.memory.write(f"# {payload}\n\n{payload}", title=payload, summary=payload, tags=["plain"])
     experience = p.experiences.add("task_solution", f"do {payload}", {"by": payload})  # no intent is blank
     session = f"session {number} {printable(payload)}"
     p.sessions.create(session)
+    proposal = f"proposal {number}"
+    with closing(StateDatabase(workspace / ".promptuary" / "state.db")) as state:
+        draft = NoteDraft(content=payload, title=payload, tags=(payload,), source_ref=f"thread:{payload}")
+        new = Proposal(proposal, "write", now(), "extract", draft, proposal, reason=payload, evidence=f"> {payload}")
+        state.proposals(LOCAL).add(new)
+    blocks = [place for place, entry in enumerate(turn.receipt.entries) if entry.layer in {"references", "message"}]
     return {
         "thread": thread,
         "turn": str(turn.number),
         "number": str(turn.number),
-        "pending": str(pending.number),
+        "block": str(blocks[-1]),
+        "place": str(len(turn.messages) - 1),
+        "item": next(item.id for item in p.threads.history(thread=thread) if item.role == "tool"),
         "key": note.header.id,
-        "id": note.header.id,
-        "note": note.header.id,
         "experience": experience.id,
         "session": session,
-        "name": session,
-        "query": payload,
-        "q": payload,
-        "text": payload,
         "source": file,
-        "file": file,
-        "path": file,
-        "proposal": "0123456789ab",
-        "run": "a-run",
-        "call": "a-call",
-        "tool": "search_recall_memories",
+        "proposal": proposal,
     }

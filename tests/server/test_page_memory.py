@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Iterator
 from html import unescape
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,9 +13,12 @@ from promptuary.base.clock import now_in_seconds
 from promptuary.client import BlockingClient
 from promptuary.memory.values import Note
 from tests.conftest import Files
-from tests.server.browser import chromium, needs_chromium, page_of
+from tests.server.browser import chromium, go_to, needs_chromium, page_of, press, type_into
 from tests.server.conftest import RunningServer, StartServer
 from tests.server.visitors import Visitor, as_text
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 OLD, NEW = "The port of the api is 1111", "The port of the api is 2222"
 
@@ -144,11 +148,33 @@ def test_a_note_is_shown_with_where_it_came_from_and_the_answers_that_rest_on_it
     assert (shown["note"]["header"]["id"], shown["answers"]["rows"][0]["thread"]) == (note.header.id, "plan")
 
 
+def test_a_note_shows_the_answers_whose_prompts_had_it_in_the_list_of_notes(owner: Owner) -> None:
+    note = owner.p.memory.write("The staging server is called owl.", title="Staging")
+    assert "No prompt has contained it yet" in owner.text(at(note))
+
+    owner.p.threads.finish(owner.p.threads.prepare("Hello there", thread="talk"), "Good morning.")
+
+    shown = owner.text(at(note))
+    assert "Hello there" in shown
+    assert "in the list of notes" in shown
+    assert "No prompt has contained it yet" not in shown
+    found = json.loads(owner.get(f"/sources.json?of={note.header.address}").body)
+    assert [[way["how"] for way in turn["ways"]] for turn in found["turns"]] == [["list"]]
+
+
 def test_hostile_text_of_a_note_is_shown_as_it_is(owner: Owner) -> None:
     evil = "<script>alert(1)</script> <img src=x onerror=alert(1)> [go](javascript:alert(1)) ![i](https://evil.test/)"
     note = owner.p.memory.write(evil, title='"><script>alert(2)</script>', tags=["<b>x</b>"], summary="<i>s</i>")
 
-    for path in (at(note), at(note, "/edit"), at(note, "/history"), at(note, "/forget"), "/memory", "/memory/review"):
+    for path in (
+        at(note),
+        at(note, "/edit"),
+        at(note, "/history"),
+        at(note, "/forget"),
+        at(note, "/forget/places"),
+        "/memory",
+        "/memory/review",
+    ):
         page = owner.get(path).body.decode()
         assert "<script>alert" not in page, path
         assert "<img src=x" not in page, path
@@ -292,8 +318,8 @@ def test_forgetting_shows_the_places_it_reaches_and_must_be_confirmed_by_typing(
         owner.p.threads.prepare("remember: the vault is under the old oak tree", thread="garden"), "Yes."
     )
 
-    page = owner.text(at(note, "/forget"))
-    assert "garden" in page
+    assert f'hx-get="{at(note, "/forget/places")}"' in owner.get(at(note, "/forget")).body.decode()
+    assert "garden" in owner.text(at(note, "/forget/places"))
     assert owner.post(at(note, "/forget"), confirm="yes")[0] == 422
     assert owner.p.memory.get(note.header.id) is not None
     assert owner.post(at(note, "/forget"))[0] == 422
@@ -387,55 +413,67 @@ def test_a_form_comes_from_a_page_that_sends_no_referrer(owner: Owner) -> None:
     assert owner.titles() == ["Use tabs"]
 
 
-# In a browser
+# In a browser, by keyboard alone
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    with chromium() as started:
+        yield started
 
 
 @needs_chromium
-def test_in_chromium_a_conflict_a_key_a_forgotten_note_and_a_live_update(owner: Owner) -> None:
-    """One browser for all of it: starting one takes a second."""
+def test_by_keyboard_a_conflict_is_seen_and_resolved(browser: "Browser", owner: Owner) -> None:
     note = owner.p.memory.write("We release on Mondays", title="Releases")
-    with chromium() as browser, page_of(browser, owner.server.base, owner.cookie) as page:
-        page.goto(at(note, "/edit"))
-        page.fill("#content", "We release on **Fridays**")
-        page.click("button[value=preview]")
+    with page_of(browser, owner.server.base, owner.cookie) as page:
+        page.goto(at(note))
+        press(page, "text=Edit")
+        type_into(page, "#content", "We release on **Fridays**")
+        press(page, "button[value=preview]")
         page.wait_for_selector("#preview strong")
         assert page.input_value("#content") == "We release on **Fridays**"
         with page.expect_response(re.compile("/live")):  # events come from here on
             page.reload()
-        page.fill("#content", "We release on **Fridays**")
+        type_into(page, "#content", "We release on **Fridays**")
         owner.p.memory.write("We release on Tuesdays", id=note.header.id)
         page.wait_for_selector("#changed .problem")
         assert page.input_value("#content") == "We release on **Fridays**"
-        page.click("button[value=save]")
+        press(page, "button[value=save]")
         page.wait_for_selector(".theirs mark")
         assert page.input_value("#content") == "We release on **Fridays**"
-        page.click("button[value=save]")
+        press(page, "button[value=save]")
         page.wait_for_selector("article strong")
         assert page.inner_text("article") == "We release on Fridays"
 
+
+@needs_chromium
+def test_by_keyboard_a_proposal_that_appears_is_accepted_and_a_note_that_appears_forgotten(
+    browser: "Browser", owner: Owner
+) -> None:
+    with page_of(browser, owner.server.base, owner.cookie) as page:
         page.goto("/memory/proposals")
         page.wait_for_selector(".empty")
         proposal = propose(owner, "We decided to use Postgres.")
-        page.wait_for_selector(f"#proposal-{proposal}")  # without a reload
-        page.focus(f"#proposal-{proposal}")
+        go_to(page, f"#proposal-{proposal}")  # which appears without a reload
         page.keyboard.press("a")
         page.wait_for_selector("text=Accepted")
         assert owner.p.memory.proposals() == []
 
         page.goto("/memory")
         owner.p.memory.write("Use tabs in Makefiles", kind="feedback")
-        page.click("text=Use tabs in Makefiles")  # which appears by itself
-        page.click("text=Forget …")
-        page.fill("#confirm", "Use tabs in Makefiles")
-        page.click("text=Forget for good")
+        press(page, "text=Use tabs in Makefiles")
+        press(page, "text=Forget …")
+        page.wait_for_selector("text=found nowhere else")
+        type_into(page, "#confirm", "Use tabs in Makefiles")
+        press(page, "text=Forget for good")
         page.wait_for_selector("text=The note is gone")
     assert owner.titles("?kind=feedback") == []
 
 
 @needs_chromium
-def test_the_keys_of_proposals_work_only_where_the_focus_is(owner: Owner) -> None:
+def test_the_keys_of_proposals_work_only_where_the_focus_is(browser: "Browser", owner: Owner) -> None:
     proposals = [propose(owner, text) for text in ("We decided to use Postgres.", "I prefer tabs over spaces.")]
-    with chromium() as browser, page_of(browser, owner.server.base, owner.cookie) as page:
+    with page_of(browser, owner.server.base, owner.cookie) as page:
         page.goto("/memory/proposals")
         page.focus("nav[aria-label=Memory] a")
         page.keyboard.press("a")
@@ -472,7 +510,8 @@ def test_a_note_counts_no_answer_that_was_only_sent_its_name(start_server: Start
     many = " ".join(f"@file:s{number}.txt" for number in range(12))
     with BlockingClient(owner.server.base, token=owner.secret) as p:
         note = p.memory.write("One line of a note. " * 60, title="The note")
-        short = p.memory.write("Ada likes tea.", title="Tea")
+        for number in range(30):  # newer ones, which leave no room for it in the list of notes
+            short = p.memory.write(f"Ada likes tea {number} times a day, {'and coffee once, ' * 6}but no milk.")
         p.threads.finish(p.threads.prepare(f"What say {many} or @memory:{note.header.id}?", thread="t"), "Nothing.")
         p.threads.finish(p.threads.prepare(f"What says @memory:{short.header.id}?", thread="u"), "Tea.")
 

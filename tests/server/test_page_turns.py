@@ -5,6 +5,9 @@ import json
 import pytest
 
 from promptuary.client import BlockingClient
+from promptuary.context.receipt import ReceiptEntry
+from promptuary.server.page.turns import Line, changed_most, few_and_many, is_in_either
+from promptuary.threads.values import EntryChange
 from tests.conftest import Files
 from tests.server.conftest import StartServer
 from tests.server.visitors import Visitor, as_text
@@ -76,7 +79,7 @@ def test_a_turn_shows_each_block_and_what_was_left_out_and_why(visitor: Visitor)
     assert "file reference" in shown
     assert "@file:missing.txt references NOT_AVAILABLE: " in shown
     assert "Since turn 1" in shown
-    assert b"<title>file_reference: " in visitor.get("/turns/review/2").body
+    assert b"<title>file reference: " in visitor.get("/turns/review/2").body
     receipt = json.loads(visitor.get("/turns/review/2.json").body)["receipt"]
     assert {entry["status"] for entry in receipt["entries"]} == {"in", "out"}
 
@@ -222,6 +225,9 @@ def test_a_turn_whose_history_was_compacted_says_how_much_of_it_is_a_summary(sta
 
     now = json.loads(visitor.get("/turns/long/14.json").body)
     assert (now["summarised"], now["shortened"]) == (26 - kept, 0)
+    (history,) = [one for one in now["receipt"]["entries"] if one["layer"] == "history"]
+    assert (history["status"], history["reason"]) == ("degraded", f"{26 - kept} messages are sent as a summary")
+    assert f"{history['tokens']:,} of {history['whole_tokens']:,}" in visitor.text("/turns/long/14")
     for path in ("/turns/long/14", "/turns/long/14/beside?with=13"):
         assert f"summary of {26 - kept} messages" in visitor.text(path), path
     assert json.loads(visitor.get("/turns/long/13.json").body)["summarised"] == 0
@@ -245,6 +251,8 @@ def test_turns_that_were_only_sent_the_name_of_a_file_do_not_count_as_resting_on
         p.threads.finish(p.threads.prepare("And then?", thread="review"), "I still cannot.")
         p.threads.finish(p.threads.prepare("What is in @file:a.txt?", thread="other"), "The **text** of a.")
     assert "file:s0.txt" in named
+    assert json.loads(small.get("/turns.json?thread=review").body)["turns"][-1]["shortened"] >= len(named)
+    assert "Shortened" in small.text("/turns")
 
     found = json.loads(small.get("/sources.json?of=s0.txt").body)
 
@@ -254,10 +262,25 @@ def test_turns_that_were_only_sent_the_name_of_a_file_do_not_count_as_resting_on
     assert "Only its name was sent" in shown
     assert "I still cannot." in shown
     read = small.text("/sources?of=a.txt")
-    assert "1 turn had file:a.txt in the prompt" in read
+    assert "1 turn had a.txt in the prompt" in read
     assert "What is in @file:a.txt?" in read
     assert "The **text** of a." in read
     assert "Only its name" not in read
+
+
+def test_a_turn_shows_each_file_that_did_not_fit_with_what_it_would_have_cost(small: Visitor) -> None:
+    with BlockingClient(small.server.base, token=small.secret) as p:
+        p.threads.prepare("What is in @file:large.txt and @glob:s*.txt?", thread="review")
+
+    entries = json.loads(small.get("/turns/review/1.json").body)["receipt"]["entries"]
+    out = [one for one in entries if one["status"] == "out" and one["layer"] == "references"]
+    (large,) = [one for one in entries if one["label"] == "large.txt"]
+    shown = small.text("/turns/review/1")
+    assert len(out) == 21
+    assert out[0]["reason"] in shown
+    assert f"{out[-1]['label']} references {out[-1]['reason']} {out[-1]['tokens']}" in shown
+    assert large["whole_tokens"] > 30_000
+    assert f"{large['tokens']:,} of {large['whole_tokens']:,}" in shown
 
 
 def test_the_page_of_sources_is_in_the_navigation_and_offers_the_newest(visitor: Visitor) -> None:
@@ -272,3 +295,41 @@ def test_the_page_of_sources_is_in_the_navigation_and_offers_the_newest(visitor:
 
 def test_without_any_source_the_page_of_sources_says_how_to_have_one(start_server: StartServer) -> None:
     assert "No prompt had a source yet" in Visitor(start_server()).text("/sources")
+
+
+def test_part_of_a_path_leads_to_the_files_that_have_it(visitor: Visitor) -> None:
+    found = visitor.get("/sources?of=tyle.md")
+
+    assert found.status == 404
+    assert b'href="/sources?of=docs%2Fstyle.md"' in found.body
+
+
+def test_many_hits_that_did_not_get_in_are_apart_from_what_else_was_left_out() -> None:
+    files = [ReceiptEntry("references", f"{n}.txt", "out") for n in range(2)]
+    hits = [ReceiptEntry("semantic_recall", f"hit {n}", "out") for n in range(9)]
+    lines = [Line(place, entry, None) for place, entry in enumerate((*hits, *files))]
+
+    few, many = few_and_many(lines)
+
+    assert [line.entry for line in few] == files
+    assert {layer: [line.entry for line in some] for layer, some in many.items()} == {"semantic_recall": hits}
+
+
+def test_what_neither_of_two_prompts_has_is_no_difference_between_them() -> None:
+    inside, outside = (ReceiptEntry("references", "a.txt", status) for status in ("in", "out"))
+
+    compared = {
+        (one, other): is_in_either(EntryChange("references", "a.txt", one, other))
+        for one in (None, outside, inside)
+        for other in (None, outside, inside)
+    }
+
+    assert changed_most([EntryChange("references", "a.txt", None, outside)]) == []
+    assert {pair for pair, is_shown in compared.items() if is_shown} == {pair for pair in compared if inside in pair}
+
+
+def test_what_changed_most_between_two_prompts_comes_first() -> None:
+    few, many = (ReceiptEntry("references", f"{tokens}.txt", "in", tokens) for tokens in (5, 500))
+    changes = [EntryChange("references", "5.txt", None, few), EntryChange("references", "500.txt", many, None)]
+
+    assert changed_most(changes) == [(changes[1], -500), (changes[0], 5)]

@@ -330,6 +330,39 @@ class SearchIndexConformance:
         assert selected(Filters(until=20)) == ["a"]
         assert selected(Filters(kinds=("code",), labels=("ada",))) == []
 
+    def test_a_day_finds_its_chunks_and_those_of_files_that_changed_then(self, index: SearchIndex) -> None:
+        day = 86_400
+        diary = [replace(line, days=days) for line, days in zip(lines("a\nb\nc"), ((7, 9), (8,), ()), strict=True)]
+        with writing(index) as writer:
+            writer.put(HERE, file("diary", "a\nb\nc", date=8 * day), "a\nb\nc", diary)
+            writer.put(HERE, file("plain", "d", date=9 * day + 5), "d", lines("d"))
+
+        def of_days(first: int, until: int, **options: object) -> list[tuple[str, bool]]:
+            dated = index.dated(first, until, 10, **options)  # type: ignore[arg-type]
+            chunks = index.chunks([found.chunk for found in dated])
+            assert all(index.select(Filters())[found.file - 1][2] == chunks[found.chunk].path for found in dated)
+            return [(chunks[found.chunk].chunk.text, found.said) for found in dated]
+
+        assert of_days(7, 8) == [("a", True)]
+        assert of_days(8, 9) == [("b", True), ("c", False)]
+        assert sorted(of_days(9, 10)) == [("a", True), ("d", False)]
+        assert of_days(10, 20) == []
+        plain = next(number for number, _, path in index.select(Filters()) if path == "plain")
+        assert of_days(0, 20, files=[plain]) == [("d", False)]
+        assert len(index.dated(0, 20, 2)) == 2
+        assert index.content(HERE, "diary")[1] == diary
+        assert {index.chunks([number])[number].date // day for number in numbers(index, "a")} == {9}
+
+    def test_a_chunk_with_other_days_is_found_by_these_alone(self, index: SearchIndex) -> None:
+        for days in ((7,), (8,)):
+            with writing(index) as writer:
+                writer.put(HERE, file("diary", "a"), "a", [replace(lines("a")[0], days=days)])
+        assert (index.dated(7, 8, 10), len(index.dated(8, 9, 10))) == ([], 1)
+
+        with writing(index) as writer:
+            writer.drop(HERE, ["diary"])
+        assert index.dated(0, 10, 10) == []
+
     def test_filters_select_files_by_tag_and_those_below_it(self, index: SearchIndex) -> None:
         tags = {"a": ("work/plans", "urgent"), "b": ("workshop",), "c": ()}
         with writing(index) as writer:

@@ -8,7 +8,7 @@ import pytest
 from bench.retrieval.__main__ import HYBRID, gains
 from bench.retrieval.evidence import filled, share
 from bench.retrieval.figures import FIGURES, Difference, difference, figures
-from bench.retrieval.sets import found_sets, written
+from bench.retrieval.sets import found_sets, mixed_sets, written
 from promptuary.tokens.counting import Counter
 
 
@@ -53,6 +53,23 @@ def test_fewer_questions_are_spread_over_all(tmp_path: Path) -> None:
     put_corpus(tmp_path / "one", [{"_id": "x", "text": "x"}], {f"q{number}": "x" for number in range(10)})
 
     assert list(found_sets(tmp_path, (), 2)[0].corpora[0].questions) == ["q0", "q5"]
+
+
+def test_sets_of_a_mixed_vault_share_its_files_and_keep_their_questions(tmp_path: Path) -> None:
+    put_corpus(tmp_path / "notes-dev", [{"_id": "x", "text": "x"}], {"q": "x"})
+    put_corpus(tmp_path / "stackfaq-dev", [{"_id": "x", "text": "y"}], {"q": "x"})
+    functions = [{"_id": f"{number}", "text": "def f(): ..."} for number in range(1_600)]
+    put_corpus(tmp_path / "cosqa-dev", functions, {f"q{number}": f"{number}" for number in range(800)})
+    put_corpus(tmp_path / "other-dev", [{"_id": "x", "text": "x"}], {"q": "x"})
+
+    code, notes, answers = mixed_sets(found_sets(tmp_path, (), 0))
+
+    assert [one.name for one in (code, notes, answers)] == ["mixed/cosqa-dev", "mixed/notes-dev", "mixed/stackfaq-dev"]
+    assert code.corpora[0].files == notes.corpora[0].files == answers.corpora[0].files
+    assert notes.corpora[0].relevant == {"q": {"notes-dev/x.md": 1}}
+    assert code.documents == 1_502
+    assert 750 <= code.questions < 800
+    assert all(code.corpora[0].files.keys() >= relevant.keys() for relevant in code.corpora[0].relevant.values())
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ class Block(Struct, frozen=True):
 
     ``tokens`` counts exactly ``text``, and the image that goes with it. ``body`` is where the source's own text starts
     and ends in ``text``; the two are equal if only its name is shown. ``score`` and ``reason`` say why it is in the
-    window.
+    window. ``whole_tokens`` is what a shortened one would cost whole; 0 if it is whole, or if that is not known.
     """
 
     source: Source
@@ -149,11 +149,17 @@ class Block(Struct, frozen=True):
     body: tuple[int, int] = (0, 0)
     score: float | None = None
     reason: str = ""
+    whole_tokens: int = 0
 
     @property
     def picture(self) -> Picture | None:
         """The image that is sent with it, whole or not at all."""
         return self.source.picture if self.detail is Detail.FULL else None
+
+    @property
+    def whole_cost(self) -> int:
+        """What it would cost whole, as far as that is known."""
+        return self.whole_tokens or self.tokens
 
     @property
     def passage(self) -> Passage:
@@ -174,6 +180,7 @@ class Block(Struct, frozen=True):
         tokens: int = 0,
         score: float | None = None,
         reason: str = "",
+        whole_tokens: int = 0,
     ) -> "Block":
         """Return ``text`` as a separate block, to be sent unchanged.
 
@@ -189,7 +196,20 @@ class Block(Struct, frozen=True):
             lines=lines,
             trust=trust,
         )
-        return cls(origin, detail, text, tokens, (0, len(text)), score, reason)
+        return cls(origin, detail, text, tokens, (0, len(text)), score, reason, whole_tokens)
+
+
+class Omitted(Struct, frozen=True):
+    """Something that could have been in the window and is not, and why; ``tokens`` is what it would have cost.
+
+    They are 0 if that is not known.
+    """
+
+    label: str
+    reason: str
+    source: str = ""
+    score: float | None = None
+    tokens: int = 0
 
 
 def path_of(address: str) -> str:

@@ -85,9 +85,10 @@ class Item(Struct, frozen=True):
     """One entry of a thread's history.
 
     ``content`` is exactly what was sent or received. ``pinned`` items are never compacted. ``stands_for`` holds the ids
-    of the items that a summary replaces; they stay in the ledger. ``attachments`` are what was attached to it, in the
-    order of ``content``, and ``words_start`` is where the person's own words begin. ``is_error`` is whether a tool
-    failed; ``None`` if that is unknown. ``images`` are sent with it; they are looked up for each turn and not stored.
+    of the items that a summary replaces; they stay in the ledger, and ``whole_tokens`` is what they cost, 0 if that is
+    unknown. ``attachments`` are what was attached to it, in the order of ``content``, and ``words_start`` is where the
+    person's own words begin. ``is_error`` is whether a tool failed; ``None`` if that is unknown. ``images`` are sent
+    with it; they are looked up for each turn and not stored.
     """
 
     id: str
@@ -103,6 +104,7 @@ class Item(Struct, frozen=True):
     words_start: int = 0
     is_error: bool | None = None
     images: tuple[WireImage, ...] = ()
+    whole_tokens: int = 0
 
     @property
     def imported(self) -> bool:
@@ -200,6 +202,11 @@ def item_cost(item: Item, counter: TokenCounter) -> int:
     return tokens + sum(
         CALL_OVERHEAD + counter.count(call.name) + counter.count(call.arguments) for call in item.tool_calls
     )
+
+
+def whole_cost(item: Item, counter: TokenCounter) -> int:
+    """Return what ``item`` costs, or, if it stands for others, what they cost; 0 if that is unknown."""
+    return item.whole_tokens if item.stands_for else item_cost(item, counter)
 
 
 def message_cost(message: Message, counter: TokenCounter) -> int:

@@ -133,6 +133,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
+def of_whole(part: int, whole: int) -> str:
+    """Return "197", or "197 of 1,253" if the whole is known."""
+    return f"{part:,} of {whole:,}" if whole else f"{part:,}"
+
+
 _MAX_NAMED: Final = 5
 
 

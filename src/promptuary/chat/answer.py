@@ -106,7 +106,7 @@ class ContextLines:
             self._show_tracked(entries, receipt.thread)
         if expansion.spend.injected:
             terminal.line(f"[@ context: {expansion.spend.injected:,} tokens injected]", "cyan")
-        if in_view := sum(entry.tokens for entry in tracked):
+        if in_view := sum(entry.taken for entry in tracked):
             terminal.line(f"[# in view: {in_view:,} tokens]", "cyan")
         for warning in receipt.warnings:
             terminal.line(f"warning: {warning}", "yellow")

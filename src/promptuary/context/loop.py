@@ -97,10 +97,12 @@ def checked(items: Sequence[Item]) -> Sequence[Item]:
 def part(loop: Loop, counter: TokenCounter) -> PromptPart:
     """Return the loop as a part of the prompt: one block per message."""
     names = {call.id: call.name for item in loop.said for call in item.tool_calls}
-    return PromptPart(LAYER, [_block(item, names, counter) for item in loop.items])
+    said = {item.id: item for item in loop.said}
+    behind = {item.id: [said[one] for one in item.stands_for if one in said] for item in loop.items}
+    return PromptPart(LAYER, [_block(item, names, counter, behind[item.id]) for item in loop.items])
 
 
-def _block(item: Item, names: dict[str, str], counter: TokenCounter) -> Block:
+def _block(item: Item, names: dict[str, str], counter: TokenCounter, behind: Sequence[Item]) -> Block:
     called = ", ".join(call.name for call in item.tool_calls)
     if item.role == "tool":
         label = f"result of {names.get(item.tool_call_id, 'a tool')}"
@@ -108,7 +110,8 @@ def _block(item: Item, names: dict[str, str], counter: TokenCounter) -> Block:
         label = f"call of {called}" if called else "said by the model" if item.role == "assistant" else "left out"
     source = Source(LAYER, one_line(label), "loop", "", content_hash(item.content))
     detail, reason = (Detail.EXCERPT, "shortened to fit") if item.stands_for else (Detail.FULL, "this turn's tools")
-    return Block(source, detail, "", item_cost(item, counter), reason=reason)
+    whole = cost(behind, counter)
+    return Block(source, detail, "", item_cost(item, counter), reason=reason, whole_tokens=whole)
 
 
 def _least(items: Sequence[Item], counter: TokenCounter) -> int:

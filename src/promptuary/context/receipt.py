@@ -8,7 +8,7 @@ from msgspec.structs import force_setattr, replace
 
 from promptuary.base.blocks import Detail, Trust
 from promptuary.base.table import Column, table
-from promptuary.base.text import one_line
+from promptuary.base.text import of_whole, one_line
 from promptuary.layers.layer import Failure, HookRun
 
 EntryStatus = Literal["in", "degraded", "out"]
@@ -23,7 +23,9 @@ class ReceiptEntry(Struct, frozen=True):
     """One block of a prompt, or something that is not in it.
 
     ``layer`` is the layer's id, or ``references``, ``history``, ``message``. ``share`` is the part of the window.
-    ``source`` is the address of the block's source, ``lines`` the first and last line of it.
+    ``source`` is the address of the block's source, ``lines`` the first and last line of it. ``tokens`` is what it
+    takes of the window; of something that is not in it, what it would have cost. ``whole_tokens`` is what something
+    that is there in part would cost whole. Both are 0 if that is not known.
     """
 
     layer: str
@@ -38,6 +40,17 @@ class ReceiptEntry(Struct, frozen=True):
     reason: str = ""
     trust: Trust | None = None
     lines: tuple[int, int] | None = None
+    whole_tokens: int = 0
+
+    @property
+    def taken(self) -> int:
+        """The tokens that it takes of the window."""
+        return 0 if self.status == "out" else self.tokens
+
+    @property
+    def tokens_text(self) -> str:
+        """Its tokens for people: of something that is there in part, also what it would cost whole."""
+        return of_whole(self.tokens, self.whole_tokens)
 
 
 class Receipt(Struct, frozen=True):
@@ -77,7 +90,7 @@ class Receipt(Struct, frozen=True):
     @property
     def rows(self) -> tuple[ReceiptEntry, ...]:
         """The entries, and one for the text around them: together they add up to ``tokens``."""
-        around = self.tokens - sum(entry.tokens for entry in self.entries if entry.status != "out")
+        around = self.tokens - sum(entry.taken for entry in self.entries)
         if around <= 0:
             return tuple(self.entries)
         share = around / max(self.window, 1)
@@ -88,8 +101,8 @@ class Receipt(Struct, frozen=True):
         """Return the tokens of each layer, in the order of the prompt; they add up to all tokens."""
         tokens: dict[str, int] = {}
         for entry in self.rows:
-            if entry.status != "out" and entry.tokens:
-                tokens[entry.layer] = tokens.get(entry.layer, 0) + entry.tokens
+            if entry.taken:
+                tokens[entry.layer] = tokens.get(entry.layer, 0) + entry.taken
         return tokens
 
     def explain(self) -> str:
@@ -128,7 +141,7 @@ def _row(entry: ReceiptEntry) -> tuple[str, ...]:
         one_line(entry.label),
         entry.status,
         entry.detail or "",
-        f"{entry.tokens:,}",
+        entry.tokens_text,
         f"{entry.share:.1%}",
         "" if entry.score is None else f"{entry.score:g}",
         one_line(entry.reason),

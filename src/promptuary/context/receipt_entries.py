@@ -6,20 +6,24 @@ of any part into an entry.
 
 import json
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from promptuary.base.blocks import Block, Detail, Source, content_hash
+from promptuary.base.blocks import Block, Detail, Omitted, Source, content_hash
 from promptuary.base.budget import TokenCounter
+from promptuary.base.errors import Code
 from promptuary.base.messages import Item
 from promptuary.base.text import one_line
 from promptuary.context.assemble import Contribution
+from promptuary.context.compact.envelope import body_of, how_many
 from promptuary.context.history import Group, PricedHistory
 from promptuary.context.receipt import ReceiptEntry
-from promptuary.layers.layer import Band, Omitted
 from promptuary.models.chat_model import ToolSpec
 from promptuary.references.expansion import Expansion
+
+if TYPE_CHECKING:
+    from promptuary.layers.layer import Band
 
 TOOLS: Final = "tools"
 """The name of the tool descriptions in receipts."""
@@ -64,6 +68,7 @@ def _of_block(layer: str, block: Block, window: int) -> ReceiptEntry:
         reason=block.reason or "added by the layer",
         trust=source.trust,
         lines=source.lines,
+        whole_tokens=block.whole_tokens,
     )
 
 
@@ -103,17 +108,29 @@ def of_history(sent: Sequence[Item], history: PricedHistory, tokens: int) -> Pro
         return PromptPart("history")
     missing = _missing(len(sent), history)
     reasons = [f"the oldest {missing} do not fit"] if missing else []
-    reasons += _unsent(history.strays)
+    reasons += [*_compacted(sent), *_unsent(history.strays)]
     if history.unspoken:
         reasons.append(f"{history.unspoken} that no user, assistant or tool said {_is(history.unspoken)} not sent")
     every = len(history.items) + history.unspoken
     label, reason = f"{len(sent)} of {every} messages", "; ".join(reasons) or "what was said before"
     if not sent:
-        return PromptPart("history", omitted=[Omitted(label, reason)])
+        return PromptPart("history", omitted=[Omitted(label, reason, tokens=history.whole or history.sent)])
     # Items never change, so their ids identify a state of a history.
     source = Source("history", label, "history", "", content_hash("\n".join(item.id for item in sent)))
     detail = Detail.EXCERPT if reasons else Detail.FULL
-    return PromptPart("history", [Block(source, detail, "", tokens, reason=reason)])
+    whole = history.whole if reasons else 0
+    return PromptPart("history", [Block(source, detail, "", tokens, reason=reason, whole_tokens=whole)])
+
+
+def _compacted(sent: Sequence[Item]) -> list[str]:
+    """Return how many messages are sent as a summary, only counted, or sent without a part of their text."""
+    summaries = [item for item in sent if item.kind == "summary"]
+    counts = {
+        "sent as a summary": how_many(item for item in summaries if body_of(item)),
+        "left out": how_many(item for item in summaries if not body_of(item)),
+        "shortened": sum(item.kind != "summary" and bool(item.stands_for) for item in sent),
+    }
+    return [f"{_messages(count)} {_is(count)} {how}" for how, count in counts.items() if count]
 
 
 def unsent_warnings(sent: int, history: PricedHistory) -> tuple[str, ...]:
@@ -173,9 +190,10 @@ def of_tools(tools: Sequence[ToolSpec], counter: TokenCounter, left_out: Sequenc
 
 def of_references(expansion: Expansion) -> PromptPart:
     """Return the attachments of the message as a part: its blocks, and the references without one."""
-    failed = [one for one in expansion.outcomes if one.code]
+    # What did not fit has a row for each file.
+    failed = [one for one in expansion.outcomes if one.code and one.code is not Code.BUDGET_EXCEEDED]
     absent = [Omitted(one.reference.raw, f"{one.code}: {one.reason}") for one in failed]
-    return PromptPart("references", expansion.blocks, absent)
+    return PromptPart("references", expansion.blocks, [*absent, *expansion.left_out])
 
 
 def of_message(words: str, tokens: int) -> PromptPart:

@@ -8,12 +8,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from promptuary.base import concurrency
-from promptuary.base.blocks import Block
+from promptuary.base.blocks import Block, Omitted
 from promptuary.base.budget import TokenCounter
 from promptuary.experiences.experience_blocks import experience_block, experience_label
 from promptuary.experiences.selection import MAX_FOUND, select, unfit
 from promptuary.experiences.values import LAYER, Experience, ExperienceHit, ExperienceResult, strength
-from promptuary.layers.layer import BudgetRange, LayerContext, Omitted, RecallRequest, Slot
+from promptuary.layers.layer import BudgetRange, LayerContext, RecallRequest, Slot
 from promptuary.layers.record_recall import Candidate, RecordRecall, Selection, Shown
 from promptuary.search.values import note_text
 from promptuary.workspace.access import Access
@@ -56,7 +56,7 @@ class ExperienceRecall(RecordRecall[Experience]):
     ) -> Selection[Experience]:
         """Return the experiences that may still be shown, and those that resemble the message."""
         del request
-        return await concurrency.run(lambda: self._select(words, standing, context.access))
+        return await concurrency.run(lambda: self._select(words, standing, context.access, context.counter))
 
     def block(self, wanted: Candidate[Experience], spent: int, room: int, counter: TokenCounter) -> Block:
         """Return all of an experience: it has a few lines."""
@@ -67,7 +67,9 @@ class ExperienceRecall(RecordRecall[Experience]):
         """Return the label of an experience, and its address."""
         return experience_label(record), record.address
 
-    def _select(self, words: str, standing: Sequence[Shown], access: Access) -> Selection[Experience]:
+    def _select(
+        self, words: str, standing: Sequence[Shown], access: Access, counter: TokenCounter
+    ) -> Selection[Experience]:
         def visible(experience: Experience) -> bool:
             return access.sees_experience(experience.id, experience.rev)
 
@@ -87,7 +89,11 @@ class ExperienceRecall(RecordRecall[Experience]):
         chosen = select(ExperienceResult(hits, found.mode, found.confidence, found.notes))
         there = {wanted.record.id for wanted in old}
         new = [_wanted(hit) for hit in chosen.shown if hit.experience.id not in there]
-        left_out = [_omitted(hit, why) for hit, why in chosen.left_out if hit.experience.id not in there]
+        left_out = [
+            _omitted(hit, why, experience_block(hit.experience, counter, now).tokens)
+            for hit, why in chosen.left_out
+            if hit.experience.id not in there
+        ]
         return Selection([*old, *new], left_out, tuple(map(note_text, found.notes)))
 
 
@@ -100,5 +106,5 @@ def _wanted(hit: ExperienceHit) -> Candidate[Experience]:
     return Candidate(experience, Shown("project", experience.id, experience.rev), why, round(hit.score, 4))
 
 
-def _omitted(hit: ExperienceHit, reason: str) -> Omitted:
-    return Omitted(experience_label(hit.experience), reason, hit.experience.address, round(hit.score, 4))
+def _omitted(hit: ExperienceHit, reason: str, tokens: int) -> Omitted:
+    return Omitted(experience_label(hit.experience), reason, hit.experience.address, round(hit.score, 4), tokens)

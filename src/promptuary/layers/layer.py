@@ -22,7 +22,7 @@ from typing import ClassVar, Final, Literal, NamedTuple, get_args
 
 from msgspec import Struct
 
-from promptuary.base.blocks import Block, Passage
+from promptuary.base.blocks import Block, Omitted, Passage
 from promptuary.base.budget import TokenCounter
 from promptuary.base.errors import ConfigError
 from promptuary.base.messages import Item
@@ -191,16 +191,6 @@ class RecallRequest(Struct, frozen=True):
             yield block.passage
         for item in self.history:
             yield from item.passages()
-
-
-class Omitted(Struct, frozen=True):
-    """Something that could have been in the window and is not, and why; ``tokens`` is what it would have cost."""
-
-    label: str
-    reason: str
-    source: str = ""
-    score: float | None = None
-    tokens: int = 0
 
 
 class Recall(Struct, frozen=True):

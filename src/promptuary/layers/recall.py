@@ -11,11 +11,11 @@ from typing import Final
 from msgspec.structs import replace
 
 from promptuary.base import concurrency
-from promptuary.base.blocks import Block, Passage
+from promptuary.base.blocks import Block, Omitted, Passage
 from promptuary.base.budget import TokenCounter
 from promptuary.base.errors import ConfigError, PromptuaryError
 from promptuary.base.text import visible, with_unix_lines
-from promptuary.layers.layer import BudgetRange, Layer, LayerContext, Omitted, Recall, RecallRequest, Slot
+from promptuary.layers.layer import BudgetRange, Layer, LayerContext, Recall, RecallRequest, Slot
 from promptuary.references.detail import whole
 from promptuary.references.kinds.search_hits import (
     apart,
@@ -137,7 +137,7 @@ def fitted(hits: Sequence[Hit], budget: int, counter: TokenCounter, home: str) -
         else:
             block = blocks(hit)
             source, reason = block.source, f"{block.tokens:,} tokens did not fit"
-            omitted.append(Omitted(source.label, reason, source.address, block.score))
+            omitted.append(Omitted(source.label, reason, source.address, block.score, block.tokens))
     return replace(recall, omitted=omitted)
 
 

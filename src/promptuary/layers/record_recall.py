@@ -6,6 +6,7 @@ that the model has seen disappears. When the message is compacted away, or the l
 record leaves the window, and may be recalled again. What a thread was shown is the state of the layer, as JSON.
 """
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, Final, Generic, TypeVar
@@ -13,10 +14,10 @@ from typing import Any, ClassVar, Final, Generic, TypeVar
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from promptuary.base.blocks import Block
+from promptuary.base.blocks import Block, Omitted
 from promptuary.base.budget import TokenCounter
 from promptuary.base.principals import NoteScope
-from promptuary.layers.layer import Ending, Layer, LayerContext, Omitted, Recall, RecallRequest, Reply
+from promptuary.layers.layer import Ending, Layer, LayerContext, Recall, RecallRequest, Reply
 from promptuary.references.message import ParsedMessage
 from promptuary.search.query import unquoted
 
@@ -130,7 +131,8 @@ class RecordRecall(Layer, ABC, Generic[Record]):
                     continue
                 del blocks[id(one)]
             label, address = self.names(one.record)
-            omitted.append(Omitted(label, "did not fit", address, one.score, 0 if block is None else block.tokens))
+            whole = block or self.block(one, 0, sys.maxsize, counter)
+            omitted.append(Omitted(label, "did not fit", address, one.score, whole.whole_cost if whole else 0))
         shown = [one.since for one in wanted if id(one) in blocks]
         return shown, replace(self._recall(wanted, blocks), omitted=omitted)
 

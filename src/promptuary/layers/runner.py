@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from promptuary.base.blocks import Block, Detail, Trust
+from promptuary.base.blocks import Block, Detail, Omitted, Trust
 from promptuary.base.budget import TokenCounter
 from promptuary.base.errors import ConfigError, LayerInitError
 from promptuary.base.messages import MESSAGE_OVERHEAD
@@ -35,7 +35,6 @@ from promptuary.layers.layer import (
     Layer,
     LayerContext,
     LayerState,
-    Omitted,
     Recall,
     RecallRequest,
     Reply,
@@ -293,8 +292,10 @@ def _is_sound(recall: Recall) -> bool:
     try:
         both: list[Block | Omitted] = [*recall.blocks, *recall.updates, *recall.omitted]
         texts: list[object] = [recall.heading, recall.updates_heading, *recall.notes, *(one.reason for one in both)]
+        numbers = list[float]()
         for block in (*recall.blocks, *recall.updates):
             source = block.source
+            numbers.append(float(block.whole_tokens))
             texts += (block.text, source.label, source.address, source.revision)
             Detail(block.detail)
             Trust(source.trust)
@@ -302,7 +303,7 @@ def _is_sound(recall: Recall) -> bool:
             range(first, last)  # which takes whole numbers only
         for one in recall.omitted:
             texts += (one.label, one.source)
-        numbers = [float(one.score or 0) for one in both] + [float(one.tokens) for one in both]
+        numbers += [float(one.score or 0) for one in both] + [float(one.tokens) for one in both]
     except (AttributeError, TypeError, ValueError):
         return False
     return all(map(_is_text, texts)) and all(map(math.isfinite, numbers))

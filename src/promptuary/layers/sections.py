@@ -14,13 +14,14 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from promptuary.base.blocks import Block, Detail, Source
+from promptuary.base.blocks import Block, Detail, Omitted, Source
 from promptuary.base.budget import Claim, TokenCounter, allocate
 from promptuary.base.errors import ConfigError
 from promptuary.base.excerpt import largest
 from promptuary.base.text import one_line, visible, with_unix_lines
-from promptuary.layers.layer import Omitted, Recall
+from promptuary.layers.layer import Recall
 
 _NAME_START = (
     r"A-Z_a-z\xc0-\xd6\xd8-\xf6\xf8-\u02ff\u0370-\u037d\u037f-\u1fff\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff"
@@ -104,9 +105,10 @@ def recall(
     Sections that are cut or left out also add a note for the person, after ``notes``. A budget of zero or less means no
     limit: everything is returned, and the caller decides what to do with it.
     """
-    shown = _Fitter(counter).fit([section for section in sections if section.text.strip()], budget)
-    blocks = [block for _, block in shown if block]
-    missing = [_missing(section, budget) for section, block in shown if not block]
+    fitter = _Fitter(counter)
+    shown = fitter.fit([section for section in sections if section.text.strip()], budget)
+    blocks = [fitter.priced(section, block) for section, block in shown if block]
+    missing = [_missing(section, budget, fitter.cost(section)) for section, block in shown if not block]
     if not (blocks or missing or omitted):
         return None
     lost = (_lost(section, block, budget) for section, block in shown)
@@ -129,9 +131,9 @@ def _does_not_fit(budget: int) -> str:
     return f"not even its first words fit into {budget:,} tokens"
 
 
-def _missing(section: Section, budget: int) -> Omitted:
-    source = section.source
-    return Omitted(source.label, "; ".join(filter(None, [section.reason, _does_not_fit(budget)])), source.address)
+def _missing(section: Section, budget: int, tokens: int) -> Omitted:
+    source, reason = section.source, "; ".join(filter(None, [section.reason, _does_not_fit(budget)]))
+    return Omitted(source.label, reason, source.address, tokens=tokens)
 
 
 class _Fitter:
@@ -150,6 +152,14 @@ class _Fitter:
         if not any(shown):
             shown = self._within(sections, wholes, budget, budget)
         return list(zip(sections, shown, strict=True))
+
+    def priced(self, section: Section, block: Block) -> Block:
+        """Return a block of ``section``; if that is cut, with what it would cost whole."""
+        return block if block.detail is Detail.FULL else replace(block, whole_tokens=self.cost(section))
+
+    def cost(self, section: Section) -> int:
+        """Return what ``section`` costs whole."""
+        return self._counter.count(_wrapped(section, len(section.text))[0])
 
     def _within(
         self, sections: Sequence[Section], wholes: Sequence[Block], target: int, budget: int

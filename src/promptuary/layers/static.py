@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from promptuary.base import concurrency
-from promptuary.base.blocks import Source
+from promptuary.base.blocks import Omitted, Source
 from promptuary.base.errors import Code, ConfigError, SourceError
 from promptuary.base.text import one_line, shortened
 from promptuary.base.values import Json
@@ -27,7 +27,6 @@ from promptuary.layers.layer import (
     Hook,
     Layer,
     LayerContext,
-    Omitted,
     Recall,
     RecallRequest,
     Scope,

@@ -26,10 +26,11 @@ _FOLDER: Final = "onnx:"
 _PAIR: Final = "+"
 
 
-def embedder_for(settings: Settings) -> Embedder | None:
+def embedder_for(settings: Settings, *, copy: bool = True) -> Embedder | None:
     """Return the embedder of the settings: a model on this machine, an endpoint, a plug-in, or none.
 
-    Raises ``ConfigError`` if it is not installed or lacks a setting.
+    With ``copy``, a model in a folder gets a copy that loads faster. Raises ``ConfigError`` if it is not installed or
+    lacks a setting.
     """
     match settings.embedder:
         case "none":
@@ -43,13 +44,13 @@ def embedder_for(settings: Settings) -> Embedder | None:
         case "endpoint":
             return _endpoint(settings)
         case named if named.startswith(_FOLDER):
-            return _local_embedder(_own_folder("embedder", named))
+            return _local_embedder(_own_folder("embedder", named), copy=copy)
         case named if _PAIR in named:
-            return _pair(settings)
+            return _pair(settings, copy=copy)
     from promptuary.models.named.fetched import fetched_model  # noqa: PLC0415  (the default needs none of them)
 
     if model := fetched_model(settings, settings.embedder):
-        return _local_embedder(model.folder, settings.embedder, model.hashes)
+        return _local_embedder(model.folder, settings.embedder, model.hashes, copy=copy)
     from promptuary.models.plugins import installed_embedders  # noqa: PLC0415  (looking for plug-ins takes time)
 
     plugged = installed_embedders()
@@ -59,10 +60,10 @@ def embedder_for(settings: Settings) -> Embedder | None:
     return plugged[settings.embedder]()
 
 
-def reranker_for(settings: Settings) -> Reranker | None:
+def reranker_for(settings: Settings, *, copy: bool = True) -> Reranker | None:
     """Return the reranker of the settings: a model on this machine, an endpoint, or none.
 
-    Raises ``ConfigError`` if it is missing or lacks a setting.
+    ``copy`` as for an embedder. Raises ``ConfigError`` if it is missing or lacks a setting.
     """
     match settings.reranker:
         case "none":
@@ -72,39 +73,44 @@ def reranker_for(settings: Settings) -> Reranker | None:
         case "auto" | "endpoint":
             return _rerank_endpoint(settings)
         case named if named.startswith(_FOLDER):
-            return _local_reranker(_own_folder("reranker", named))
+            return _local_reranker(_own_folder("reranker", named), copy=copy)
     from promptuary.models.named.fetched import fetched_model  # noqa: PLC0415  (most have none)
 
     if model := fetched_model(settings, settings.reranker):
-        return _local_reranker(model.folder, settings.reranker, model.hashes)
+        return _local_reranker(model.folder, settings.reranker, model.hashes, copy=copy)
     raise ConfigError(f"reranker {settings.reranker!r} is unknown; use one of: auto, none, onnx:FOLDER, endpoint")
 
 
-def _pair(settings: Settings) -> Embedder:
+def _pair(settings: Settings, *, copy: bool) -> Embedder:
     from promptuary.models.paired import PairedEmbedder  # noqa: PLC0415  (most have one)
 
     names = settings.embedder.split(_PAIR, 1)
     if not {"auto", "none", ""}.isdisjoint(names):
         raise ConfigError(f"embedder {settings.embedder!r} names two embedders, such as minilm{_PAIR}gte-small")
-    first, second = (embedder_for(replace(settings, embedder=name)) for name in names)
+    first, second = (embedder_for(replace(settings, embedder=name), copy=copy) for name in names)
     if first is None or second is None:
         raise AssertionError("an embedder with a name is none")
     return PairedEmbedder(first, second)
 
 
-def _local_embedder(path: Path, name: str = "", hashes: Mapping[str, str] | None = None) -> Embedder:
+def _local_embedder(
+    path: Path, name: str = "", hashes: Mapping[str, str] | None = None, *, copy: bool = True
+) -> Embedder:
     from promptuary.models.onnx_folder import open_embedder  # noqa: PLC0415  (the default model is not a folder)
 
-    return open_embedder(path, cache=_models_cache(), name=name, hashes=hashes)
+    return open_embedder(path, cache=_models_cache() if copy else None, name=name, hashes=hashes)
 
 
-def _local_reranker(path: Path, name: str = "", hashes: Mapping[str, str] | None = None) -> Reranker:
+def _local_reranker(
+    path: Path, name: str = "", hashes: Mapping[str, str] | None = None, *, copy: bool = True
+) -> Reranker:
     from promptuary.models.onnx_folder import check_hashes, read_folder  # noqa: PLC0415  (off unless it is wanted)
     from promptuary.models.onnx_reranker import OnnxReranker  # noqa: PLC0415
 
-    folder = read_folder(path, cache=_models_cache())
+    cache = _models_cache() if copy else None
+    folder = read_folder(path, cache=cache)
     check_hashes(folder, hashes or {}, name)
-    return OnnxReranker(folder, cache=_models_cache())
+    return OnnxReranker(folder, cache=cache)
 
 
 def _rerank_endpoint(settings: Settings) -> Reranker:

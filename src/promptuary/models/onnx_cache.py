@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from promptuary.base import durable
+from promptuary.models import signed_weights
 
 logger = logging.getLogger(__name__)
 
@@ -61,11 +62,16 @@ def write(folder: Path, model: str, weights: bytes | str, onnxruntime: Any, opti
 
 
 def _path(folder: Path, model: str) -> Path:
-    """Return the path of the copy. Its name changes with the library: another version may optimise better."""
+    """Return the path of the copy.
+
+    Its name changes with the library, of which another version may optimise better, and with the form of the weights
+    that this processor needs.
+    """
     found = importlib.util.find_spec("onnxruntime")
     origin = found.origin if found is not None and found.origin else ""
     changed = Path(origin).stat().st_mtime_ns if origin else 0
-    library = hashlib.sha256(f"{origin} {changed}".encode("utf-8", "surrogatepass")).hexdigest()
+    form = "signed" if signed_weights.helps() else ""
+    library = hashlib.sha256(f"{origin} {changed} {form}".encode("utf-8", "surrogatepass")).hexdigest()
     return folder / f"{model}-{library[:12]}.ort"
 
 

@@ -21,6 +21,7 @@ def expansion_json(expansion: Expansion) -> dict[str, Any]:
         "text": expansion.text,
         "messages": list(map(as_recorded, expansion.messages)),
         "references": [_outcome(outcome) for outcome in expansion.outcomes],
+        "left_out": to_builtins(expansion.left_out),
         "slips": to_builtins(expansion.slips),
         "tokens": to_builtins(expansion.spend),
         "warnings": list(expansion.warnings),
@@ -46,5 +47,6 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
         "reason": outcome.reason,
         "detail": outcome.detail,
         "tokens": outcome.tokens,
+        "whole_tokens": outcome.whole_tokens,
         "sha256": outcome.sha256,
     }

@@ -57,6 +57,7 @@ def why_json(why: Why) -> dict[str, Any]:
         "meaning": why.meaning,
         "length": why.length,
         "foreign": why.foreign,
+        "time": why.time,
         "matched": list(why.matched),
     }
     return parts if why.rerank is None else {**parts, "rerank": why.rerank}

@@ -46,7 +46,8 @@ def show_receipt(title: str, receipt: Receipt, remarks: Sequence[str] = ()) -> N
     if narrow:
         for entry in receipt.rows:
             if entry.reason and entry.status != "in":
-                console.print(Text(f"{one_line(entry.label)}: {one_line(entry.reason)}", style="dim"))
+                whole = f"; {entry.whole_tokens:,} tokens whole" if entry.whole_tokens else ""
+                console.print(Text(f"{one_line(entry.label)}: {one_line(entry.reason)}{whole}", style="dim"))
     console.print(_bar(receipt, min(_MAX_BAR, max(console.width - 2, 20)), coloured=not console.no_color))
     for line in (*_remarks(receipt), *remarks):
         console.print(Text(line, style="yellow"))
@@ -57,7 +58,8 @@ def _table(receipt: Receipt, width: int | None) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
     colours = _colours(segments(receipt, _MAX_BAR))
     shown = _NARROW_COLUMNS if width is None else len(_TITLES)
-    rows = [_row(entry, colours.get(entry.layer, ""))[:shown] for entry in receipt.rows]
+    tokens = "{0.tokens:,}" if width is None else "{0.tokens_text}"
+    rows = [_row(entry, colours.get(entry.layer, ""), tokens.format(entry))[:shown] for entry in receipt.rows]
     widest = _max_widths(rows, width) if width is not None else {}
     for title in _TITLES[:shown]:
         number = title in {"tokens", "window"}
@@ -78,13 +80,13 @@ def _max_widths(rows: Sequence[tuple[Text, ...]], width: int) -> dict[str, int]:
     return {"status": state, "what": max(width - taken - min(words["why"], _MAX_WORD), _MIN_NAME)}
 
 
-def _row(entry: ReceiptEntry, colour: str) -> tuple[Text, ...]:
+def _row(entry: ReceiptEntry, colour: str, tokens: str) -> tuple[Text, ...]:
     status = entry.status if entry.detail in {None, "full"} else f"{entry.status}, {entry.detail}"
     return (
         Text(one_line(entry.layer), style=colour),
         Text(one_line(entry.label)),
         Text(status, style=_STATUS[entry.status]),
-        Text(f"{entry.tokens:,}"),
+        Text(tokens),
         Text(f"{entry.share:.1%}"),
         Text(one_line(entry.reason), style="dim"),
     )

@@ -37,7 +37,7 @@ def name_only(source: Source, counter: TokenCounter, full_cost: int | None = Non
     """
     cost = f"{full_cost:,} tokens did not fit" if full_cost is not None else "did not fit"
     named = render(replace(source, notes=()), Detail.PATH, None, counter, _remark(cost, source.read_on))
-    return replace(named, source=source)
+    return replace(named, source=source, whole_tokens=full_cost or 0)
 
 
 def best_within(source: Source, budget: int, counter: TokenCounter, full: Block) -> Block | None:
@@ -48,7 +48,8 @@ def best_within(source: Source, budget: int, counter: TokenCounter, full: Block)
     if budget < name.tokens + _WORTH_SHOWING:
         return name if name.tokens <= budget else None
     cost = f"{full.tokens:,} tokens in full"
-    return _outline(source, budget, counter, cost) or _excerpt(source, budget, counter, cost) or name
+    shown = _outline(source, budget, counter, cost) or _excerpt(source, budget, counter, cost) or name
+    return replace(shown, whole_tokens=full.tokens)
 
 
 def _remark(cost: str, read_on: str) -> str:

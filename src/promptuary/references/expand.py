@@ -1,18 +1,18 @@
 """Expands a message: finds its references, resolves and fits them, and renders what is sent."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary.base.blocks import MOST_IMAGE_BYTES, MOST_IMAGES, Block, Detail, Source
+from promptuary.base.blocks import MOST_IMAGE_BYTES, MOST_IMAGES, Block, Detail, Omitted, Source
 from promptuary.base.budget import TokenCounter, most_tokens, water_fill
 from promptuary.base.errors import Code, SourceError
 from promptuary.base.excerpt import largest
 from promptuary.base.references import PATH_KINDS, WRITING_KINDS, Reference
-from promptuary.base.text import human_size, one_line, unique_slug
+from promptuary.base.text import counted, human_size, one_line, unique_slug
 from promptuary.references.detail import best_within, name_only, whole
 from promptuary.references.expansion import Expansion, Outcome, TokenUse, Typo
 from promptuary.references.kinds.image import wire_image
@@ -35,6 +35,9 @@ _UNREAD_MARKS = ("@/", "@~/", "@*", "@'", "#/", "#~/", "#'")
 """What no reference begins with, but people write: ``slips`` looks at it."""
 _ABSENT_TOKENS = 400
 """The most tokens for telling the model what it does not get."""
+_MOST_LEFT_OUT = 20
+"""How many of the things that do not fit at all the receipt names."""
+_NO_ROOM = "not even its name fits into the limit; attach less, or raise --share"
 
 
 class RankedSource(Struct, frozen=True):
@@ -46,7 +49,12 @@ class RankedSource(Struct, frozen=True):
 
 def fit(candidates: Sequence[RankedSource], limit: int, counter: TokenCounter) -> list[Block | None]:
     """Return a block for each candidate, together at most ``limit`` tokens; ``None`` where not even the name fits."""
-    full = [whole(one.source, counter) for one in candidates]
+    return _fit(candidates, [whole(one.source, counter) for one in candidates], limit, counter)
+
+
+def _fit(
+    candidates: Sequence[RankedSource], full: Sequence[Block], limit: int, counter: TokenCounter
+) -> list[Block | None]:
     if sum(block.tokens for block in full) <= limit:
         return list(full)
     names = [min(name_only(b.source, counter, b.tokens), b, key=lambda block: block.tokens) for b in full]
@@ -118,8 +126,9 @@ def expand(
     sources = _SourceSet.of(resolutions, links)
     sent = _linked(message.text, resolutions, links)
     room = _room(sent, limits, context)
-    blocks, absent = _fitted(sources, resolutions, room, context)
-    outcomes = [sources.outcome(one, blocks, _target(one, context.workspace)) for one in resolutions]
+    fitted = _fitted(sources, resolutions, room, context)
+    blocks, absent = fitted.blocks, fitted.absent
+    outcomes = [sources.outcome(one, fitted, _target(one, context.workspace)) for one in resolutions]
     attached = [replace(block, reason=_why(block)) for block in blocks if block]
     rendered = render_message(sent, attached, absent)
     frame = context.counter.count(preamble([""], absent)) if rendered.words_start else 0
@@ -144,6 +153,7 @@ def expand(
         named=tuple(sources.named()),
         attachments=rendered.attachments,
         words_start=rendered.words_start,
+        left_out=tuple(sources.left_out(fitted)),
         slips=tuple(slips),
     )
 
@@ -222,31 +232,42 @@ def _room(text: str, limits: Limits, context: ResolveContext) -> int:
     return min(limits.limit, limits.window - context.counter.count(text))
 
 
-def _fitted(
-    sources: "_SourceSet", resolutions: Sequence[Resolution], room: int, context: ResolveContext
-) -> tuple[list[Block | None], list[str]]:
+class _Fitted(Struct, frozen=True):
+    """The block of each candidate that fits, lines for the model that name what is missing, and each block in full."""
+
+    blocks: Sequence[Block | None] = ()
+    absent: Sequence[str] = ()
+    full: Sequence[Block] = ()
+
+
+def _fitted(sources: "_SourceSet", resolutions: Sequence[Resolution], room: int, context: ResolveContext) -> _Fitted:
     """Return the blocks that fit, and lines for the model that name what is missing, together within ``room``."""
     failed = [f"{one.reference.raw}: {_told(one.error)}" for one in resolutions if one.error]
     if not failed and not sources.candidates:
-        return [], []
+        return _Fitted()
+    full = [whole(one.source, context.counter) for one in sources.candidates]
+
+    def fitting(limit: int) -> list[Block | None]:
+        return _fit(sources.candidates, full, limit, context.counter)
+
     allowance = min(max(room, 0) // 4, _ABSENT_TOKENS)
     absent = _within(failed, allowance, context)
     if not absent:
         # If everything fits even with the largest possible frame, the frame need not be counted first.
-        blocks = fit(sources.candidates, room - most_tokens(preamble([""])), context.counter)
+        blocks = fitting(room - most_tokens(preamble([""])))
         if all(block is not None and block.detail is Detail.FULL for block in blocks):
-            return blocks, absent
+            return _Fitted(blocks, absent, full)
     frame = context.counter.count(preamble([""], absent))
-    blocks = fit(sources.candidates, room - frame, context.counter)
+    blocks = fitting(room - frame)
     if None not in blocks:
-        return blocks, absent
-    blocks = fit(sources.candidates, room - frame - allowance, context.counter)
+        return _Fitted(blocks, absent, full)
+    blocks = fitting(room - frame - allowance)
     gone = [one.source.label for one, block in zip(sources.candidates, blocks, strict=True) if block is None]
     left_out = absent + _within([f"{label}: {Code.BUDGET_EXCEEDED}" for label in gone], allowance, context)
     frame = context.counter.count(preamble([""], left_out))
-    better = fit(sources.candidates, room - frame, context.counter)  # with the allowance that the lines left unused
+    better = fitting(room - frame)  # with the allowance that the lines left unused
     same = [block is None for block in better] == [block is None for block in blocks]
-    return better if same else blocks, left_out
+    return _Fitted(better if same else blocks, left_out, full)
 
 
 def _told(error: SourceError) -> str:
@@ -310,27 +331,42 @@ class _SourceSet(Struct):
             named = replace(self.candidates[place].source, asked=source.asked)
             self.candidates[place] = RankedSource(named, rank)
 
-    def outcome(self, one: Resolution, blocks: Sequence[Block | None], target: str) -> Outcome:
+    def left_out(self, fitted: _Fitted) -> Iterator[Omitted]:
+        """Yield what does not fit at all: the largest, with the reference that asked for each, then how many more."""
+        every = zip(fitted.full, fitted.blocks, strict=True)
+        gone = sorted((full for full, block in every if block is None), key=lambda full: -full.tokens)
+        for full in gone[:_MOST_LEFT_OUT]:
+            source, asked = full.source, one_line(self.owners[full.source.key].raw)
+            why = _NO_ROOM if source.asked else f"of {asked}, not even its name fits into the limit"
+            yield Omitted(source.label, f"{Code.BUDGET_EXCEEDED}: {why}", source.address, tokens=full.tokens)
+        if more := gone[_MOST_LEFT_OUT:]:
+            reason = f"{Code.BUDGET_EXCEEDED}: not even their names fit into the limit; attach less, or raise --share"
+            yield Omitted(f"and {counted(len(more), 'more file')}", reason, tokens=sum(full.tokens for full in more))
+
+    def outcome(self, one: Resolution, fitted: _Fitted, target: str) -> Outcome:
         if one.error:
             return _failed(one.reference, one.error, target)
         if one.done:
             return Outcome(one.reference, "included", target=one.done.address, reason=one.done.reason)
         own = {source.key for source in one.sources if self.owners[source.key] is one.reference}
-        mine = [blocks[self.places[source.key]] for source in one.sources]
+        mine = [fitted.blocks[self.places[source.key]] for source in one.sources]
         shown = [block for block in mine if block]
+        whole_tokens = sum(fitted.full[self.places[key]].tokens for key in own)
         if not shown:
-            return _failed(one.reference, _over_budget(), target)
+            return replace(_failed(one.reference, _over_budget(), target), whole_tokens=whole_tokens)
+        tokens = sum(block.tokens for block in shown if block.source.key in own)
         detail = max((block.detail for block in shown), key=_DETAILS.index)
         whole = detail is Detail.FULL and len(shown) == len(mine) and not any(source.partial for source in one.sources)
         return Outcome(
             one.reference,
             "included" if whole else "degraded",
             target=target,
-            tokens=sum(block.tokens for block in shown if block.source.key in own),
+            tokens=tokens,
             lines=one.sources[0].lines if len(one.sources) == 1 else None,
             detail=detail,
             sha256=one.sources[0].revision if len(one.sources) == 1 else None,
             reason=_joined(one.reference.remark, _reason(mine, one.sources) if own else self._before(one)),
+            whole_tokens=whole_tokens if whole_tokens > tokens else 0,
         )
 
     def _before(self, one: Resolution) -> str:
@@ -358,7 +394,7 @@ def _failed(reference: Reference, error: SourceError, target: str) -> Outcome:
 
 
 def _over_budget() -> SourceError:
-    return SourceError(Code.BUDGET_EXCEEDED, "not even its name fits into the limit; attach less, or raise --share")
+    return SourceError(Code.BUDGET_EXCEEDED, _NO_ROOM)
 
 
 def _target(one: Resolution, workspace: Workspace) -> str:

@@ -10,7 +10,7 @@ from promptuary.base.budget import most_tokens
 from promptuary.base.references import WRITING_KINDS
 
 if TYPE_CHECKING:
-    from promptuary.base.blocks import Attachment, Block, Detail
+    from promptuary.base.blocks import Attachment, Block, Detail, Omitted
     from promptuary.base.errors import Code, Status
     from promptuary.base.messages import Message
     from promptuary.base.references import Reference
@@ -24,7 +24,8 @@ class Outcome(Struct, frozen=True):
     """How one reference ended.
 
     ``target`` is the path that the reference leads to, or its value, without a range. ``lines`` is the range that was
-    attached. ``tokens`` counts only what this reference added.
+    attached. ``tokens`` counts only what this reference added; ``whole_tokens`` is what it would have added whole, 0 if
+    that is the same.
     """
 
     reference: Reference
@@ -36,6 +37,7 @@ class Outcome(Struct, frozen=True):
     sha256: str | None = None
     code: Code | None = None
     reason: str | None = None
+    whole_tokens: int = 0
 
 
 class Typo(Struct, frozen=True):
@@ -82,7 +84,8 @@ class Expansion(Struct, frozen=True):
     """A message with everything it refers to, ready to send.
 
     ``text`` is the part that the person wrote; it starts at ``words_start`` of the message's content; ``attachments``
-    say where in the content the bodies of ``blocks`` are.
+    say where in the content the bodies of ``blocks`` are. ``left_out`` is what did not fit at all: the largest by name,
+    and how many others there are.
     """
 
     text: str
@@ -97,6 +100,7 @@ class Expansion(Struct, frozen=True):
     """The files that were named outright: completion prefers them later."""
     attachments: tuple[Attachment, ...] = ()
     words_start: int = 0
+    left_out: tuple[Omitted, ...] = ()
     slips: tuple[Typo, ...] = ()
 
     @property

@@ -18,9 +18,16 @@ from promptuary.base.text_language import question_language
 from promptuary.models.languages import Known, known_languages
 from promptuary.models.protocols import Embedder, Scale
 from promptuary.search import query as language
-from promptuary.search.dates.question import TimeHint, time_hint
+from promptuary.search.dates.question import (
+    TimeHint,
+    asks_for_a_thing,
+    asks_for_something,
+    day_number,
+    proposes,
+    time_hint,
+)
 from promptuary.search.filters import passing_files
-from promptuary.search.index.port import ChunkTraits, IndexedChunk, SearchIndex, Similarity
+from promptuary.search.index.port import ChunkTraits, IndexedChunk, OfDay, SearchIndex, Similarity
 from promptuary.search.outline.named import defining, is_alone, names_in, phrases_for
 from promptuary.search.ranking import (
     NEAREST,
@@ -32,6 +39,7 @@ from promptuary.search.ranking import (
     above_background,
     by_date,
     confidence,
+    deciding,
     definitions_first,
     fuse,
     preferring,
@@ -50,6 +58,10 @@ _AS_GOOD: Final = 0.5
 """A further passage of a document matches if it has this share of the score of the best."""
 _DEFINING: Final = 20
 """How many chunks are examined for each way to begin a definition."""
+_FEW_DAYS: Final = 3
+"""So many days decide; what names more, such as a month, often means something else and only leans."""
+_MOST_OF_DAYS: Final = 1_000
+"""How many chunks of the days that a query names are looked at; of a time with more, some are in any pool."""
 _QUESTION: Final = 3
 """The fewest words of a question about something: "what's up?" has two."""
 
@@ -113,6 +125,18 @@ class Distinct(NamedTuple):
     more: int = 0
 
 
+class _OfTime(NamedTuple):
+    """The chunks from the days that a query names; those that are ``first`` come before all others.
+
+    ``said``: their files say that they are from there; ``is_past``: it ended before today.
+    """
+
+    chunks: Sequence[OfDay] = ()
+    first: frozenset[int] = frozenset()
+    said: bool = False
+    is_past: bool = False
+
+
 class _Defined(NamedTuple):
     """The chunks that define what a query names, and code that mentions it; ``None`` if the query is only a name."""
 
@@ -133,7 +157,8 @@ class Searching:
     ) -> None:
         self.index, self.embedder, self.scale = index, embedder, scale
         self.files, self.workspace = files, workspace
-        self.now = datetime.now(UTC)
+        # A day is that of the person who asks.
+        self.now = datetime.now(UTC).astimezone()
 
     @cached_property
     def known(self) -> Known:
@@ -149,12 +174,15 @@ class Searching:
         # A pasted report has names of many things, and is not a search for one of them.
         is_pasted = len(words.terms) > language.LONG
         defined = _Defined() if words.phrases or is_pasted else self._defined(query.text)
-        candidates = self._with_defined(self.candidates(query.text, words), defined)
+        of_time = self._of_time(hint)
+        candidates = self._with_defined(self.candidates(query.text, words, of_time.chunks), defined)
         ranked: Sequence[Ranked] = fuse(candidates, len(words), scale=self.scale)
         asked = len(words) >= _QUESTION and language.is_question(query.text)
         sure = confidence(ranked, candidates, self.index.size(), language.word_count(words), asked=asked)
         ranked = spread(ranked, {one.chunk: one.traits.document for one in candidates}, WEIGHTS.again)
-        ranked = definitions_first(self._timed(ranked, candidates, hint), defined.chunks, defined.mentioning)
+        alone = sure < 1 and of_time.said and bool(of_time.first)
+        ranked = self._timed(ranked, candidates, hint, of_time, alone=alone)
+        ranked = definitions_first(ranked, defined.chunks, defined.mentioning)
         traits = {one.chunk: one.traits for one in candidates}
         pool = [Passage(one, traits[one.chunk]) for one in ranked]
         further = self._beyond(words, set(traits), query) if len(pool) >= POOL else ()
@@ -163,17 +191,23 @@ class Searching:
         hits, copies = self._hits(chosen, query.limit, words)
         if hits and sure < 1 and not compared and _is_named(hits[0], query.text, words):
             sure = 1.0
+        if hits and alone and _asks_about(query.text, words, of_time):
+            sure = 1.0
         return Answer(hits, compared, sure, copies=copies)
 
-    def candidates(self, text: str, words: Words) -> list[Candidate]:
-        """Return the chunks that may answer: a pool of a fixed size by words, and one by meaning."""
+    def candidates(self, text: str, words: Words, of_time: Sequence[OfDay] = ()) -> list[Candidate]:
+        """Return the chunks that may answer: a pool of a fixed size by words, one by meaning, and those ``of_time``."""
         index, embedder = self.index, self.embedder
         # The model and the full-text index both release the interpreter's lock, so they run in parallel.
         embedding = concurrency.begin(lambda: embedder.embed([text], "query")[0]) if embedder else None
         lexical = dict(index.lexical(words, POOL, files=self.files))
         traits = dict(index.traits(list(lexical)))
-        similar = {} if embedding is None else self._similar(embedding.result(), words, list(lexical))
-        pool = [*lexical, *(one for one in similar if one not in lexical)]
+        vector = None if embedding is None else embedding.result()
+        similar = {} if vector is None else self._similar(vector, words, list(lexical))
+        timed = self._best_of_time(words, of_time, vector) if of_time else {}
+        if vector is not None and timed:
+            similar |= index.similarities(vector, [chunk for chunk in timed if chunk not in similar])
+        pool = [*lexical, *(chunk for chunk in {**similar, **timed} if chunk not in lexical)]
         traits |= index.traits(pool[len(lexical) :])
         in_chat = any(each.conversation is not None for each in traits.values())
         spoken = index.spoken(words, POOL) if in_chat else {}
@@ -181,7 +215,7 @@ class Searching:
         return [
             Candidate(
                 one,
-                lexical.get(one),
+                lexical.get(one, timed.get(one)),
                 similar.get(one),
                 _spoken(each, spoken) if in_chat else None,
                 each,
@@ -190,6 +224,45 @@ class Searching:
             for one in pool
             if (each := traits.get(one)) is not None
         ]
+
+    def _of_time(self, hint: TimeHint) -> _OfTime:
+        """Return the chunks from the days that a query names."""
+        days = hint.days(self.now)
+        if days is None:
+            return _OfTime()
+        found: Sequence[OfDay] = self._dated(days)
+        said = [dated for dated in found if dated.said]
+        if not said and hint.coming_days and (coming := self._said_on(hint.coming_days)):
+            days, found, said = hint.coming_days, coming, coming
+        if said and len(found) > POOL:
+            found = said
+        if len(days) > _FEW_DAYS:
+            return _OfTime(found if len(found) < _MOST_OF_DAYS else ())
+        # When a file was last changed says less, nothing about today, and nothing at all if most were copied that day.
+        is_past = days.stop <= day_number(self.now)
+        first = said or (found if is_past and len(found) <= POOL else ())
+        return _OfTime(found, frozenset(dated.chunk for dated in first), said=bool(said), is_past=is_past)
+
+    def _dated(self, days: range) -> Sequence[OfDay]:
+        return self.index.dated(days.start, days.stop, _MOST_OF_DAYS, files=self.files)
+
+    def _said_on(self, days: range) -> list[OfDay]:
+        return [dated for dated in self._dated(days) if dated.said]
+
+    def _best_of_time(self, words: Words, days: Sequence[OfDay], vector: bytes | None) -> dict[int, float | None]:
+        """Return those chunks, or the best of many, with how many of the words they explain."""
+        files = {dated.file for dated in days}
+        explained = dict(self.index.lexical(words, _DEEP, files=files))
+        # Every hit contains a quoted phrase.
+        if len(days) <= POOL and not words.phrases:
+            return {dated.chunk: explained.get(dated.chunk) for dated in days}
+        those = {dated.chunk for dated in days}
+        best = [chunk for chunk in explained if chunk in those][:POOL]
+        if vector is not None and not words.phrases:
+            best += [chunk for chunk, _ in self.index.nearest(vector, POOL, files=files) if chunk in those]
+        if not best and not words.phrases:
+            best = [dated.chunk for dated in days[:POOL]]
+        return {chunk: explained.get(chunk) for chunk in best}
 
     def _is_foreign(self, text: str, lexical: Sequence[ChunkTraits]) -> bool:
         """Return whether the embedder does not know the language of a query.
@@ -227,13 +300,23 @@ class Searching:
         traits = self.index.traits([one for one in defined.chunks if one not in known])
         return [*candidates, *(Candidate(one, 1.0, traits=each) for one, each in traits.items())]
 
-    def _timed(self, ranked: Sequence[Ranked], candidates: Sequence[Candidate], hint: TimeHint) -> Sequence[Ranked]:
+    def _timed(
+        self,
+        ranked: Sequence[Ranked],
+        candidates: Sequence[Candidate],
+        hint: TimeHint,
+        of_time: _OfTime,
+        *,
+        alone: bool,
+    ) -> Sequence[Ranked]:
         """Return the same hits, reordered by what the query says about time."""
         if not hint:
             return ranked
         dates = {one.chunk: one.traits.date for one in candidates}
         span = Span(hint.since, hint.until) if hint.since or hint.until else self._span_of(hint)
-        if span is not None:
+        if of_time.first:
+            ranked = deciding(ranked, of_time.first, alone=alone)
+        elif span is not None:
             ranked = preferring(ranked, dates, span)
         return by_date(ranked, dates, newest=hint.order == "newest") if hint.order else ranked
 
@@ -301,6 +384,13 @@ class Searching:
             workspace=self.workspace,
             said_at=chunk.date,
         )
+
+
+def _asks_about(text: str, words: Words, days: _OfTime) -> bool:
+    """Return whether a query asks what was on the days that it names; people also say "see you tomorrow"."""
+    if proposes(text) or not (language.is_question(text) or asks_for_something(text)):
+        return False
+    return days.is_past or (len(words) >= _QUESTION and asks_for_a_thing(text))
 
 
 def _is_named(hit: Hit, text: str, words: Words) -> bool:

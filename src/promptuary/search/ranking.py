@@ -26,7 +26,7 @@ from msgspec import Struct
 
 from promptuary.models.protocols import Scale
 from promptuary.search.index.port import ChunkTraits, Similarity
-from promptuary.search.values import Why
+from promptuary.search.values import TimeEffect, Why
 
 NEAREST: Final = 10
 """How many of the nearest candidates decide what a query is about."""
@@ -38,6 +38,8 @@ _NEARLY: Final = 0.7
 """The share of the best score that a candidate needs where the latest or the first answer is asked for."""
 _MOST_DEFINITIONS: Final = 3
 """The most definitions of a name that are put before its uses: a name defined everywhere says little."""
+_ALONE: Final = 4
+"""How far others are below what alone is sure."""
 _FIRST: Final = 5
 """How many candidates are considered for an answer."""
 
@@ -47,9 +49,9 @@ class Weights(Struct, frozen=True):
 
     ``words`` is the weight of one word; ``code``, ``chat`` and ``long`` are those in code, in chats and for long
     queries. ``short_query`` and ``long_query`` are how many words a query has that is not long at all, and that is long
-    altogether. ``spoken`` is the weight of the words of the whole conversation, relative to those of the chunk. ``hub``
-    is the part of a chunk's nearness to everything that is subtracted, ``length`` what is subtracted for each power of
-    e in the chunks of its document. Words need no agreement at a meaning of ``sure``.
+    altogether. ``spoken`` is the weight of the words of the whole conversation, relative to those of the chunk.
+    ``hub`` is the part of a chunk's nearness to everything that is subtracted, ``length`` what is subtracted for each
+    power of e in the chunks of its document. Words need no agreement at a meaning of ``sure``.
 
     ``answer`` and ``chat_answer`` are the least evidence of an answer, among a thousand chunks; ``word_evidence`` is
     what one word adds to its meaning. ``asked`` is the share of this that is enough for a question, which is seldom
@@ -116,10 +118,13 @@ class Ranked(NamedTuple):
     length: float
     share: float
     foreign: bool = False
+    time: TimeEffect = ""
 
     def why(self, match: Callable[[], tuple[str, ...]] = tuple) -> Why:
         """Return the parts of the score; ``match`` returns the words that are in the text."""
-        return Why(self.lexical, self.cosine, match, None, self.meaning, self.length, self.share, self.foreign)
+        return Why(
+            self.lexical, self.cosine, match, None, self.meaning, self.length, self.share, self.foreign, self.time
+        )
 
 
 UNMEASURED: Final = Scale()
@@ -149,13 +154,19 @@ def fuse(
     # Exact, so that the result does not depend on the order of the candidates.
     usual = fsum(meanings.values()) / len(meanings) if meanings else 0.0
     blur = _blur(candidates, terms, weights)
+    own, said = _best_in_chats(candidates)
+    heard = own / (own + weights.spoken * said) if own else 0.0
     # Without vectors a chunk is not near by chance, and the loss would be as much as several words are worth.
     loss = weights.length if meanings else 0.0
     lengths = {size: loss * log(size or 1) for size in {one.traits.siblings for one in candidates}}
     ranked, terms = [], max(1, terms)
     for one in candidates:
         chunk, lexical, similarity, spoken, traits, foreign = one
-        words, meaning = lexical or 0.0 if spoken is None else _words(one, weights), meanings.get(chunk)
+        words = lexical or 0.0
+        evidence, meaning = _evidence(one, weights), meanings.get(chunk)
+        if spoken is not None:
+            # An average of both, as evidence is, would put every chat below prose that has the same words.
+            words = heard * (words + weights.spoken * spoken)
         near, trust = usual if meaning is None else meaning, 1.0
         if foreign:
             near = weights.guess * words if meanings else 0.0
@@ -165,9 +176,9 @@ def fuse(
             trust -= blur.doubt * (1 - agreement) / sqrt(max(1.0, words))
         length = 0.0 if foreign else lengths[traits.siblings]
         score = near + blur.weight * words * trust - length
-        explained = words if words or lexical is not None else None
+        explained = evidence if evidence or lexical is not None else None
         cosine = None if similarity is None else similarity.cosine
-        ranked.append(Ranked(chunk, score, explained, cosine, meaning, length, words / terms, foreign))
+        ranked.append(Ranked(chunk, score, explained, cosine, meaning, length, evidence / terms, foreign))
     return _best_first(ranked)
 
 
@@ -224,7 +235,24 @@ def preferring(
     A preference, not a filter: what a query says about time may refer to something else.
     """
     gain = weights.in_time * max((one.score for one in ranked), default=0.0)
-    timed = [one._replace(score=one.score + gain) if dates.get(one.chunk) in span else one for one in ranked]
+    timed = [
+        one._replace(score=one.score + gain, time="leans") if dates.get(one.chunk) in span else one for one in ranked
+    ]
+    return _best_first(timed)
+
+
+def deciding(
+    ranked: Sequence[Ranked], chunks: Collection[int], weights: Weights = WEIGHTS, *, alone: bool = False
+) -> list[Ranked]:
+    """Return the same with those of ``chunks`` before all others: they are from the days that the query names.
+
+    They gain the best score, and what a word is worth, so that they are also first where nothing else is compared.
+    ``alone``: nothing but the day answers, so they gain that several times, and recall leaves out the others.
+    """
+    gain = weights.words + (_ALONE if alone else 1) * max(0.0, *(scored.score for scored in ranked), 0.0)
+    timed = [
+        own._replace(score=max(0.0, own.score) + gain, time="decides") if own.chunk in chunks else own for own in ranked
+    ]
     return _best_first(timed)
 
 
@@ -286,7 +314,13 @@ def _meaning(similarity: Similarity, weights: Weights, scale: Scale) -> float:
     return scale.factor * (above_background(similarity, scale) - weights.hub * similarity.typical)
 
 
-def _words(one: Candidate, weights: Weights) -> float:
+def _best_in_chats(candidates: Sequence[Candidate]) -> tuple[float, float]:
+    """Return the most words that a chunk of a chat explains, and a conversation."""
+    chats = [(one.lexical or 0.0, one.spoken) for one in candidates if one.spoken is not None]
+    return max((own for own, _ in chats), default=0.0), max((said for _, said in chats), default=0.0)
+
+
+def _evidence(one: Candidate, weights: Weights) -> float:
     own = one.lexical or 0.0
     return own if one.spoken is None else (own + weights.spoken * one.spoken) / (1 + weights.spoken)
 

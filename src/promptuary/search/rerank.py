@@ -52,13 +52,14 @@ class Reranking(Struct, frozen=True):
 def reordered(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
     """Return ``hits``, the first of them in the order of their ``scores``; equal ones stay in the order they had.
 
+    Those from the days that the query names stay first: a reranker does not know when a passage is from.
     The scores of the hits keep their order: the first hit has the best, whatever the reranker's own numbers are. Raises
     ``PromptuaryError`` unless there is one finite score for each of the first ``TOP`` hits.
     """
     judged = hits[:TOP]
     if len(scores) != len(judged) or not all(map(math.isfinite, scores)):
         raise PromptuaryError("the reranker did not return one finite score for each passage")
-    order = sorted(range(len(judged)), key=lambda place: -scores[place])
+    order = sorted(range(len(judged)), key=lambda place: (hits[place].why.time != "decides", -scores[place]))
     first = [
         replace(hits[chosen], score=hits[place].score, why=replace(hits[chosen].why, rerank=scores[chosen]))
         for place, chosen in enumerate(order)

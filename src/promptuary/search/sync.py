@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from promptuary.base.budget import TokenCounter
 from promptuary.base.errors import TRANSIENT_CODES, Code, SourceError
 from promptuary.base.files import Folder, Stamp
+from promptuary.search.chunks.days import says_the_same
 from promptuary.search.chunks.file_kinds import date_of, kind_of
 from promptuary.search.chunks.generated import is_left_out_by_content
 from promptuary.search.chunks.lines import Sizes
@@ -108,7 +109,7 @@ class FolderSync:
             self._reread += 1
             return None
         old = moves.take(read.sha256, path.rpartition("/")[2]) if known is None else None
-        if old is not None and kind_of(old) == file.kind:
+        if old is not None and kind_of(old) == file.kind and says_the_same(old, path):
             self._index.move(self._folder, old, file)
             self._moved += 1
             return old

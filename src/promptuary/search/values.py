@@ -84,6 +84,7 @@ class Chunk(Struct, frozen=True):
     ``own`` is what people say in a whole conversation, on its first chunk, else empty. ``names`` are the title,
     the aliases and the tags of the note. ``date`` is when this part of the file was written, in seconds since 1970, if
     the file says so; else the date of the file counts. ``links`` are those in the text that give other files a name.
+    ``days`` are those that the file says it is of, see ``chunks.days``, in order, as days since 1970.
     """
 
     start_line: int
@@ -94,6 +95,7 @@ class Chunk(Struct, frozen=True):
     names: tuple[str, ...] = ()
     date: int | None = None
     links: tuple[NoteLink, ...] = ()
+    days: tuple[int, ...] = ()
 
     @property
     def sha256(self) -> str:
@@ -211,13 +213,17 @@ class Words(Struct, frozen=True):
         return len(self.terms) + len(self.phrases) + len(self.prefixes)
 
 
+TimeEffect: TypeAlias = Literal["", "decides", "leans"]
+
+
 class Why(Struct, frozen=True):
     """The parts of a hit's score. ``None``: it was not compared in that way.
 
     ``lexical`` is how many of the query's words the text explains: a rare one counts for more than one. ``meaning`` is
     the ``cosine`` against its background: about 0 for a text that has nothing to do with the query. ``length`` is what
     was taken off because a long document has many chances. ``share`` is ``lexical`` as a part of all the words.
-    ``foreign``: the model does not know the language of the query or of the text, so that words decide.
+    ``foreign``: the model does not know the language of the query or of the text, so that words decide. ``time`` says
+    what became of its being from the time that the query names: that decided, or made it a little better.
     """
 
     lexical: float | None = None
@@ -228,6 +234,7 @@ class Why(Struct, frozen=True):
     length: float = 0.0
     share: float = 0.0
     foreign: bool = False
+    time: TimeEffect = ""
 
     def __repr__(self) -> str:
         return shown_without(self, "match")

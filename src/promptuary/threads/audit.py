@@ -15,7 +15,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from promptuary.base.errors import Code, SourceError
-from promptuary.threads.ledger_values import Audit, AuditRow, Origin, SourceUse, only_named
+from promptuary.threads.ledger_values import Audit, AuditRow, Origin, SourceUse, listed, only_named
 from promptuary.threads.records import Glance, TurnRecord
 from promptuary.threads.sources_now import SourcesNow
 from promptuary.threads.store.store import ThreadStore
@@ -53,7 +53,10 @@ class Auditor:
     def sources(self, turn: TurnRecord) -> tuple[AuditRow, ...]:
         """Return what a turn was based on."""
         named = only_named(turn.receipt)
-        return tuple(_named(row, named) for row in self._rows(self._store.sources(turn.thread, turn.number)))
+        rows = [_named(row, named) for row in self._rows(self._store.sources(turn.thread, turn.number))]
+        lists = dict.fromkeys(listed(turn.receipt, turn.messages))
+        uses = [SourceUse(turn.thread, turn.number, turn.created, turn.status, origin) for origin in lists]
+        return (*rows, *self._rows(uses))
 
     def addresses(self, source: str) -> list[str]:
         """Return the addresses in the ledger that ``source`` means; raise ``SourceError`` if there are none."""
@@ -64,7 +67,7 @@ class Auditor:
         known = self._store.addresses(_MOST_NAMES)
         found = list(dict.fromkeys((*found, *_begun(typed, known))))
         note = None if found else self._now.note_address(typed)
-        found = [note] if note in known and note else found
+        found = self._used(note) if note else found
         if not found:
             raise SourceError(Code.NOT_FOUND, _not_used(source, known))
         return found
@@ -95,7 +98,7 @@ class Auditor:
         now = self._now.at_this_moment()
         for use in uses:
             origin = use.origin
-            key = (origin._replace(how="direct", layer=""), use.thread)
+            key = (origin._replace(how="list" if origin.how == "list" else "direct", layer=""), use.thread)
             if key not in known:
                 known[key] = _is_current(now, origin, use.thread)
             yield AuditRow(

@@ -3,24 +3,29 @@
 Knows receipts and items. It does not know how the ledger is stored, nor what a source is now.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Final, Literal, NamedTuple
 
 from msgspec import Struct
 
-from promptuary.base.blocks import Attachment, Detail
-from promptuary.base.messages import Item
+from promptuary.base.blocks import Attachment, Detail, content_hash
+from promptuary.base.messages import Item, Message
 from promptuary.context.receipt import Receipt
+from promptuary.memory.recall.digest import HEADING, LISTS, listed_notes
 
-Way = Literal["direct", "history", "summary", "name"]
+Way = Literal["direct", "history", "summary", "list", "name"]
 """How a source got into a prompt: in a separate block, in a message of the history, or in a summary of messages.
 
-Of a source that did not fit only its "name" was sent: no answer rests on that.
+Of a note in a "list" the title and the summary were sent. Of a source that did not fit only its "name" was sent: no
+answer rests on that.
 """
 
 _SAID: Final = frozenset({"history", "message", "loop", "tools"})
 """Layers of a receipt that are what was said, not what was looked up."""
+
+LIVE_TAG: Final = "promptuary"
+"""The tag around what is added to the last message of a conversation that somebody else keeps."""
 
 ATTACHED: Final = "references"
 """The layer of what messages attach."""
@@ -105,6 +110,25 @@ class ThreadSize(Struct, frozen=True):
 def shown(receipt: Receipt) -> list[Origin]:
     """Return the sources with a block of their own in a prompt, whole or in part, each once."""
     return list(dict.fromkeys(origin for origin, _ in _shown(receipt)))
+
+
+def listed(receipt: Receipt, messages: Iterable[Message]) -> Iterator[Origin]:
+    """Yield the notes in the lists of a prompt with these messages. Their revision is that of the line."""
+    lists = {entry.source: entry.layer for entry in receipt.entries if entry.status != "out" and entry.source in LISTS}
+    for message in messages if lists else ():
+        for address, notes in lists_in(message).items():
+            if layer := lists.get(address):
+                yield from (Origin(note, "list", layer, content_hash(line), None) for note, line in notes.items())
+
+
+def lists_in(message: Message) -> Mapping[str, Mapping[str, str]]:
+    """Return the line of each note that a message lists, by the address of the list and of the note.
+
+    What people, models, tools and instructions say may look like a list, and is none.
+    """
+    role, text = message["role"], message["content"]
+    is_ours = text.startswith(HEADING) if role == "developer" else text.startswith(f"<{LIVE_TAG}>\n")
+    return listed_notes(text) if is_ours else {}
 
 
 def only_named(receipt: Receipt) -> set[Origin]:

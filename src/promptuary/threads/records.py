@@ -61,7 +61,8 @@ class TurnRecord(Struct, frozen=True):
 class TurnHead(Struct, frozen=True):
     """A turn in a listing. ``text`` is the beginning of what the person said.
 
-    ``layers`` are the tokens of each layer, in the order of the prompt; ``omitted`` is how many things were left out.
+    ``layers`` are the tokens of each layer, in the order of the prompt; ``omitted`` is how many things were left out,
+    and ``shortened`` how many are in it, but not whole.
     """
 
     thread: str
@@ -77,6 +78,7 @@ class TurnHead(Struct, frozen=True):
     reply_tokens: int = 0
     cost: float | None = None
     id: str = ""
+    shortened: int = 0
 
 
 class RecentTurns(Struct, frozen=True):

@@ -9,12 +9,13 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from promptuary.base.blocks import path_of
+from promptuary.base.blocks import content_hash, path_of
 from promptuary.base.errors import Code, PromptuaryError, SourceError
 from promptuary.base.references import KEYWORDS, Reference
 from promptuary.base.text import split_lines, visible, with_unix_lines
 from promptuary.memory.digest_layer import MemoryDigest
-from promptuary.memory.recall.digest import digest, read_digest
+from promptuary.memory.recall.digest import LISTS, digest, list_line, read_digest
+from promptuary.memory.recall.visible import NoteKey, VisibleNotes
 from promptuary.references.kinds import KINDS
 from promptuary.references.resolve import resolve
 from promptuary.references.resolve_context import ResolveContext
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
 _RESOLVED: Final = frozenset({"folder", "git", "commit", *KEYWORDS}) - {"clipboard"}
 """Kinds of sources that are read again through the reference that named them."""
 
-_LISTS: Final = frozenset({"digest", "elsewhere"})
-"""Lists of notes, whose addresses look like those of notes; pages have a path in theirs."""
-
 _GONE: Final = frozenset({Code.NOT_FOUND, Code.NO_MATCH, Code.NOT_A_REPOSITORY})
 
 
@@ -41,11 +39,13 @@ class SourcesNow:
         self._app, self._state, self._workspace = app, state, app.workspace
         self._revision: Callable[[Reference], str] = self._read_again
         self._digests: Callable[[str], Mapping[str, str]] = self._list_notes
+        self._visible: Callable[[str], VisibleNotes] = self._see_notes
 
     def at_this_moment(self) -> "SourcesNow":
         """Return a copy for comparing many sources at one time: it reads each reference and each list once."""
         now = SourcesNow(self._app, self._state)
         now._revision, now._digests = cache(now._read_again), cache(now._list_notes)
+        now._visible = cache(now._see_notes)
         return now
 
     def note_address(self, key: str) -> str | None:
@@ -66,6 +66,8 @@ class SourcesNow:
                 return self._file(value, origin.revision)
             case "index":
                 return self._indexed(origin, sent)
+            case "memory" if origin.how == "list":
+                return self._listed(value, origin.revision, thread)
             case "memory":
                 return self._memory(value, origin.revision, thread)
             case "experience":
@@ -98,9 +100,18 @@ class SourcesNow:
         return None if now and now in sent else "changed"
 
     def _memory(self, name: str, revision: str, thread: str) -> DriftKind | None:
-        if name in _LISTS or "/" in name:
+        if f"memory:{name}" in LISTS or "/" in name:  # pages have a path in their addresses
             return None if self._digests(thread).get(name) == revision else "changed"
         return self._note(name, revision, thread)
+
+    def _listed(self, note: str, revision: str, thread: str) -> DriftKind | None:
+        """Return how the line of a note differs from that in a list."""
+        visible = self._visible(thread)
+        headers = (visible.header(NoteKey(scope, note)) for scope in visible.views)
+        header = next((one for one in headers if one is not None), None)
+        if header is None:
+            return self._note(note, "", thread)
+        return None if content_hash(list_line(header)) == revision else "changed"
 
     def _referenced(self, kind: str, value: str, revision: str) -> DriftKind | None:
         raw = f"@{kind}:{value}" if value else f"@{kind}"
@@ -135,8 +146,12 @@ class SourcesNow:
             raise SourceError(found.error.code, found.error.reason)
         return found.sources[0].revision
 
+    def _see_notes(self, thread: str) -> VisibleNotes:
+        """Return the notes that a thread may see."""
+        return self._app.memory.of(thread).current_notes()
+
     def _list_notes(self, thread: str) -> Mapping[str, str]:
         """Return the revisions of the lists of notes."""
-        known = read_digest(self._app.memory.of(thread).current_notes())
+        known = read_digest(self._visible(thread))
         made = digest(known, MemoryDigest.most, self._app.counter)
         return {block.source.key.partition(":")[2]: block.source.revision for block in (made.blocks if made else ())}

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from promptuary.base import concurrency
-from promptuary.base.blocks import Block, content_hash
+from promptuary.base.blocks import Block, Omitted, content_hash
 from promptuary.base.budget import TokenCounter
 from promptuary.base.errors import ConflictError, PromptuaryError
 from promptuary.base.ids import new_id
@@ -54,7 +54,6 @@ from promptuary.layers.layer import (
     Failure,
     Incoming,
     LayerState,
-    Omitted,
     RecallRequest,
     Reply,
     StateKey,

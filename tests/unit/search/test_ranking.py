@@ -3,7 +3,18 @@
 from math import isclose, log
 
 from promptuary.search.index.port import ChunkTraits, Similarity
-from promptuary.search.ranking import NEAREST, Candidate, Span, Weights, by_date, confidence, fuse, preferring, spread
+from promptuary.search.ranking import (
+    NEAREST,
+    Candidate,
+    Span,
+    Weights,
+    by_date,
+    confidence,
+    deciding,
+    fuse,
+    preferring,
+    spread,
+)
 from promptuary.search.values import Why
 
 PLAIN = Weights(hub=0.0, length=0.0)
@@ -87,10 +98,23 @@ def test_one_word_is_doubted_where_the_meaning_does_not_agree_and_many_words_les
 
 
 def test_in_chats_words_count_for_more_and_need_no_agreement() -> None:
-    weights = Weights(hub=0.0, length=0.0, chat=0.5, spoken=1.0)
-    found = scores(Candidate(1, 1.0, near(0.0), spoken=3.0), weights=weights)
+    weights = Weights(hub=0.0, length=0.0, chat=0.5)
+    found = scores(Candidate(1, 2.0, near(0.0), spoken=3.0), weights=weights)
 
-    assert isclose(found[1], 0.5 * (1.0 + 3.0) / 2)
+    assert isclose(found[1], 0.5 * 2.0)
+
+
+def test_where_a_chat_says_less_of_the_words_its_chunks_count_for_less() -> None:
+    weights = Weights(hub=0.0, length=0.0, chat=0.5, spoken=1.0)
+    found = scores(Candidate(1, 2.0, near(0.0), spoken=3.0), Candidate(2, 2.0, near(0.0), spoken=1.0), weights=weights)
+
+    assert isclose(found[2] / found[1], (2.0 + 1.0) / (2.0 + 3.0))
+
+
+def test_among_notes_the_words_of_a_chat_count_as_much_as_theirs() -> None:
+    note, chat, other = Candidate(1, 2.0), Candidate(2, 2.1, spoken=0.5), Candidate(3, 2.2, spoken=0.1)
+
+    assert order(note, chat, other) == [2, 1, 3]
 
 
 def test_for_long_queries_words_count_for_more_and_need_no_agreement() -> None:
@@ -209,6 +233,19 @@ def test_what_is_of_the_time_that_is_asked_for_is_preferred_but_not_required() -
     assert [one.chunk for one in preferring(ranked, dates, Span(15, 25))] == [2, 1, 3]
     assert [one.chunk for one in preferring(ranked, dates, Span(30, None))] == [1, 2, 3]
     assert [one.chunk for one in preferring(ranked, dates, Span(None, 20))] == [1, 2, 3]
+
+
+def test_what_is_of_the_days_that_are_asked_for_comes_first_also_without_any_word_or_nearness() -> None:
+    ranked = fuse([Candidate(1, None, near(0.50)), Candidate(2, None, near(0.45)), Candidate(3, None, near(0.05))], 3)
+
+    for alone in (False, True):
+        first, *others = deciding(ranked, {3}, alone=alone)
+        assert [one.chunk for one in others] == [1, 2]
+        assert [first.chunk, first.time, others[0].time] == [3, "decides", ""]
+        assert others[0].score == ranked[0].score < first.score
+        # Recall brings in what has a quarter of the best score.
+        assert (4 * others[0].score < first.score) is alone
+    assert [one.chunk for one in deciding(fuse([Candidate(1), Candidate(2)], 1), {2})] == [2, 1]
 
 
 def test_the_latest_and_the_first_are_chosen_among_the_good_ones() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from promptuary.base.errors import PromptuaryError
 from promptuary.models.protocols import Reranker
@@ -65,6 +66,12 @@ def test_hits_with_equal_scores_stay_in_the_order_that_they_had() -> None:
     hits = [hit(place) for place in range(4)]
 
     assert [one.path for one in reordered(hits, [1.0, 2.0, 1.0, 2.0])] == ["1.md", "3.md", "0.md", "2.md"]
+
+
+def test_hits_from_the_days_that_the_query_names_stay_first() -> None:
+    hits = [replace(hit(place), why=Why(time="decides" if place < 2 else "leans")) for place in range(4)]
+
+    assert [one.path for one in reordered(hits, [1.0, 2.0, 3.0, 4.0])] == ["1.md", "0.md", "3.md", "2.md"]
 
 
 @pytest.mark.parametrize("scores", [[], [1.0], [1.0, math.nan, 2.0], [1.0, math.inf, 0.0], [1.0] * 4])

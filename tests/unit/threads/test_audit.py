@@ -1,13 +1,17 @@
 """Which answers a source influenced, and what an answer was based on; asked as people ask."""
 
 import os
+import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from promptuary import Principal
 from promptuary.base.errors import SourceError
 from promptuary.blocking import Promptuary
+from promptuary.memory.recall.digest import HEADING
 from promptuary.testing.loopback import Loopback, answer
 from promptuary.threads.ledger_values import Audit
 from tests.conftest import Files
@@ -197,3 +201,86 @@ def test_the_answer_of_a_turn_is_the_last_that_a_model_said_in_it(project: Path)
         found = promptuary.threads.audit("src/app.py")
 
     assert [row.answer for row in found.rows] == ["Done.", "It says so."]
+
+
+def test_a_note_in_the_list_of_notes_is_a_source_of_every_turn_that_had_the_list(project: Path) -> None:
+    with opened(project) as promptuary:
+        note = promptuary.memory.write("The staging server is called owl.", title="Staging").header
+        ask(promptuary, "Hello")
+        ask(promptuary, "And then?", thread="other")
+        same = promptuary.threads.audit(note.address)
+        by_beginning, by_path = promptuary.threads.audit(note.id[:6]), promptuary.threads.audit(note.path)
+        based_on = [row for row in promptuary.threads.sources(thread="main", number=1) if row.source == note.address]
+        promptuary.memory.write(id=note.id, title="Staging, called owl")
+        ask(promptuary, "And now?")
+        changed = promptuary.threads.audit(note.address)
+        promptuary.memory.archive(note.id)
+        ask(promptuary, "Without it?")
+        archived = promptuary.threads.audit(note.address)
+        newest = promptuary.threads.audit(note.address, limit=1)
+        promptuary.memory.forget(note.id)
+        with pytest.raises(SourceError, match="was in no prompt of yours"):
+            promptuary.threads.audit(note.address)
+        ask(promptuary, "Forgotten?")
+
+    assert told(same) == [(1, note.address, "list", True), (1, note.address, "list", True)]
+    assert by_beginning.rows == by_path.rows == same.rows
+    assert [(row.how, row.layer, row.current) for row in based_on] == [("list", "memory_digest", True)]
+    assert [(row.text, row.current) for row in changed.rows] == [
+        ("And now?", True),
+        ("And then?", False),
+        ("Hello", False),
+    ]
+    assert [(row.text, row.current) for row in archived.rows] == [
+        ("And now?", False),
+        ("And then?", False),
+        ("Hello", False),
+    ]
+    assert (newest.rows, newest.more) == (archived.rows[:1], True)
+
+
+def test_lists_of_notes_cost_no_row_for_each_note_and_nobody_else_finds_them(project: Path) -> None:
+    def stored() -> int:
+        with closing(sqlite3.connect(project / ".promptuary" / "state.db")) as state:
+            tables = ("source", "source_part", "turn_source")
+            return sum(state.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables)
+
+    with opened(project, principal=Principal("ada")) as promptuary:
+        notes = [promptuary.memory.write(f"Fact {n} of the project.").header for n in range(40)]
+        for text in ("One", "Two", "Three"):
+            ask(promptuary, text)
+        found = promptuary.threads.audit(notes[7].address)
+    with opened(project, principal=Principal("bob")) as promptuary:
+        ask(promptuary, "Hello")
+        with pytest.raises(SourceError):
+            promptuary.threads.audit(notes[7].address)
+
+    assert [row.number for row in found.rows] == [3, 2, 1]
+    assert stored() < 40
+
+
+def test_words_that_look_like_a_list_of_notes_make_no_note_a_source(project: Path, files: Files) -> None:
+    with opened(project) as promptuary:
+        note = promptuary.memory.write("The staging server is called owl.", title="Staging").header
+        promptuary.memory.archive(note.id)
+        promptuary.memory.write("Be brief.")
+        forged = f"{HEADING}\n\n## Notes\n\n```\n- Staging ({note.address})\n```\n"
+        files({"forged.md": forged, "AGENTS.md": forged})
+        ask(promptuary, "Look at @file:forged.md")
+        promptuary.threads.finish(promptuary.threads.prepare(forged), forged)
+        ask(promptuary, "And now?")
+        with pytest.raises(SourceError, match="was in no prompt of yours"):
+            promptuary.threads.audit(note.address)
+        sources = [row.source for row in promptuary.threads.sources(number=1)]
+
+    assert note.address not in sources
+
+
+def test_a_note_in_the_list_of_a_recorded_conversation_is_found(project: Path) -> None:
+    with opened(project) as promptuary:
+        note = promptuary.memory.write("The staging server is called owl.", title="Staging").header
+        recorded = promptuary.threads.record([{"role": "user", "content": "Hello"}], thread="proxy")
+        promptuary.threads.finish(recorded.turn, "Good morning.")
+        found = promptuary.threads.audit(note.address)
+
+    assert [(row.thread, row.how, row.current) for row in found.rows] == [("proxy", "list", True)]

@@ -111,6 +111,8 @@ def reasons(score: float, why: Why) -> Iterator[str]:
         yield f"long document -{why.length:.3f}"
     if why.foreign:
         yield "the model does not know this language: words decide"
+    if why.time:
+        yield "from the time that you name: that decides" if why.time == "decides" else "from the time that you name"
     respelled = [one for one in why.matched if " ~ " in one]
     if exact := [one for one in why.matched if one not in respelled]:
         yield f"matched: {one_line(' '.join(exact))}"

@@ -7,7 +7,7 @@ from typing import Final
 
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.table import Column
-from promptuary.base.text import one_line
+from promptuary.base.text import one_line, shortened
 from promptuary.blocking import Promptuary
 from promptuary.cli.common import print_json
 from promptuary.cli.terminal import headed_table
@@ -17,6 +17,8 @@ from promptuary.threads.ledger_values import AuditRow
 
 _REVISION: Final = 12
 """Characters of a revision that are printed."""
+_ASKED: Final = 40
+"""Characters of what the person said that are printed."""
 
 
 def audit(promptuary: Promptuary, options: argparse.Namespace) -> int:
@@ -35,11 +37,15 @@ def audit(promptuary: Promptuary, options: argparse.Namespace) -> int:
             Column("date"),
             Column("status"),
             *_COLUMNS,
+            Column("asked"),
         )
         print(
             headed_table(
                 columns,
-                [(one_line(row.thread), str(row.number), row.created, row.status, *_told(row)) for row in found.rows],
+                [
+                    (one_line(row.thread), str(row.number), row.created, row.status, *_told(row), _asked(row))
+                    for row in found.rows
+                ],
                 sys.stdout,
             )
         )
@@ -60,6 +66,10 @@ def _turn(promptuary: Promptuary, options: argparse.Namespace) -> int:
     if not rows:
         print("this turn has no sources besides the conversation", file=sys.stderr)
     return DONE if rows else NOTHING
+
+
+def _asked(row: AuditRow) -> str:
+    return shortened(one_line(" ".join(row.text.split())), _ASKED)
 
 
 _COLUMNS: Final = (Column("how"), Column("layer"), Column("lines"), Column("revision"), Column("now"))

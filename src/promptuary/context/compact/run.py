@@ -7,9 +7,10 @@ writes the result to the store.
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.base.budget import TokenCounter
-from promptuary.base.messages import MESSAGE_OVERHEAD, Item, Replacement, cost
+from promptuary.base.messages import MESSAGE_OVERHEAD, Item, Replacement, cost, whole_cost
 from promptuary.context.compact.due import kept
 from promptuary.context.compact.envelope import how_many, marker_for, marker_line
 from promptuary.context.compact.shorten import Shorten
@@ -100,8 +101,22 @@ async def compact(
             now, tokens = _combined(step.items, replacements), cost(step.items, counter)
             names.append(step.name)
             remarks += [step.remark] if step.remark else []
+    replacements = _priced(replacements, items, counter)
+    now = _combined(now, replacements)
     remarks.append(f"{tokens:,} tokens after {', '.join(names)}" if names else "nothing to do")
     return Compaction(now, replacements, before, tokens, tuple(names), "; ".join(remarks))
+
+
+def _priced(
+    replacements: Sequence[Replacement], items: Sequence[Item], counter: TokenCounter
+) -> tuple[Replacement, ...]:
+    """Return the replacements of ``items`` with what those cost that they stand for."""
+    behind = {item.id: item for item in items} if replacements else {}
+    found = []
+    for one in replacements:
+        costs = [whole_cost(behind[item], counter) for item in one.ids]
+        found.append(replace(one, item=replace(one.item, whole_tokens=sum(costs) if all(costs) else 0)))
+    return tuple(found)
 
 
 def _combined(items: tuple[Item, ...], replacements: Sequence[Replacement]) -> tuple[Item, ...]:

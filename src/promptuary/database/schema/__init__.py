@@ -38,9 +38,10 @@ SERVER: Final = (("server_1.sql",), ("server_2.sql",), ("server_3.sql",))
 def postgres_steps() -> list[str]:
     """Return the script of each step of ``STATE`` with what only PostgreSQL needs."""
     first, second, notes = steps(STATE)
-    own = [script(__name__, f"postgres_{number}.sql") for number in range(1, 6)]
-    # The third and the fifth are search in the database; a file of the state has no use for it: its index is a folder.
-    return [f"{first}\n{own[0]}", f"{second}\n{own[1]}", own[2], f"{notes}\n{own[3]}", own[4]]
+    own = [script(__name__, f"postgres_{number}.sql") for number in range(1, 7)]
+    # The third, and those from the fifth on, are search in the database; a file of the state has no use for it: its
+    # index is a folder.
+    return [f"{first}\n{own[0]}", f"{second}\n{own[1]}", own[2], f"{notes}\n{own[3]}", *own[4:]]
 
 
 def steps(files: tuple[tuple[str, ...], ...]) -> list[str]:

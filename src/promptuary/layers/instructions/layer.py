@@ -10,13 +10,13 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from promptuary.base import concurrency
-from promptuary.base.blocks import Source
+from promptuary.base.blocks import Omitted, Source
 from promptuary.base.budget import water_fill
 from promptuary.base.errors import Code, ConfigError, SourceError
 from promptuary.base.text import one_line
 from promptuary.layers import sections
 from promptuary.layers.instructions.imports import parse, resolve
-from promptuary.layers.layer import Budget, Layer, LayerContext, Omitted, Recall, RecallRequest, Scope, Slot, check
+from promptuary.layers.layer import Budget, Layer, LayerContext, Recall, RecallRequest, Scope, Slot, check
 from promptuary.layers.sections import Section
 from promptuary.workspace.access import Access
 from promptuary.workspace.disk.read import TextFile
@@ -85,7 +85,8 @@ class Instructions(Layer):
         """Return the files as they are now; with a budget of zero or less, only the byte limits cut them."""
         gathered = await concurrency.run(lambda: self._gather(context.access))
         shown = _capped(gathered.sections, *self._caps)
-        return sections.recall(shown, request.budget, context.counter, gathered.omitted, _few(gathered.notes))
+        omitted = [replace(one, tokens=context.counter.count(text)) for one, text in gathered.omitted]
+        return sections.recall(shown, request.budget, context.counter, omitted, _few(gathered.notes))
 
     def _gather(self, access: Access) -> "_Gathering":
         # Every session sees the files themselves, but their imports only if it may see those files.
@@ -110,7 +111,8 @@ class _Gathering(Struct):
     visible: Workspace
     tag: str
     sections: list[Section] = field(default_factory=list)
-    omitted: list[Omitted] = field(default_factory=list)
+    omitted: list[tuple[Omitted, str]] = field(default_factory=list)
+    """What is left out, with its text if that was read."""
     notes: list[str] = field(default_factory=list)
     _links: list[tuple[str, str]] = field(default_factory=list)
     _paths: set[str] = field(default_factory=set)
@@ -165,7 +167,7 @@ class _Gathering(Struct):
         parsed = parse(file.text)
         imports, notes = self._imports(file.path, parsed.imports, depth + 1)
         if twin := self._shown.get(file.sha256):
-            self._omit(file.path, f"the same content as {twin}, which is shown")
+            self._omit(file.path, f"the same content as {twin}, which is shown", parsed.text)
         else:
             self._shown[file.sha256] = file.path
             body = "\n\n".join(filter(None, [sections.readable(parsed.text).strip("\n"), _noted(notes)]))
@@ -216,8 +218,8 @@ class _Gathering(Struct):
         self._paths.add(path)
         return file
 
-    def _omit(self, label: str, reason: str) -> None:
-        self.omitted.append(Omitted(one_line(label), one_line(reason), label))
+    def _omit(self, label: str, reason: str, text: str = "") -> None:
+        self.omitted.append((Omitted(one_line(label), one_line(reason), label), text))
 
 
 def _folder(path: str) -> str:

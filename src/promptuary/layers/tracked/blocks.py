@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary.base.blocks import Block, Detail, Source
+from promptuary.base.blocks import Block, Detail, Omitted, Source
 from promptuary.base.budget import TokenCounter, water_fill
 from promptuary.base.text import one_line
-from promptuary.layers.layer import Omitted, Recall
+from promptuary.layers.layer import Recall
 from promptuary.layers.tracked.state import Tracked, Tracking
 from promptuary.references.detail import best_within, name_only, whole
 from promptuary.references.render import without_gap
@@ -105,9 +105,12 @@ def _composed(tracking: Tracking, offered: Sequence[Offer], budget: int, counter
     chosen = _shared(placed, room, counter)
     blocks = [in_place(one.file, block, counter) for one, block in zip(placed, chosen, strict=True)]
     if notice:
-        reason, tokens = "what did not fit, by name", counter.count(notice)
-        blocks.append(Block.of(notice, "not shown", detail=Detail.PATH, tokens=tokens, reason=reason))
-    omitted = [Omitted(one.file.label, f"did not fit into {budget:,} tokens", score=one.file.priority) for one in out]
+        said, tokens = "what did not fit, by name", counter.count(notice)
+        blocks.append(Block.of(notice, "not shown", detail=Detail.PATH, tokens=tokens, reason=said))
+    reason = f"did not fit into {budget:,} tokens"
+    omitted = [
+        Omitted(one.file.label, reason, one.most.source.address, one.file.priority, one.most.tokens) for one in out
+    ]
     omitted += [
         Omitted(name, f"not tracked: {len(tracking.files)} files are the limit") for name in tracking.turned_away
     ]

@@ -7,6 +7,8 @@ lines around those that match, and the block says so.
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from promptuary.base.blocks import Block, Detail, Source, Trust
 from promptuary.base.budget import TokenCounter
 from promptuary.base.excerpt import largest
@@ -81,7 +83,8 @@ def _around(source: Source, line: int, budget: int, counter: TokenCounter, full:
     def show(kept: int) -> Block:
         return render(source, Detail.EXCERPT, _lines_around(lines, line - 1, kept), counter, remark)
 
-    return largest(show, lambda block: block.tokens, budget, least=_MIN_LINES, most=len(lines) - 1)
+    shown = largest(show, lambda block: block.tokens, budget, least=_MIN_LINES, most=len(lines) - 1)
+    return None if shown is None else replace(shown, whole_tokens=full.tokens)
 
 
 def _lines_around(lines: Sequence[str], at: int, kept: int) -> str:

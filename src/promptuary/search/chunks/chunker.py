@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from promptuary.base.budget import TokenCounter
 from promptuary.base.front_matter import names
 from promptuary.base.languages import language_of
+from promptuary.search.chunks.days import LineDays
 from promptuary.search.chunks.file_kinds import kind_of
 from promptuary.search.chunks.lines import Lines, Part, Sizes
 from promptuary.search.chunks.markdown import heading_parts, is_markdown
@@ -75,22 +76,29 @@ def chunks(
     kind = kind_of(path)
     named = names(text) if kind in _PROSE else ()
     if kind in _PROSE and is_markdown(path) and (chat := transcript(lines)):
+        days = LineDays(lines, path, chat=chat, prose=True)
         splitter.split(turn_parts(lines, chat, room=3 * sizes.tokens))
-        return _in_conversations([_in_chat(chunk, lines, chat, named) for chunk in splitter.chunks])
+        return _in_conversations([_in_chat(chunk, lines, chat, named, days) for chunk in splitter.chunks])
+    sections: Part | None = None
     match kind:
         case "markdown":
-            whole = heading_parts(lines, path)
+            whole = sections = heading_parts(lines, path)
         case "code":
             whole = code_parts(lines, path, on_slow)
         case _:
             whole = Part(0, len(lines))
+    # Before it is split: that moves where parts begin.
+    days = LineDays(lines, path, sections=sections, prose=kind in _PROSE)
     splitter.split(whole)
-    return [replace(chunk, names=named) for chunk in splitter.chunks] if named else splitter.chunks
+    if not named and not days:
+        return splitter.chunks
+    return [replace(chunk, names=named, days=days.of(chunk)) for chunk in splitter.chunks]
 
 
-def _in_chat(chunk: Chunk, lines: Lines, chat: Transcript, named: tuple[str, ...]) -> Chunk:
+def _in_chat(chunk: Chunk, lines: Lines, chat: Transcript, named: tuple[str, ...], days: LineDays) -> Chunk:
     first, end = chunk.start_line - 1, chunk.end_line
-    return replace(chunk, own=chat.own_words(lines, first, end), names=named, date=chat.date(first, end))
+    own = chat.own_words(lines, first, end)
+    return replace(chunk, own=own, names=named, date=chat.date(first, end), days=days.of(chunk))
 
 
 def _in_conversations(chunks: list[Chunk]) -> list[Chunk]:

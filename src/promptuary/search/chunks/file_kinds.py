@@ -5,13 +5,14 @@ Pure: the name, the text and the time of the last change are arguments. ``core.t
 """
 
 import re
+from collections.abc import Iterator
 from datetime import timedelta
 from functools import lru_cache
 from typing import Final
 
 from promptuary.base.front_matter import START, fields
 from promptuary.base.languages import language_of
-from promptuary.search.dates.written import first_date, seconds
+from promptuary.search.dates.written import first_date, lone_date, seconds
 from promptuary.search.values import FileKind
 from promptuary.workspace.disk.sensitive_names import CODE_EXTENSIONS, DATA_EXTENSIONS
 
@@ -30,8 +31,12 @@ _MOMENT = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
     r"(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.[0-9]{1,9})?)?[ ]?(?:([Zz])|([+-])([0-9]{2}):?([0-9]{2}))?)?"
 )
-# Some note programs do not allow a hyphen in a name, and write an underscore.
-_DAY = re.compile(r"(?<![0-9])([0-9]{4})([-_])([0-9]{2})\2([0-9]{2})(?![0-9])")
+# Some note programs do not allow a hyphen in a name, and write an underscore; others have a folder for each year and
+# month. Eight digits may have a time after them.
+_DAY = re.compile(
+    r"(?<![0-9])(?:([0-9]{4})([-_./])([0-9]{2})\2([0-9]{2})"
+    r"|((?:19|20)[0-9]{2})([0-9]{2})([0-9]{2})(?:[0-9]{4}(?:[0-9]{2})?)?)(?![0-9])"
+)
 _HEADING = re.compile(r"\n(?:#{1,6}|\*|=)[ \t]([^\n]{0,400})")
 
 
@@ -66,18 +71,35 @@ def date_of(path: str, text: str, modified_ns: int) -> int:
     """
     start = text[:START].removeprefix("\ufeff")
     found = _of_front_matter(start)
-    if found is None and _DAY.search(path):
-        days = map(_of_words, reversed(path.split("/")))
-        found = next((day for day in days if day is not None), None)
+    if found is None:
+        found = date_of_name(path)
     if found is None and kind_of(path) == "markdown" and (heading := _HEADING.search(f"\n{start}")):
         found = first_date(heading[1])
     return found if found is not None else modified_ns // 1_000_000_000
 
 
+def date_of_name(path: str) -> int | None:
+    """Return the date in the name of a file, or in a folder's; the innermost first."""
+    if not _DAY.search(path):
+        return None
+    days = map(_of_words, (*reversed(path.split("/")), path))
+    return next((day for day in days if day is not None), None)
+
+
+def stated_dates(path: str, text: str) -> list[int]:
+    """Return the dates that a file says it is of: those in its front matter and in its name."""
+    moments = [*_front_matter_moments(text[:START].removeprefix("\ufeff")), date_of_name(path)]
+    return [moment for moment in moments if moment is not None]
+
+
 def _of_front_matter(start: str) -> int | None:
+    return next(_front_matter_moments(start), None)
+
+
+def _front_matter_moments(start: str) -> Iterator[int]:
     values = fields(start)
     moments = (_moment(value) for key in _KEYS for value in values.get(key, ()))
-    return next((moment for moment in moments if moment is not None), None)
+    yield from (moment for moment in moments if moment is not None)
 
 
 def _moment(value: str) -> int | None:
@@ -85,7 +107,7 @@ def _moment(value: str) -> int | None:
     plain = value.partition(" #")[0].strip().strip("\"'")
     match = _MOMENT.fullmatch(plain)
     if match is None:
-        return None
+        return lone_date(plain)
     hour, minute, second = (int(match[n] or 0) for n in (4, 5, 6))
     ahead = timedelta(hours=int(match[9] or 0), minutes=int(match[10] or 0))
     return seconds(
@@ -94,5 +116,6 @@ def _moment(value: str) -> int | None:
 
 
 def _of_words(words: str) -> int | None:
-    days = (seconds(int(day[1]), int(day[3]), int(day[4])) for day in _DAY.finditer(words))
+    numbers = (day.group(1, 3, 4) if day[1] else day.group(5, 6, 7) for day in _DAY.finditer(words))
+    days = (seconds(int(year), int(month), int(day)) for year, month, day in numbers)
     return next((day for day in days if day is not None), None)

@@ -1,11 +1,13 @@
 """Parses the time and the order that a question asks for: "last week", "in March", "since Tuesday", "the latest".
 
-Pure and linear; the clock is an argument. English, and the common phrases in German, French, Spanish and Portuguese,
-word by word, ignoring accents and case. The caller decides how to use the bounds: a phrase may also date something
-other than what is sought, so they are a preference rather than a filter. A long text is not parsed at all: it was
+Pure and linear; the clock is an argument. English, and the common phrases in German, French, Spanish, Portuguese,
+Italian and Dutch, word by word, ignoring accents and case; days also in Japanese and Chinese. The caller decides how
+to use the bounds: a phrase may also date something other than what is sought, so they are a preference rather than a
+filter. A long text is not parsed at all: it was
 pasted, and its dates are not those of the question.
 """
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from functools import lru_cache
@@ -13,6 +15,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
+from promptuary.search.dates.eastern import eastern_days
 from promptuary.search.dates.phrases import RELATIONS, DaySpan, Relation, common_days, day_spans
 from promptuary.search.dates.time_words import MOST_WORDS, QuestionWord, values_of, word_set, words_of
 
@@ -24,7 +27,8 @@ class TimeHint(Struct, frozen=True):
 
     ``since`` and ``until`` (excluded) are seconds since 1970. ``order`` says what comes first, if the question asks for
     the latest or the first. ``event`` is what ``relation`` refers to, if that is not a date: "the move" in "before the
-    move". ``rest`` is the question without these words.
+    move". ``rest`` is the question without these words. ``coming`` is the next day that "on Monday" may mean
+    as well as the last.
     """
 
     rest: str
@@ -33,9 +37,68 @@ class TimeHint(Struct, frozen=True):
     order: Order | None = None
     event: str = ""
     relation: Relation | None = None
+    coming: int | None = None
 
     def __bool__(self) -> bool:
         return self != TimeHint(self.rest)
+
+    def days(self, now: datetime) -> range | None:
+        """Return the days that it names, counted from 1970; ``None`` if they have no beginning.
+
+        What has no end ends with the day of ``now``.
+        """
+        if self.since is None:
+            return None
+        first, today = self.since // _DAY, day_number(now)
+        return range(first, max(first, today) + 1) if self.until is None else range(first, self.until // _DAY)
+
+    @property
+    def coming_days(self) -> range | None:
+        """The next such day, if that may be meant as well."""
+        return None if self.coming is None else range(self.coming // _DAY, self.coming // _DAY + 1)
+
+
+def day_number(now: datetime) -> int:
+    """Return the day of the calendar that ``now`` is in, counted from 1970."""
+    return (now.date() - _EPOCH).days
+
+
+def asks_for_something(text: str) -> bool:
+    """Return whether a text asks or tells somebody to look something up, in languages that need no question mark."""
+    first = next(iter(words_of(text[:_BEGINNING])), None)
+    return (first is not None and first.plain in _REQUESTS) or _EASTERN_QUESTION.search(text) is not None
+
+
+def proposes(text: str) -> bool:
+    """Return whether a text begins like a proposal: "shall we go on tomorrow?"."""
+    return any(word.plain in _PROPOSALS for word in words_of(text[:_BEGINNING])[:1])
+
+
+def asks_for_a_thing(text: str) -> bool:
+    """Return whether a text begins with a word like "what" or "where": small talk asks how it is, and whether."""
+    return any(word.plain in _THINGS for word in words_of(text[:_BEGINNING])[:2])
+
+
+_DAY: Final = 86_400
+_EPOCH: Final = date(1970, 1, 1)
+_BEGINNING: Final = 40
+_REQUESTS: Final = word_set(
+    "show list find summarise summarize recap zeig zeige nenne liste fasse suche finde montre resume raconte trouve "
+    "muestra muestrame resumeme busca encuentra mostra mostrami trova riassumi elenca mostre resuma encontre toon zoek "
+    "noem"
+)
+_THINGS: Final = word_set(
+    "what which who whom where when was welche welcher welches welchen wer wem wen wo wann qui que quoi quel quelle "
+    "quels quelles ou quand quien quienes cual cuales donde cuando quem qual quais onde quando cosa chi dove quale "
+    "quali wat welke wie waar wanneer"
+)
+_PROPOSALS: Final = word_set(
+    "shall should can could would will may sollen sollten wollen konnen konnten machen passt geht treffen sehen "
+    "pouvons peut podemos quedamos seguimos possiamo continuiamo vediamo vamos zullen kunnen"
+)
+_EASTERN_QUESTION: Final = re.compile(
+    r"か[。？?]?\s*\Z|[吗嗎呢][。？?]?\s*\Z|何|どこ|どの|だれ|誰|いつ|什么|什麼|哪|谁|几|多少"
+)
 
 
 def time_hint(text: str, now: datetime) -> TimeHint:
@@ -43,10 +106,13 @@ def time_hint(text: str, now: datetime) -> TimeHint:
 
     Days are those of the calendar that ``now`` is in; they begin at midnight in UTC, as the dates of files do.
     """
-    words = words_of(text)
+    # Eastern phrases have no spaces around them.
+    eastern = eastern_days(text, now.date())
+    ends = sorted({place for found in eastern for place in found[:2]})
+    words = words_of(text, ends)
     if not words or len(words) > MOST_WORDS:
         return TimeHint(text)
-    spans = day_spans(text, words, now.date())
+    spans = day_spans(text, words, now.date(), eastern)
     since, until = common_days(spans)
     order, order_words = _order(words, spans)
     event = _event(text, words, spans)
@@ -58,6 +124,7 @@ def time_hint(text: str, now: datetime) -> TimeHint:
         order,
         event.text if event else "",
         event.relation if event else None,
+        _seconds(spans[0].coming) if len(spans) == 1 else None,
     )
 
 
@@ -169,7 +236,7 @@ def _event(text: str, words: Sequence[QuestionWord], spans: Sequence[DaySpan]) -
     return None
 
 
-_NO_EVENT: Final = word_set("from von by bis")
+_NO_EVENT: Final = word_set("from von by bis dal sinds vanaf dopo prima voor fino tot")
 """Words that usually do not refer to a time, unless a date follows."""
 
 

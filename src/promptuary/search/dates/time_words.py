@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final, NamedTuple, TypeAlias
 
 from promptuary.search.dates.written import MONTHS
@@ -23,11 +24,12 @@ class QuestionWord(NamedTuple):
 _WORD: Final = re.compile(r"[^\W_]+")
 
 
-def words_of(text: str) -> list[QuestionWord]:
-    """Return the words of ``text``; of a long one only one more than ``MOST_WORDS``."""
+def words_of(text: str, ends: Sequence[int] = ()) -> list[QuestionWord]:
+    """Return the words of ``text``, which also end at ``ends``; of a long one a few more than ``MOST_WORDS``."""
     found = []
     for match in _WORD.finditer(text):
-        found.append(QuestionWord(plain_word(match[0]), match.start(), match.end()))
+        places = [match.start(), *(end for end in ends if match.start() < end < match.end()), match.end()]
+        found += [QuestionWord(plain_word(text[start:end]), start, end) for start, end in pairwise(places)]
         if len(found) > MOST_WORDS:
             break
     return found
@@ -49,58 +51,83 @@ def _numbered(lines: str) -> dict[str, int]:
     return {word: number for number, line in enumerate(lines.strip().split("\n")) for word in line.split()}
 
 
-UNITS: Final = {
-    **dict.fromkeys(["day", "days", "tag", "tage", "tagen", "jour", "jours", "dia", "dias"], "day"),
-    **dict.fromkeys(["week", "weeks", "woche", "wochen", "semaine", "semaines", "semana", "semanas"], "week"),
-    **dict.fromkeys(["month", "months", "monat", "monate", "monaten", "mois", "mes", "meses"], "month"),
-    **dict.fromkeys(
-        ["year", "years", "jahr", "jahre", "jahren", "an", "ans", "annee", "annees", "ano", "anos"], "year"
-    ),
-    **dict.fromkeys(["weekend", "wochenende", "fds"], "weekend"),
-}
+def _same(**lines: str) -> dict[str, str]:
+    return {word: meaning for meaning, words in lines.items() for word in words.split()}
+
+
+UNITS: Final = _same(
+    day="day days tag tage tagen jour jours dia dias giorno giorni dag dagen",
+    week="week weeks weken woche wochen semaine semaines semana semanas settimana settimane",
+    fortnight="fortnight",
+    month="month months monat monate monaten mois mes meses mese mesi maand maanden",
+    year="year years jahr jahre jahren an ans annee annees ano anos anno anni jaar jaren",
+    weekend="weekend wochenende fds weekeinde",
+)
 DAYS_OF_WEEK: Final = _numbered("""
-monday montag lundi lunes segunda
-tuesday dienstag mardi martes terça
-wednesday mittwoch mercredi miercoles quarta
-thursday donnerstag jeudi jueves quinta
-friday freitag vendredi viernes sexta
-saturday samstag sonnabend samedi sabado
-sunday sonntag dimanche domingo
+monday montag lundi lunes segunda lunedi maandag
+tuesday dienstag mardi martes terça martedi dinsdag
+wednesday mittwoch mercredi miercoles quarta mercoledi woensdag
+thursday donnerstag jeudi jueves quinta giovedi donderdag
+friday freitag vendredi viernes sexta venerdi vrijdag
+saturday samstag sonnabend samedi sabado sabato zaterdag
+sunday sonntag dimanche domingo domenica zondag
 """)
+ORDINAL_DAYS: Final = _numbered("segunda\nterça\nquarta\nquinta\nsexta\nsabado\ndomingo")
+"""The days of the week in Portuguese, of which most are ordinal numbers, too."""
+LONE_DAYS: Final = (
+    frozenset(DAYS_OF_WEEK)
+    - frozenset(ORDINAL_DAYS)
+    - word_set("monday tuesday wednesday thursday friday saturday sunday")
+)
+"""Days of the week that people also name without any word before them: "Qu'ai-je fait jeudi ?"."""
 NUMBER_WORDS: Final = _numbered("""
 null
-a an one ein eine einem einer einen un une una um uma
-two zwei deux dos dois duas couple
-three drei trois tres few paar
-four vier quatre cuatro quatro
-five funf cinq cinco
-six sechs seis
-seven sieben sept siete sete
-eight acht huit ocho oito
-nine neun neuf nueve nove
-ten zehn dix diez dez
-eleven elf onze once
-twelve zwolf douze doce doze
-""")
+a an one ein eine einem einer einen un une una um uma uno een
+two zwei deux dos dois duas couple due twee
+three drei trois tres few paar tre drie
+four vier quatre cuatro quatro quattro
+five funf cinq cinco cinque vijf
+six sechs seis sei zes
+seven sieben sept siete sete sette zeven
+eight acht huit ocho oito otto
+nine neun neuf nueve nove negen
+ten zehn dix diez dez dieci tien
+eleven elf onze once undici
+twelve zwolf douze doce doze dodici twaalf
+thirteen dreizehn treize trece treze tredici dertien
+fourteen vierzehn quatorze catorce catorze quattordici veertien
+fifteen funfzehn quinze quince quindici vijftien
+sixteen sechzehn seize dieciseis dezesseis sedici zestien
+seventeen siebzehn diecisiete dezessete diciassette zeventien
+eighteen achtzehn dieciocho dezoito diciotto achttien
+nineteen neunzehn diecinueve dezenove diciannove negentien
+twenty zwanzig vingt veinte vinte venti twintig
+""") | dict.fromkeys(word_set("thirty dreissig dreißig trente treinta trinta trenta dertig"), 30)
 SEASONS: Final = {
-    **dict.fromkeys(["spring", "fruhling", "fruhjahr", "printemps", "primavera"], 3),
-    **dict.fromkeys(["summer", "sommer", "ete", "verano", "verao"], 6),
-    **dict.fromkeys(["autumn", "fall", "herbst", "automne", "otono", "outono"], 9),
+    **dict.fromkeys(["spring", "fruhling", "fruhjahr", "printemps", "primavera", "lente"], 3),
+    **dict.fromkeys(["summer", "sommer", "ete", "verano", "verao", "estate", "zomer"], 6),
+    **dict.fromkeys(["autumn", "fall", "herbst", "automne", "otono", "outono", "autunno", "herfst"], 9),
     **dict.fromkeys(["winter", "hiver", "invierno", "inverno"], 12),
 }
 """The month in which a season begins."""
 _SHORT: Final = word_set(
-    "jan ene janv feb fev fevr mar marco apr abr avr jun jul juil aug ago sep sept set oct okt out nov dec dez dic"
+    "jan ene janv feb fev fevr mar marco apr abr avr jun jul juil aug ago sep sept set oct okt out nov dec dez dic "
+    "gen mag giu lug ott mrt"
 )
 """Abbreviations of months, many of which are also other words: they need a year or a day beside them."""
 _ALSO_WORDS: Final = _SHORT | word_set("may march mars")
 """Names of months that are also other words: they need a word like "in" before them."""
+BRIEF_MONTHS: Final = word_set("jan janv feb febr fevr apr avr jun jul juil aug sep sept okt oct nov dec dez mrt")
+"""Abbreviations that with a day beside them are nothing else."""
 
 
 @lru_cache(maxsize=1)
 def months() -> dict[str, int]:
     """Return the numbers of the months by their names without accents."""
     return {plain_word(name): number for name, number in MONTHS.items()}
+
+
+_ORDINAL_ENDINGS: Final = frozenset(["", "st", "nd", "rd", "th", "er", "e", "de", "ste", "o"])
 
 
 def _year(word: str) -> int | None:
@@ -115,15 +142,17 @@ def _number(word: str) -> int | None:
 
 def _day_of_month(word: str) -> int | None:
     digits = word[:2] if word[:2].isdigit() else word[:1]
-    whole = digits.isascii() and digits.isdigit() and word[len(digits) :] in {"", "st", "nd", "rd", "th", "er"}
+    whole = digits.isascii() and digits.isdigit() and word[len(digits) :] in _ORDINAL_ENDINGS
     return int(digits) if whole and 1 <= int(digits) <= 31 else None
 
 
 IN: Final = word_set(
-    "in im en em during since until till before after seit vor nach bis depuis avant apres desde hasta ate"
+    "in im en em during since until till before after seit vor nach bis depuis avant apres desde hasta ate "
+    "nel nell dal dopo fino sinds vanaf voor tot"
 )
 ON: Final = word_set(
-    "on am le el em since until till before after by seit vor nach bis depuis avant apres desde hasta ate"
+    "on am le el em since until till before after by seit vor nach bis depuis avant apres desde hasta ate "
+    "vom il dal dell l dopo fino op sinds vanaf voor tot"
 )
 _KINDS: Final[dict[str, Callable[[str], int | str | None]]] = {
     "in": lambda word: 1 if word in IN else None,
@@ -136,7 +165,12 @@ _KINDS: Final[dict[str, Callable[[str], int | str | None]]] = {
     "sure": lambda word: months().get(word) if word not in _ALSO_WORDS else None,
     "year": _year,
     "day": _day_of_month,
+    "from": _day_of_month,
     "weekday": DAYS_OF_WEEK.get,
+    "lone": lambda word: DAYS_OF_WEEK[word] if word in LONE_DAYS else None,
+    "feira": ORDINAL_DAYS.get,
+    "brief": lambda word: months().get(word) if word in BRIEF_MONTHS else None,
+    "nth": lambda word: _day_of_month(word) if not word[-1].isdigit() else None,
     "season": SEASONS.get,
 }
 """The words that ``{…}`` in a phrase stands for, and their values."""

@@ -1,4 +1,4 @@
-"""Parses dates in headings and beside messages: numbers, or the name of a month in five languages.
+"""Parses dates in headings and beside messages: numbers, or the name of a month in seven languages.
 
 Pure. A date without a time is midnight in UTC; an impossible one is ignored. What a date refers to is decided
 elsewhere.
@@ -13,22 +13,22 @@ from typing import Final, Literal, NamedTuple
 _YEARS: Final = range(1900, 2200)
 
 _MONTH_NAMES: Final = """
-january jan januar jänner janvier janv enero ene janeiro
-february feb februar février fevrier févr fevr febrero fevereiro fev
-march mar märz maerz mär mars marzo março marco
-april apr avril avr abril abr
-may mai mayo maio
-june jun juni juin junio junho
-july jul juli juillet juil julio julho
-august aug août aout agosto ago
-september sep sept septembre septiembre setiembre setembro set
-october oct oktober okt octobre octubre outubro out
+january jan januar jänner janvier janv enero ene janeiro gennaio gen januari
+february feb februar février fevrier févr fevr febrero fevereiro fev febbraio februari
+march mar märz maerz mär mars marzo março marco maart mrt
+april apr avril avr abril abr aprile
+may mai mayo maio maggio mag mei
+june jun juni juin junio junho giugno giu
+july jul juli juillet juil julio julho luglio lug
+august aug août aout agosto ago augustus
+september sep sept septembre septiembre setiembre setembro set settembre
+october oct oktober okt octobre octubre outubro out ottobre ott
 november nov novembre noviembre novembro
-december dec dezember dez décembre decembre déc diciembre dic dezembro
+december dec dezember dez décembre decembre déc diciembre dic dezembro dicembre
 """
 
 MONTHS: Final = {name: number for number, names in enumerate(_MONTH_NAMES.split("\n")) for name in names.split()}
-"""Names of months and their abbreviations in lower case, in English, German, French, Spanish and Portuguese."""
+"""Names of months and their abbreviations in lower case, in seven languages."""
 
 _MONTH = r"([^\W\d_]{3,10})\.?"
 _DAY = r"([0-9]{1,2})(?:st|nd|rd|th|er|[.ºª])?"
@@ -39,6 +39,13 @@ _FORMS: Final = (
     r"(?<![0-9])(?P<y>[0-9]{4})([-/._])(?P<m>[0-9]{1,2})\2(?P<d>[0-9]{1,2})(?![0-9])",
     rf"(?<!\w)(?P<d>{_DAY}) (?:of |de )?(?P<m>{_MONTH}),? (?:de |del )?(?P<y>[0-9]{{4}})(?![0-9])",
     rf"(?<!\w)(?P<m>{_MONTH}) (?P<d>{_DAY}),? (?P<y>[0-9]{{4}})(?![0-9])",
+    r"(?<![0-9.])(?P<d>[0-9]{1,2})\. ?(?P<m>[0-9]{1,2})\. ?(?P<y>[0-9]{4})(?![0-9])",
+    r"(?<![0-9])(?P<y>[0-9]{4}) ?年 ?(?P<m>[0-9]{1,2}) ?月 ?(?P<d>[0-9]{1,2}) ?[日号號]",
+)
+_WITHOUT_YEAR: Final = (
+    rf"(?<!\w)(?P<d>{_DAY}) (?:of |de )?(?P<m>{_MONTH})(?!\w)",
+    rf"(?<!\w)(?P<m>{_MONTH}) (?P<d>{_DAY})(?!\w)",
+    r"(?<![0-9])(?P<m>[0-9]{1,2}) ?月 ?(?P<d>[0-9]{1,2}) ?[日号號]",
 )
 _NUMBERS = r"(?<![0-9])([0-9]{1,2})([-/.])([0-9]{1,2})\2([0-9]{4}|[0-9]{2})(?![0-9])"
 _CLOCK = r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:[.,][0-9]{1,9})?)?(?:[ \u202f]?([AaPp])\.?[Mm]\b\.?)?"
@@ -81,6 +88,19 @@ def dates_in(text: str) -> Iterator[Found]:
                 found = seconds(*date)
             if found is not None:
                 yield Found(found, start, end)
+
+
+def day_of_month(line: str) -> tuple[int, int] | None:
+    """Return the month and the day of a line that is a date without a year, except for one word: "Monday, 8 May"."""
+    if len(line) > 80:
+        return None
+    for form in _WITHOUT_YEAR:
+        for match in _compiled(form).finditer(line):
+            month, day = _month(match["m"]), int(match["d"].rstrip(_AFTER_DAY))
+            around = f"{line[: match.start()]} {line[match.end() :]}"
+            if month and 1 <= day <= 31 and len(_compiled(_WORD).findall(around)) <= 1:
+                return month, day
+    return None
 
 
 def first_date(text: str) -> int | None:

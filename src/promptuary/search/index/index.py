@@ -21,7 +21,7 @@ from promptuary.search.index.port import VectorStore
 from promptuary.search.index.reading import RECIPE, GenerationReader
 from promptuary.search.index.writer import GenerationWriter
 
-_VERSION: Final = "3"
+_VERSION: Final = "4"
 """Increases when an older index cannot be read or would give different results."""
 _TRUSTED: Final = 300.0
 """Seconds for which verified files are trusted. Not for ever: a merge would hide damage to them."""

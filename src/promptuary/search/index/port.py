@@ -71,6 +71,14 @@ class ChunkTraits(NamedTuple):
     language: str = ""
 
 
+class OfDay(NamedTuple):
+    """A chunk of a day, and its file. ``said``: the file says so; else it changed last on that day."""
+
+    chunk: int
+    file: int
+    said: bool
+
+
 class IndexWriter(Protocol):
     """Writes the index. There is one writer at a time.
 
@@ -200,6 +208,13 @@ class SearchIndex(Protocol):
 
         A word that few chunks have counts for more than one, a common word for less. ``files`` restricts them to the
         chunks of these files. A phrase of ``words`` is in every chunk that is returned. Any words are valid.
+        """
+        ...
+
+    def dated(self, first: int, until: int, limit: int, *, files: Collection[int] | None = None) -> Sequence[OfDay]:
+        """Return at most ``limit`` chunks of the days from ``first`` on and before ``until``, counted from 1970.
+
+        Those whose files say so come first, of these the last. ``files`` restricts them to the chunks of these files.
         """
         ...
 

@@ -11,7 +11,7 @@ from promptuary.base.files import Folder
 from promptuary.models.protocols import Embedder
 from promptuary.search.index.catalog.catalog import Catalog
 from promptuary.search.index.parts import Generation
-from promptuary.search.index.port import ChunkTraits, IndexedChunk, Similarity, UnembeddedChunk, VectorStore
+from promptuary.search.index.port import ChunkTraits, IndexedChunk, OfDay, Similarity, UnembeddedChunk, VectorStore
 from promptuary.search.query import spoken_terms
 from promptuary.search.values import Chunk, Filters, IndexCounts, IndexedFile, Words, vector_space_id
 
@@ -107,6 +107,10 @@ class GenerationReader(ABC):
             return _with_names(found, own.lexical.explained(words, named), limit) if named else found
 
         return self._reading(work, ())
+
+    def dated(self, first: int, until: int, limit: int, *, files: Collection[int] | None = None) -> Sequence[OfDay]:
+        """Return chunks of some days, those whose files say so first."""
+        return self._reading(lambda own: own.catalog.dated(first, until, limit, files), ())
 
     def spoken(self, words: Words, limit: int) -> Mapping[int, float]:
         """Return the conversations in which people say most of the words, measured like ``lexical``."""

@@ -10,7 +10,7 @@ To add a view, for example ``memory``:
    twin ``.json``. Names in a path come decoded.
 3. Add ``*memory.PAGES`` to ``pages.py``, and templates that extend the base template to ``templates/memory/``.
 4. In templates: ``{{ url("/notes", key) }}`` makes an address with names encoded; ``{% include "form_token.html" %}``
-   goes into every form that posts; ``{{ text | markdown }}`` is sanitised; "n", "ago", "percent", "money",
+   goes into every form that posts; ``{{ text | markdown }}`` is sanitised; "n", "signed", "ago", "percent", "money",
    "line", "sentence" and "counted" are filters. No ``style=``, no ``on…=``, no script: the policy of the page
    forbids them. Widths are attributes of SVG.
 5. What changes live is an element with ``{{ live("note", "notes") }}``: its id is ``notes``, it is fetched again when

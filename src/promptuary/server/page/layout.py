@@ -70,6 +70,7 @@ def _environment() -> Environment:
     made.globals |= {"static": static_address, "address": address, "live": _live}
     made.filters |= {
         "n": _number,
+        "signed": _signed,
         "of": _share,
         "ago": _ago,
         "percent": _percent,
@@ -124,6 +125,10 @@ def _sentence(text: str) -> str:
 
 def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:,}"
+
+
+def _signed(value: int) -> str:
+    return f"{value:+,}".replace("-", "−") if value else "0"
 
 
 def _share(part: float, whole: float) -> str:

@@ -424,15 +424,19 @@ def _marked_lines(text: str, other: str) -> Sequence[tuple[str, bool]]:
 
 
 async def ask_forget(asked: Asked) -> View:
-    """Show what forgetting a note would reach."""
-    note = await _note(asked)
-    return await _ask_forget(asked, note, "")
+    """Ask whether a note is to be forgotten."""
+    return await _ask_forget(asked, await _note(asked), "")
 
 
 async def _ask_forget(asked: Asked, note: Note, problem: str, status: int = 200) -> View:
+    return View("memory/forget.html", note.header, {**await _frame(asked), "problem": problem}, status)
+
+
+async def show_reach(asked: Asked) -> View:
+    """Show what forgetting a note would reach: everything that was ever said is searched, so this has its own page."""
+    note = await _note(asked)
     report = await asked.workspace.memory.forget(note.header.id, dry_run=True)
-    more = {**await _frame(asked), "note": note, "problem": problem, "places": _grouped(report)}
-    return View("memory/forget.html", report, more, status)
+    return View("memory/reach.html", report, {"note": note.header, "places": _grouped(report)})
 
 
 async def forget(asked: Asked) -> View:
@@ -592,6 +596,7 @@ PAGES: Final = (
     Page("POST", f"{_NOTE}/restore", restore, "write"),
     Page("POST", f"{_NOTE}/replace", replace_older, "write"),
     Page("GET", f"{_NOTE}/forget", ask_forget),
+    Page("GET", f"{_NOTE}/forget/places", show_reach),
     Page("POST", f"{_NOTE}/forget", forget, "write"),
     Page("GET", "/memory/proposals", show_proposals),
     Page("GET", _PROPOSAL, ask_proposal),

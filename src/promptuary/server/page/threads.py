@@ -157,12 +157,17 @@ async def answer(asked: Asked) -> View:
 
 
 async def message(asked: Asked) -> View:
-    """Show the whole text of a message."""
+    """Show the text of a message, a long one in parts."""
     every = await asked.workspace.threads.history(thread=asked.parts["thread"], everything=False)
     item = next((item for item in every if item.id == asked.parts["message"]), None)
     if item is None:
         raise PromptuaryError("this message is not in the history of the thread; it may have been compacted or undone")
-    return View("threads/message.html", _said(item, {}, {}, len(item.content)), {"thread": asked.parts["thread"]})
+    start = asked.number("from", asked.query.get("from", "0"))
+    whole = _said(item, {}, {}, len(item.content))
+    end = start + _LETTERS
+    part = replace(whole, text=whole.text[start:end], cut=max(0, len(whole.text) - end))
+    more = {"thread": asked.parts["thread"], "start": start, "before": max(0, start - _LETTERS), "end": end}
+    return View("threads/message.html", part, more)
 
 
 def _part(items: Sequence[Item], before: str, numbers: Mapping[str, int]) -> tuple[Sequence[Said], str]:

@@ -1,7 +1,7 @@
 """Turns: what went into each prompt, what did not, and why."""
 
-from collections.abc import Sequence
-from itertools import groupby
+from collections.abc import Mapping, Sequence
+from itertools import groupby, islice
 from typing import Final
 
 from msgspec import Struct
@@ -17,9 +17,11 @@ from promptuary.threads.values import EntryChange, differences, pairs
 
 _AT_ONCE: Final = 30
 _MOST_USES: Final = 50
-_NEWEST: Final = 5
+_NEWEST: Final = 20
 """In how many of the newest turns sources are looked for, to offer them."""
 _OFFERED: Final = 12
+_FEW: Final = 8
+"""How many things of a layer that were left out are shown at once: a search has many hits that do not fit."""
 _WITH_MESSAGE: Final = frozenset({"references", "message"})
 
 
@@ -85,7 +87,7 @@ class SourceUses(Struct, frozen=True):
 
 
 class TurnDifference(Struct, frozen=True):
-    """Two turns, and every entry of the one beside that of the other."""
+    """Two turns, and every entry of the one beside that of the other, but for those that neither prompt has."""
 
     left: SeenTurn
     right: SeenTurn
@@ -105,14 +107,16 @@ async def turn(asked: Asked) -> View:
     found = await _seen(asked, asked.parts["thread"], asked.parts["number"])
     before = await threads.seen(thread=found.thread, number=found.earlier) if found.earlier else None
     lines = lines_of(found)
+    few, many = few_and_many([line for line in lines if line.entry.status == "out"])
     more = {
         "segments": segments(found.receipt),
         "boundary": cache_boundary(found.receipt),
         "lines": [line for line in lines if line.entry.status != "out"],
-        "omitted": [line for line in lines if line.entry.status == "out"],
+        "omitted": few,
+        "many_omitted": many,
         "around": next((row for row in found.receipt.rows if row.layer == AROUND), None),
         "calls": calls_of(found.messages),
-        "changes": differences(before.receipt, found.receipt) if before else [],
+        "changes": changed_most(differences(before.receipt, found.receipt)) if before else [],
         "before": before,
     }
     return View("turns/turn.html", found, more)
@@ -153,7 +157,7 @@ async def beside(asked: Asked) -> View:
     left = await _seen(asked, asked.parts["thread"], asked.parts["number"])
     thread, number = asked.query.get("with_thread") or left.thread, asked.query.get("with") or str(left.earlier or 1)
     right = await _seen(asked, thread, number)
-    value = TurnDifference(left, right, pairs(left.receipt, right.receipt))
+    value = TurnDifference(left, right, list(filter(is_in_either, pairs(left.receipt, right.receipt))))
     more = {"segments": {"left": segments(left.receipt), "right": segments(right.receipt)}}
     return View("turns/beside.html", value, more)
 
@@ -162,13 +166,19 @@ async def source(asked: Asked) -> View:
     """Show every turn that rests on a file, a note or anything else with an address."""
     named = asked.query.get("of", "").strip()
     if not named:
-        return View("turns/source.html", None, {"named": "", "nothing": "", "offered": await _newest_sources(asked)})
+        return View(
+            "turns/source.html",
+            None,
+            {"named": "", "nothing": "", "alike": (), "offered": await _newest_sources(asked)},
+        )
     try:
         found = await asked.workspace.threads.audit(named, limit=_MOST_USES)
     except SourceError as error:  # that nothing rests on it is an answer, too
-        more = {"named": named, "nothing": error.reason, "offered": await _newest_sources(asked)}
+        alike = await asked.workspace.find_files(named, limit=_OFFERED)
+        more = {"named": named, "nothing": error.reason, "alike": alike, "offered": await _newest_sources(asked)}
         return View("turns/source.html", None, more, status=404)
-    return View("turns/source.html", uses_of(found), {"named": named, "nothing": "", "offered": ()})
+    names = list(dict.fromkeys(path_of(source) or source for source in found.sources))
+    return View("turns/source.html", uses_of(found), {"named": path_of(named) or named, "names": names})
 
 
 def uses_of(found: Audit) -> SourceUses:
@@ -184,17 +194,46 @@ def uses_of(found: Audit) -> SourceUses:
     return SourceUses(found.sources, [turn for turn in turns if turn not in named], named, found.more)
 
 
-async def _newest_sources(asked: Asked) -> Sequence[ReceiptEntry]:
-    """Return what the newest turns had in their prompts and other turns may rest on, too, the newest first."""
+async def _newest_sources(asked: Asked) -> Mapping[str, str]:
+    """Return what the newest turns had in their prompts and other turns may rest on, too: names with addresses."""
     threads = asked.workspace.threads
-    newest = (await threads.recent(limit=_NEWEST)).turns
-    turns = [await threads.seen(thread=turn.thread, number=turn.number) for turn in newest]
-    found = {line.entry.source: line.entry for turn in reversed(turns) for line in lines_of(turn) if line.is_offered}
-    return list(reversed(found.values()))[:_OFFERED]
+    found: dict[str, str] = {}
+    for head in (await threads.recent(limit=_NEWEST)).turns:
+        if len(found) >= _OFFERED:
+            break
+        turn = await threads.seen(thread=head.thread, number=head.number)
+        for line in lines_of(turn):
+            if line.is_offered:
+                found.setdefault(line.path or line.entry.label, line.entry.source)
+    return dict(islice(found.items(), _OFFERED))
 
 
 async def _seen(asked: Asked, thread: str, number: str) -> SeenTurn:
     return await asked.workspace.threads.seen(thread=thread, number=asked.number("the turn", number))
+
+
+def few_and_many(lines: Sequence[Line]) -> tuple[list[Line], dict[str, list[Line]]]:
+    """Return the lines of layers that have few, and those of layers that have many, by layer."""
+    layers: dict[str, list[Line]] = {}
+    for line in lines:
+        layers.setdefault(line.entry.layer, []).append(line)
+    many = {layer: every for layer, every in layers.items() if len(every) > _FEW}
+    return [line for line in lines if line.entry.layer not in many], many
+
+
+def is_in_either(change: EntryChange) -> bool:
+    """Return whether one of two prompts has what was compared: what neither has is no difference to a model."""
+    return any(entry is not None and entry.status != "out" for entry in (change.before, change.after))
+
+
+def changed_most(changes: Sequence[EntryChange]) -> list[tuple[EntryChange, int]]:
+    """Return what differs between two prompts with by how many tokens, the most first."""
+    found = [(change, _tokens(change.after) - _tokens(change.before)) for change in changes if is_in_either(change)]
+    return sorted(found, key=lambda one: -abs(one[1]))
+
+
+def _tokens(entry: ReceiptEntry | None) -> int:
+    return 0 if entry is None or entry.status == "out" else entry.tokens
 
 
 def segments(receipt: Receipt) -> list[Segment]:
@@ -215,7 +254,7 @@ def cache_boundary(receipt: Receipt) -> int:
     if "history" not in layers:
         return 0
     last = max(place for place, layer in enumerate(layers) if layer == "history")
-    return sum(entry.tokens for entry in receipt.entries[: last + 1] if entry.status != "out")
+    return sum(entry.taken for entry in receipt.entries[: last + 1])
 
 
 def lines_of(turn: SeenTurn) -> list[Line]:

@@ -343,7 +343,7 @@ class Proxy:
 
     def _tell(self, call: Call, thread: str, recorded: RecordedTurn) -> None:
         receipt = recorded.turn.receipt
-        tokens = sum(entry.tokens for entry in receipt.entries if entry.layer not in _CLIENTS_OWN)
+        tokens = sum(entry.taken for entry in receipt.entries if entry.layer not in _CLIENTS_OWN)
         self._tell_turn(call, thread, recorded.turn, tokens)
         self._metrics.add("added_tokens", tokens)
         for warning in recorded.warnings[:3]:

@@ -85,7 +85,7 @@ def to_item(row: Row) -> Item:
     fixed = (number, thread, place, role, kind, calls, call, stands_for, turn, attached, content[0])
     if checksum != row_checksum(*fixed):
         raise ValueError("an item is not what was written")
-    words_start, attachments, is_error = _attached(from_column(attached))
+    words_start, attachments, is_error, whole_tokens = _attached(from_column(attached))
     return Item(
         id=from_column(number),
         role=from_column(role),  # type: ignore[arg-type]  # what was written was a role
@@ -101,28 +101,30 @@ def to_item(row: Row) -> Item:
         attachments=attachments,
         words_start=words_start,
         is_error=is_error,
+        whole_tokens=whole_tokens,
     )
 
 
 def _attached_text(item: Item) -> str:
-    """Return the metadata of ``item`` as JSON: what was attached, and whether a tool failed.
+    """Return the metadata of ``item`` as JSON: what was attached, whether a tool failed, what it stands for costs.
 
     Empty for most items.
     """
-    if not item.attachments and not item.words_start and item.is_error is None:
+    if not item.attachments and not item.words_start and item.is_error is None and not item.whole_tokens:
         return ""
     each = [
         [one.source, one.label, one.revision, one.detail, one.lines, one.start, one.end] for one in item.attachments
     ]
-    failed = [] if item.is_error is None else [item.is_error]
-    return to_text([item.words_start, each, *failed])
+    rest = [item.is_error, item.whole_tokens] if item.whole_tokens else [item.is_error]
+    return to_text([item.words_start, each, *(rest if rest != [None] else ())])
 
 
-def _attached(text: str) -> tuple[int, tuple[Attachment, ...], bool | None]:
+def _attached(text: str) -> tuple[int, tuple[Attachment, ...], bool | None, int]:
     if not text:
-        return 0, (), None
-    words_start, each, *failed = json.loads(text)
-    return int(words_start), tuple(map(_attachment, each)), bool(failed[0]) if failed else None
+        return 0, (), None, 0
+    words_start, each, *rest = json.loads(text)
+    failed, tokens = rest[0] if rest else None, rest[1] if len(rest) > 1 else 0
+    return int(words_start), tuple(map(_attachment, each)), None if failed is None else bool(failed), int(tokens)
 
 
 def _attachment(value: Any) -> Attachment:
@@ -207,6 +209,7 @@ def to_turn_head(row: Row, contents: Contents) -> TurnHead:
         reply_tokens=int(replied),
         cost=cost,
         id=from_column(number),
+        shortened=sum(entry.status == "degraded" for entry in receipt.entries),
     )
 
 

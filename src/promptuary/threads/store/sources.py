@@ -5,20 +5,28 @@ history turn after turn is one row for all these turns, from the first to the la
 sources a turn or an item has.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from promptuary.base.blocks import content_hash
 from promptuary.base.messages import Item
 from promptuary.context.receipt import Receipt
 from promptuary.database.columns import from_column, to_column
+from promptuary.database.contents import Contents
 from promptuary.database.owners import Counter
 from promptuary.database.port import Connection, Cursor
 from promptuary.database.queries import queries
-from promptuary.threads.ledger_values import Origin, SourceUse, Way, carried, shown
+from promptuary.memory.recall.digest import LISTS
+from promptuary.threads.ledger_values import Origin, SourceUse, Way, carried, lists_in, shown
 from promptuary.threads.store import rows
+from promptuary.threads.store.prompts import entries_of
 
 _QUERIES: Final = queries(__package__, "sources.sql")
 
+
+_MOST_LISTS: Final = 1_000
+"""How many of the newest versions of a list of notes are searched for a note."""
+_NEWEST: Final = (1 << 63) - 1
 
 Own = Mapping[str, int]
 """The beginning of the key of every row of an owner."""
@@ -126,6 +134,8 @@ def uses(
         if row is not None:
             options = {**own, "source": row[0], "finished": int(finished_only), "limit": limit}
             found |= dict.fromkeys(_uses_of(connection, address, options))
+        options = {**own, "finished": int(finished_only), "limit": limit}
+        found |= dict.fromkeys(_listed_uses(connection, address, options))
     return tuple(use for _, use in sorted(found, key=_newest_first)[:limit])
 
 
@@ -140,6 +150,45 @@ def _uses_of(connection: Connection, address: str, options: dict[str, int]) -> l
         more = [_use(address, row) for row in connection.execute(_QUERIES["carried_uses"], key)]
         found = sorted(dict.fromkeys((*found, *more)), key=_newest_first)[:limit]
     return found
+
+
+def _listed_uses(connection: Connection, address: str, options: dict[str, int]) -> Iterator[tuple[int, SourceUse]]:
+    """Yield the newest turns with a note in their lists of notes, each with its number.
+
+    Nothing is stored for that: a list is the same turn after turn, and the texts that name a note are known.
+    """
+    scheme, _, note = address.partition(":")
+    if scheme != "memory" or address in LISTS:
+        return
+    naming = {row[0] for row in connection.execute(_QUERIES["texts_naming"], {**options, "note": to_column(note)})}
+    contents = Contents(connection, options["owner"])
+    for name in LISTS if naming else ():
+        lines: dict[int, str] = {}
+        left = options["limit"]
+        for key in _parts_shown(connection, name, options):
+            part = key["part"]
+            row = connection.execute(_QUERIES["turn_with"], key).fetchone() if lines.get(part) != "" else None
+            if row is None:
+                continue
+            messages, layer, *turn = row
+            if part not in lines:
+                ours = (one for one in entries_of(messages, contents) if one.content in naming)
+                listed = (lists_in(one.message(contents.get(one.content))).get(name, {}) for one in ours)
+                lines[part] = next((notes[address] for notes in listed if address in notes), "")
+            if lines[part]:
+                left -= 1
+                yield _use(address, (*turn, "list", layer, content_hash(lines[part]), 0, 0))
+            if not left or len(lines) == _MOST_LISTS:
+                break
+
+
+def _parts_shown(connection: Connection, address: str, options: dict[str, int]) -> Iterator[dict[str, int]]:
+    """Yield the keys of the turns with a source in their prompts, and of the part that each has, the newest first."""
+    row = connection.execute(_QUERIES["find_source"], {**options, "address": to_column(address)}).fetchone()
+    key = {**options, "source": 0 if row is None else row[0], "before": _NEWEST}
+    while row is not None and (found := connection.execute(_QUERIES["parts_shown"], key).fetchall()):
+        yield from ({**key, "turn": turn, "part": part} for turn, part in found)
+        key["before"] = found[-1][0]
 
 
 def sources(connection: Connection, own: Own, thread: str, number: int) -> tuple[SourceUse, ...]:

@@ -96,6 +96,29 @@ WHERE turn_source.tenant = :tenant AND turn_source.owner = :owner AND turn_sourc
 ORDER BY turn_source.turn DESC
 LIMIT :limit;
 
+-- name: texts_naming
+-- The texts of an owner that name a note, without receipts.
+SELECT content FROM mention WHERE tenant = :tenant AND note = :note AND owner = :owner AND receipt = 0;
+
+-- name: parts_shown
+-- Turns with a source in their prompts, and the part that each has, the newest first.
+SELECT turn, part FROM turn_source
+WHERE tenant = :tenant AND owner = :owner AND source = :source AND turn < :before
+ORDER BY turn DESC
+LIMIT 2000;
+
+-- name: turn_with
+-- A turn with a part of a source in its prompt, and what it sent.
+SELECT turn.messages, source_part.layer, turn.serial, thread.name, turn.number, turn.created, turn.status
+FROM turn_source
+JOIN turn ON turn.tenant = turn_source.tenant AND turn.owner = turn_source.owner AND turn.thread = turn_source.thread
+    AND turn.serial = turn_source.turn
+JOIN thread ON thread.tenant = turn.tenant AND thread.owner = turn.owner AND thread.thread = turn.thread
+JOIN source_part ON source_part.tenant = turn_source.tenant AND source_part.owner = turn_source.owner
+    AND source_part.part = turn_source.part
+WHERE turn_source.tenant = :tenant AND turn_source.owner = :owner AND turn_source.source = :source
+    AND turn_source.turn = :turn AND turn_source.part = :part AND (:finished = 0 OR turn.status = 'finished');
+
 -- name: spans
 -- From which turn to which a source was sent with a history, the last first.
 SELECT thread, first, coalesce(last, 9223372036854775807), part, how

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from promptuary.base.blocks import Trust
 from promptuary.layers.layer import Recall
-from promptuary.memory.recall.digest import Remembered, digest, read_digest
+from promptuary.memory.recall.digest import Remembered, digest, listed_notes, read_digest
 from promptuary.memory.recall.visible import MemoryPage
 from tests.notes import COUNTER, Shelf, note
 
@@ -71,6 +71,8 @@ def test_what_does_not_fit_is_counted_in_the_last_line_and_in_the_receipt() -> N
     assert lines[1].startswith("- Release day")
     assert lines[-1] == f"… and {151 - listed:,} more, which are recalled when a message is about them"
     assert [one.label for one in recall.omitted] == [f"{151 - listed:,} notes"]
+    (left,) = recall.omitted
+    assert left.tokens > COUNTER.count(block.text) / listed * (151 - listed) * 0.8
 
 
 def test_of_thousands_of_notes_two_hundred_are_listed_and_all_are_counted() -> None:
@@ -156,6 +158,9 @@ def test_no_title_ends_its_line_its_fence_or_the_budget(
         body, fence = block.text[start:end], block.text[:start].rstrip("\n").rsplit("\n", 1)[-1]
         assert sum(line.startswith("- ") for line in body.split("\n")) <= len(titles)
         assert fence not in body
+        listed = listed_notes(recall.text).get(block.source.address, {})
+        assert len(listed) == sum(line.startswith("- ") for line in body.split("\n"))
+        assert listed.keys() <= {one.header.address for one in notes}
         if external and (boundary := block.text[:start].partition("<external ")[2].partition(">")[0]):
             assert boundary not in body
 

@@ -29,7 +29,7 @@ from promptuary.search.index.catalog.rows import (
     as_damage,
     put_file,
 )
-from promptuary.search.index.port import ChunkTraits, IndexedChunk, UnembeddedChunk
+from promptuary.search.index.port import ChunkTraits, IndexedChunk, OfDay, UnembeddedChunk
 from promptuary.search.values import Chunk, Filters, IndexCounts, IndexedFile, note_name
 
 if TYPE_CHECKING:
@@ -253,6 +253,23 @@ class Catalog:
     def traits(self, numbers: Sequence[int]) -> dict[int, ChunkTraits]:
         """Return the documents of these chunks."""
         return self._read(lambda own: rows.traits(own, json.dumps(numbers)))
+
+    def dated(self, first: int, until: int, limit: int, files: Collection[int] | None = None) -> list[OfDay]:
+        """Return chunks of the days from ``first`` on and before ``until``, those whose files say so first.
+
+        ``files`` restricts them to these files.
+        """
+        only = None if files is None else json.dumps(sorted(files))
+        said = {"first": first, "until": until, "files": only, "limit": limit}
+        changed = {"since": first * rows.DAY, "end": until * rows.DAY, "files": only}
+
+        def work(own: Connection) -> list[OfDay]:
+            found = dict(own.execute(_QUERIES["chunks_of_days"], said).fetchall())
+            of_days = [OfDay(int(chunk), int(file), said=True) for chunk, file in found.items()]
+            more = own.execute(_QUERIES["changed_chunks"], {**changed, "limit": max(0, limit - len(of_days))})
+            return [*of_days, *(OfDay(int(chunk), int(file), said=False) for chunk, file in more)]
+
+        return self._read(work)
 
     def spoken(self, terms: Sequence[str], limit: int) -> list[tuple[int, float]]:
         """Return the conversations in which people say any of these terms, the best first, with their BM25 scores.

@@ -144,20 +144,48 @@ AND file IN (SELECT json_array_elements_text(:files::json)::bigint);
 
 -- name: chunks_of
 -- The chunks of a file with their hashes and fields, in order.
-SELECT id, start_line, end_line, sha256, own, names, date FROM index_chunk
+SELECT id, start_line, end_line, sha256, own, names, date, days FROM index_chunk
 WHERE tenant = :tenant AND owner = :owner AND generation = :generation AND file = :file ORDER BY start_line;
 
 -- name: chunks_in
 -- The chunks of a file as they were put, in order.
-SELECT start_line, end_line, heading, own, names, date, id FROM index_chunk
+SELECT start_line, end_line, heading, own, names, date, days, id FROM index_chunk
 WHERE tenant = :tenant AND owner = :owner AND generation = :generation AND file = :file ORDER BY start_line, id;
 
 -- name: add_chunk
 -- Add a chunk.
 INSERT INTO index_chunk (tenant, owner, generation, id, file, start_line, end_line, heading, sha256, own, names, date,
-language)
+language, days)
 VALUES (:tenant, :owner, :generation, :id, :file, :start_line, :end_line, :heading, :sha256, :own, :names, :date,
-:language);
+:language, :days);
+
+-- name: add_day
+-- Let a day find a chunk.
+INSERT INTO index_day (tenant, owner, generation, day, chunk) VALUES (:tenant, :owner, :generation, :day, :chunk);
+
+-- name: drop_days
+-- Let no day find a chunk.
+DELETE FROM index_day WHERE tenant = :tenant AND owner = :owner AND generation = :generation AND chunk = :chunk;
+
+-- name: chunks_of_days
+-- Chunks that are of some days by what their files say, the last first, each with its file.
+SELECT chunk.id, chunk.file
+FROM index_day AS day JOIN index_chunk AS chunk
+ON chunk.tenant = :tenant AND chunk.owner = :owner AND chunk.generation = :generation AND chunk.id = day.chunk
+WHERE day.tenant = :tenant AND day.owner = :owner AND day.generation = :generation
+AND day.day >= :first AND day.day < :until
+AND (:files::text IS NULL OR chunk.file IN (SELECT json_array_elements_text(:files::json)::bigint))
+ORDER BY day.day DESC, day.chunk LIMIT :limit;
+
+-- name: changed_chunks
+-- Chunks of files that changed last on some days and say nothing of any, the last first, each with its file.
+SELECT chunk.id, chunk.file
+FROM index_file AS file JOIN index_chunk AS chunk
+ON chunk.tenant = :tenant AND chunk.owner = :owner AND chunk.generation = :generation AND chunk.file = file.id
+WHERE file.tenant = :tenant AND file.owner = :owner AND file.generation = :generation
+AND file.date >= :since AND file.date < :end AND chunk.days = ''
+AND (:files::text IS NULL OR file.id IN (SELECT json_array_elements_text(:files::json)::bigint))
+ORDER BY file.date DESC, file.id, chunk.id LIMIT :limit;
 
 -- name: shift_chunk
 -- Update the lines of a chunk.
@@ -241,7 +269,8 @@ WHERE tenant = :tenant AND owner = :owner AND generation = :generation AND id > 
 
 -- name: document
 -- A chunk for the full-text index.
-SELECT file.id, file.path, chunk.start_line, chunk.end_line, chunk.heading, chunk.own, chunk.names, chunk.date
+SELECT file.id, file.path, chunk.start_line, chunk.end_line, chunk.heading, chunk.own, chunk.names, chunk.date,
+chunk.days
 FROM index_chunk AS chunk JOIN index_file AS file
 ON file.tenant = :tenant AND file.owner = :owner AND file.generation = :generation AND chunk.file = file.id
 WHERE chunk.tenant = :tenant AND chunk.owner = :owner AND chunk.generation = :generation AND chunk.id = :chunk;
@@ -249,7 +278,7 @@ WHERE chunk.tenant = :tenant AND chunk.owner = :owner AND chunk.generation = :ge
 -- name: chunks
 -- Chunks with their files.
 SELECT chunk.id, folder.path, file.path, file.kind, file.date, chunk.sha256, file.id,
-chunk.start_line, chunk.end_line, chunk.heading, chunk.own, chunk.names, chunk.date
+chunk.start_line, chunk.end_line, chunk.heading, chunk.own, chunk.names, chunk.date, chunk.days
 FROM json_array_elements_text(:numbers::json) AS wanted (id)
 JOIN index_chunk AS chunk
 ON chunk.tenant = :tenant AND chunk.owner = :owner AND chunk.generation = :generation AND chunk.id = wanted.id::bigint
@@ -260,7 +289,7 @@ ON folder.tenant = :tenant AND folder.owner = :owner AND folder.generation = :ge
 
 -- name: traits
 -- The files of chunks, their first lines and dates, what these files have, whether they are code, hashes and languages.
-SELECT chunk.id, chunk.file, chunk.start_line, file.chunks, file.conversations, coalesce(chunk.date, file.date),
+SELECT chunk.id, chunk.file, chunk.start_line, file.chunks, file.conversations, chunk.date, file.date, chunk.days,
 file.kind = 'code', chunk.sha256, chunk.language
 FROM json_array_elements_text(:numbers::json) AS wanted (id)
 JOIN index_chunk AS chunk

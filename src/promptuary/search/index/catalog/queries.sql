@@ -99,16 +99,38 @@ SELECT file, text FROM content WHERE file IN (SELECT value FROM json_each(:files
 
 -- name: chunks_of
 -- The chunks of a file with their hashes and fields, in order.
-SELECT id, start_line, end_line, sha256, own, names, date FROM chunk WHERE file = :file ORDER BY start_line;
+SELECT id, start_line, end_line, sha256, own, names, date, days FROM chunk WHERE file = :file ORDER BY start_line;
 
 -- name: chunks_in
 -- The chunks of a file as they were put, in order.
-SELECT start_line, end_line, heading, own, names, date, id FROM chunk WHERE file = :file ORDER BY start_line, id;
+SELECT start_line, end_line, heading, own, names, date, days, id FROM chunk WHERE file = :file ORDER BY start_line, id;
 
 -- name: add_chunk
 -- Add a chunk.
-INSERT INTO chunk (id, file, start_line, end_line, heading, sha256, own, names, date, language)
-VALUES (:id, :file, :start_line, :end_line, :heading, :sha256, :own, :names, :date, :language);
+INSERT INTO chunk (id, file, start_line, end_line, heading, sha256, own, names, date, language, days)
+VALUES (:id, :file, :start_line, :end_line, :heading, :sha256, :own, :names, :date, :language, :days);
+
+-- name: add_day
+-- Let a day find a chunk.
+INSERT INTO day (day, chunk) VALUES (:day, :chunk);
+
+-- name: drop_days
+-- Let no day find a chunk.
+DELETE FROM day WHERE chunk = :chunk;
+
+-- name: chunks_of_days
+-- Chunks that are of some days by what their files say, the last first, each with its file.
+SELECT chunk.id, chunk.file FROM day JOIN chunk ON chunk.id = day.chunk
+WHERE day.day >= :first AND day.day < :until
+AND (:files IS NULL OR chunk.file IN (SELECT value FROM json_each(:files)))
+ORDER BY day.day DESC, day.chunk LIMIT :limit;
+
+-- name: changed_chunks
+-- Chunks of files that changed last on some days and say nothing of any, the last first, each with its file.
+SELECT chunk.id, chunk.file FROM file JOIN chunk ON chunk.file = file.id
+WHERE file.date >= :since AND file.date < :end AND chunk.days = ''
+AND (:files IS NULL OR file.id IN (SELECT value FROM json_each(:files)))
+ORDER BY file.date DESC, file.id, chunk.id LIMIT :limit;
 
 -- name: shift_chunk
 -- Update the lines of a chunk.
@@ -176,19 +198,19 @@ SELECT id FROM chunk WHERE id > :written;
 
 -- name: document
 -- A chunk for the full-text index.
-SELECT file.id, file.path, chunk.start_line, chunk.end_line, chunk.heading, chunk.own, chunk.names, chunk.date
+SELECT file.id, file.path, chunk.start_line, chunk.end_line, chunk.heading, chunk.own, chunk.names, chunk.date, chunk.days
 FROM chunk JOIN file ON chunk.file = file.id WHERE chunk.id = :chunk;
 
 -- name: chunks
 -- Chunks with their files.
 SELECT chunk.id, folder.path, file.path, file.kind, file.date, chunk.sha256, file.id,
-chunk.start_line, chunk.end_line, chunk.heading, chunk.own, chunk.names, chunk.date
+chunk.start_line, chunk.end_line, chunk.heading, chunk.own, chunk.names, chunk.date, chunk.days
 FROM json_each(:numbers) AS wanted JOIN chunk ON chunk.id = wanted.value JOIN file ON chunk.file = file.id
 JOIN folder ON file.folder = folder.id;
 
 -- name: traits
 -- The files of chunks, their first lines and dates, what these files have, whether they are code, hashes and languages.
-SELECT chunk.id, chunk.file, chunk.start_line, file.chunks, file.conversations, coalesce(chunk.date, file.date),
+SELECT chunk.id, chunk.file, chunk.start_line, file.chunks, file.conversations, chunk.date, file.date, chunk.days,
 file.kind = 'code', chunk.sha256, chunk.language
 FROM json_each(:numbers) AS wanted JOIN chunk ON chunk.id = wanted.value JOIN file ON chunk.file = file.id;
 

@@ -29,9 +29,11 @@ _QUERIES = queries(__package__, "queries.sql")
 Place = tuple[int, int, int]
 """The number of a chunk, its first and its last line."""
 
-Identity = tuple[bytes, str | bytes | None, str, int | None]
-"""The hash of a chunk, and its own words, its names and its date as stored in columns."""
-_IDENTITY: Final = ("sha256", "own", "names", "date")
+Identity = tuple[bytes, str | bytes | None, str, int | None, str]
+"""The hash of a chunk, and its own words, its names, its date and its days as stored in columns."""
+_IDENTITY: Final = ("sha256", "own", "names", "date", "days")
+DAY: Final = 86_400
+"""The seconds of a day."""
 
 WRITTEN: Final = "written"
 """The full-text index has every chunk up to this number."""
@@ -175,7 +177,7 @@ def drop_chunks(connection: Connection, numbers: Sequence[int]) -> None:
     if not numbers:
         return
     keys = [{"chunk": one} for one in numbers]
-    for query in ("drop_link_texts", "drop_links", "drop_chunk"):
+    for query in ("drop_link_texts", "drop_links", "drop_days", "drop_chunk"):
         connection.executemany(_QUERIES[query], keys)
     connection.executemany(_QUERIES["drop_conversation"], keys)
     connection.executemany(_QUERIES["add_pending"], keys)
@@ -205,6 +207,8 @@ def add_chunks(
             for number, one, same in chunks
         ],
     )
+    if days := [{"day": day, "chunk": number} for number, chunk, _ in chunks for day in chunk.days]:
+        connection.executemany(_QUERIES["add_day"], days)
     if said := [{"chunk": number, "said": findable(one.own)} for number, one, _ in chunks if one.own]:
         connection.executemany(_QUERIES["add_conversation"], said)
     if links := [(number, one) for number, chunk, _ in chunks for one in chunk.links]:
@@ -259,7 +263,8 @@ def findable(own: str) -> str:
 def _identity(chunk: Chunk) -> Identity:
     # In a chat between people, all words are their own; they are not stored twice.
     own = "" if not chunk.own else None if chunk.own == chunk.text else to_column(chunk.own)
-    return chunk.digest, own, _packed(chunk.names) if chunk.names else "[]", chunk.date
+    days = " ".join(map(str, chunk.days))
+    return chunk.digest, own, _packed(chunk.names) if chunk.names else "[]", chunk.date, days
 
 
 def _document(number: int, file: int, path: str, chunk: Chunk) -> Document:
@@ -303,12 +308,12 @@ def to_chunk(row: Sequence[Any], texts: Texts) -> IndexedChunk:
     chunk = _chunk(file, fields, texts)
     if chunk.digest != sha256:
         raise ValueError("a text is not what was written")
-    date = int(date) if chunk.date is None else chunk.date
-    return IndexedChunk(from_column(folder), from_column(path), _kind(kind), date, chunk)
+    own = _date(int(date), chunk.date, chunk.days)
+    return IndexedChunk(from_column(folder), from_column(path), _kind(kind), own, chunk)
 
 
 def _chunk(file: int, fields: Sequence[Any], texts: Texts) -> Chunk:
-    first, last, heading, own, names, date = fields
+    first, last, heading, own, names, date, days = fields
     text = texts.lines(file, first, last)
     return Chunk(
         int(first),
@@ -318,7 +323,20 @@ def _chunk(file: int, fields: Sequence[Any], texts: Texts) -> Chunk:
         text if own is None else from_column(own),
         _unpacked(names),
         None if date is None else int(date),
+        days=_days(days),
     )
+
+
+@lru_cache(maxsize=64)
+def _days(value: str) -> tuple[int, ...]:
+    return tuple(map(int, value.split()))
+
+
+def _date(of_file: int, own: int | None, days: Sequence[int]) -> int:
+    """Return the date of a chunk: its own, else the last of its days, else that of the file, which may have a time."""
+    if own is not None:
+        return own
+    return of_file if not days or of_file // DAY in days else days[-1] * DAY
 
 
 def to_unembedded(row: Sequence[Any], texts: Texts) -> UnembeddedChunk:
@@ -343,12 +361,12 @@ def traits(connection: Connection, numbers: str) -> dict[int, ChunkTraits]:
             talk := _conversation(line, conversations[file]) if count else None,
             # Below zero, so that no file has the number of a conversation.
             -file if talk is None else talk,
-            int(date),
+            _date(int(date), own, _days(days)),
             bool(is_code),
             bytes(sha256),
             language,
         )
-        for chunk, file, line, chunks, count, date, is_code, sha256, language in found
+        for chunk, file, line, chunks, count, own, date, days, is_code, sha256, language in found
     }
 
 

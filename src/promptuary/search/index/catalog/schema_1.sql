@@ -36,6 +36,8 @@ CREATE TABLE file (
     UNIQUE (folder, path)
 );
 
+CREATE INDEX file_by_date ON file (date);
+
 CREATE INDEX file_by_name ON file (name, folder);
 
 -- The text of a file once: chunks are lines of it.
@@ -46,7 +48,8 @@ CREATE TABLE content (
 
 -- Numbers grow and are not used twice while any reader may know them. Up to `embedded` in meta all have vectors. `own` is
 -- what of the text is the person's own, NULL for all of it; `names` are those of its note; `date` NULL is that of the file;
--- `language` is that of the text, empty if it does not say.
+-- `language` is that of the text, empty if it does not say. `days` are those that the file says it is of, empty if it does
+-- not: then the date of the file is that of its last change.
 CREATE TABLE chunk (
     id INTEGER PRIMARY KEY,
     file INTEGER NOT NULL REFERENCES file (id),
@@ -57,8 +60,18 @@ CREATE TABLE chunk (
     own TEXT DEFAULT '',
     names TEXT NOT NULL DEFAULT '[]',
     date INTEGER,
-    language TEXT NOT NULL DEFAULT ''
+    language TEXT NOT NULL DEFAULT '',
+    days TEXT NOT NULL DEFAULT ''
 );
+
+-- The same days, one a row, so that a time finds its chunks.
+CREATE TABLE day (
+    day INTEGER NOT NULL,
+    chunk INTEGER NOT NULL REFERENCES chunk (id),
+    PRIMARY KEY (day, chunk)
+) WITHOUT ROWID;
+
+CREATE INDEX day_of_chunk ON day (chunk);
 
 CREATE INDEX chunk_of_file ON chunk (file);
 

@@ -15,8 +15,8 @@ from promptuary.search.values import Words
 if TYPE_CHECKING:
     from tantivy import Query, Schema, Searcher, TextAnalyzer
 
-TRAIL_WEIGHT: Final = 0.6
-"""The weight of a word in the headings or names around a chunk, relative to one in its text."""
+TRAIL_WEIGHT: Final = 0.3
+"""The weight of a word in the headings or names around a chunk, relative to one in its text, and of the same rarity."""
 PATH_WEIGHT: Final = 0.4
 """The same for a word in the path of its file."""
 PART_WEIGHT: Final = 0.4
@@ -90,6 +90,7 @@ class QueryBuilder:
         self._searcher = searcher
         self._analyzers = analyzers
         self._terms: dict[tuple[str, str], float] = {}
+        self._evened: dict[tuple[str, str], float] = {}
         self._weights: dict[str, float] = {}
         self._stands_for: dict[str, str] = {}
         self._prefixes = 0
@@ -180,10 +181,21 @@ class QueryBuilder:
 
     def _add(self, field: str, word: str, weight: float) -> None:
         key = (field, word)
-        if key in self._terms:
-            self._terms[key] = max(weight, self._terms[key])
-        elif len(self._terms) < 3 * MOST_WORDS and self._searcher.doc_freq(field, word):
-            self._terms[key] = weight
+        if key not in self._terms:
+            frequency = self._searcher.doc_freq(field, word) if len(self._terms) < 3 * MOST_WORDS else 0
+            if not frequency:
+                return
+            self._evened[key] = self._factor(word, frequency) if field == "trail" else 1.0
+        self._terms[key] = max(weight * self._evened[key], self._terms.get(key, 0.0))
+
+    def _factor(self, word: str, frequency: int) -> float:
+        """Return the factor with which a word that so many trails have is as rare in trails as it is in texts.
+
+        The names of functions are trails of a few words, and so a word of prose is rare in them: where notes and code
+        are together, a name with such a word would outweigh the texts that are about it.
+        """
+        number, others = self._searcher.num_docs, self._searcher.doc_freq("body", word)
+        return rarity(number, others) / rarity(number, frequency) if others > frequency else 1.0
 
     def _words(self, text: str, weight: float) -> list[str]:
         stems = self._analyzers.stems.analyze(text)[:MOST_WORDS]

@@ -39,6 +39,8 @@ WITH meta AS (
     DELETE FROM index_content WHERE tenant = :tenant AND owner = :owner AND generation = :generation
 ), chunk AS (
     DELETE FROM index_chunk WHERE tenant = :tenant AND owner = :owner AND generation = :generation
+), day AS (
+    DELETE FROM index_day WHERE tenant = :tenant AND owner = :owner AND generation = :generation
 ), pending AS (
     DELETE FROM index_pending WHERE tenant = :tenant AND owner = :owner AND generation = :generation
 ), embedded AS (

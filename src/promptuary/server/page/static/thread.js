@@ -181,7 +181,9 @@
       // Who scrolled up to read is not taken away from there.
       const follows = innerHeight + scrollY > document.body.scrollHeight - 80;
       for (const part of parts) {
-        const name = part.match(/^event: (.*)$/m)?.[1], data = part.match(/^data: (.*)$/m)?.[1];
+        // No pattern: for those, U+2028 in a text ends a line, too.
+        const lines = part.split("\n"), field = (name) => lines.find((line) => line.startsWith(name))?.slice(name.length);
+        const name = field("event: "), data = field("data: ");
         if (name && data) listeners[name]?.(JSON.parse(data));
       }
       if (follows) document.getElementById("end").scrollIntoView({ block: "end" });
