@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from promptuary.base import concurrency
+from promptuary.base.blocks import Omitted
 from promptuary.base.errors import ConfigError, PromptuaryError, RunFailedError
 from promptuary.base.messages import Message, ToolCall, as_message
 from promptuary.base.references import Pasted
@@ -22,7 +23,6 @@ from promptuary.base.text import one_line
 from promptuary.config.named_models import NO_MODEL
 from promptuary.config.prices import Price
 from promptuary.config.settings import Settings, talking_to
-from promptuary.layers.layer import Omitted
 from promptuary.models.chat_model import (
     ChatEvent,
     ChatRequest,

@@ -9,11 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from promptuary.base import concurrency
-from promptuary.base.blocks import Block
+from promptuary.base.blocks import Block, Omitted
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.text import one_line
 from promptuary.context.receipt_entries import cost_of_tool
-from promptuary.layers.layer import Omitted
 from promptuary.references.expand import RankedSource, fit
 from promptuary.references.kinds.server import external
 from promptuary.threads.consent import ToolConsent

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, get_args
 from msgspec.structs import replace
 
 from promptuary.base import concurrency
+from promptuary.base.blocks import Omitted
 from promptuary.base.errors import ConflictError, PromptuaryError
 from promptuary.base.messages import Answer, Message
 from promptuary.base.references import Pasted
 from promptuary.context.history import HistoryStats
 from promptuary.context.receipt import Receipt
-from promptuary.layers.layer import Omitted
 from promptuary.layers.runner import HookLog, dispose
 from promptuary.models.from_settings import chat_model
 from promptuary.threads import exchange
