@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from promptuary.base import concurrency
+from promptuary.base.blocks import Omitted
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.messages import Item, Message
 from promptuary.base.references import Pasted
-from promptuary.layers.layer import LayerState, Omitted
+from promptuary.layers.layer import LayerState
 from promptuary.layers.runner import state_key
 from promptuary.models.chat_model import ToolSpec
 from promptuary.models.protocols import ChatModel
