@@ -176,6 +176,21 @@ def test_the_descriptions_are_counted_and_left_out_if_they_take_too_much_of_the_
     assert "1/8 of the window" in left_out[-1].reason
 
 
+def test_a_server_with_many_tools_does_not_push_out_those_of_another(
+    workspace: Path, server: Server, tmp_path: Path
+) -> None:
+    many = Server(tmp_path / "many.json")
+    many.says(tools=[{**LOOK, "name": f"look_{number}", "description": "word " * 20} for number in range(50)])
+    server.says(tools=[{**LOOK, "description": "word " * 150}])
+    servers = {"a": many.table, "docs": server.table}
+    with Promptuary.open(workspace, exact=True, embedder="none", window=8_000, mcp=servers) as promptuary:
+        turn = promptuary.threads.preview("Go.", promptuary.threads.tools(), thread=None)
+    out = [entry.label for entry in turn.receipt.entries if entry.status == "out"]
+
+    assert "a__look_49" in out
+    assert "docs__look" not in out
+
+
 def test_a_model_that_calls_no_tools_gets_no_descriptions_of_other_servers(workspace: Path, server: Server) -> None:
     with opened(workspace, docs=server.table) as promptuary:
         tools = promptuary.threads.tools()

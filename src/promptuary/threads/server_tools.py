@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from promptuary.base import concurrency
 from promptuary.base.blocks import Block, Omitted
+from promptuary.base.budget import water_fill
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.text import one_line
+from promptuary.config.tool_servers import SEPARATOR
 from promptuary.context.receipt_entries import cost_of_tool
 from promptuary.references.expand import RankedSource, fit
 from promptuary.references.kinds.server import external
@@ -86,18 +88,28 @@ def fitting(
 
     Those of others are left out if they take too much of the window together, or if the model calls no tools.
     """
-    left, kept, out = window // _DESCRIPTION_SHARE, list[Tool](), list[Omitted]()
+    others = {tool.name: cost_of_tool(tool.spec, counter) for tool in tools if tool.consent is not None and uses_tools}
+    wanted: dict[str, int] = {}
+    for name, cost in others.items():
+        wanted[_server_of(name)] = wanted.get(_server_of(name), 0) + cost
+    # A server with many tools must not push out those of another.
+    shares = water_fill(list(wanted.values()), window // _DESCRIPTION_SHARE)
+    left = dict(zip(wanted, shares, strict=True))
+    kept, out = list[Tool](), list[Omitted]()
     for tool in tools:
+        cost = others.get(tool.name, 0)
         if tool.consent is None:
             kept.append(tool)
-            continue
-        cost = cost_of_tool(tool.spec, counter) if uses_tools else 0
-        if not uses_tools:
+        elif not uses_tools:
             out.append(Omitted(tool.name, "the model calls no tools"))
-        elif cost > left:
+        elif cost > left[_server_of(tool.name)]:
             reason = f"the descriptions of other servers' tools get 1/{_DESCRIPTION_SHARE} of the window"
             out.append(Omitted(tool.name, f"{reason}; name those you want in tools = […] of [mcp.NAME]", tokens=cost))
         else:
             kept.append(tool)
-            left -= cost
+            left[_server_of(tool.name)] -= cost
     return kept, out
+
+
+def _server_of(tool: str) -> str:
+    return tool.partition(SEPARATOR)[0]
