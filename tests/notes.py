@@ -1,7 +1,7 @@
 """Notes to test recall with: a dictionary of them, and what one principal may see of it."""
 
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -99,7 +99,7 @@ class _View:
     def changes(self, note: str) -> Sequence[NoteChange]:
         raise NotImplementedError
 
-    def changed_until(self, at: str) -> Sequence[NoteChange]:
+    def changed_until(self, at: str, needs_text: Callable[[NoteChange], bool] = bool) -> Sequence[NoteChange]:
         raise NotImplementedError
 
     def texts(self) -> Iterator[tuple[str, str]]:

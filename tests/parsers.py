@@ -7,7 +7,7 @@ import json
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 from xml.sax.saxutils import escape
 
 from selectolax.lexbor import LexborHTMLParser
@@ -62,6 +62,10 @@ from promptuary.memory.writeback.statements import statements
 from promptuary.memory.writeback.wording import quotes, says_no_more
 from promptuary.models.chat.event_stream import json_events, server_events
 from promptuary.models.json_answers import json_object
+from promptuary.prompts.filling import filled_text
+from promptuary.prompts.forms import read_prompt
+from promptuary.prompts.places import is_name
+from promptuary.prompts.values import Form, NamedPrompt
 from promptuary.references.completion.complete import token_at_end
 from promptuary.references.message import ParsedMessage
 from promptuary.references.render import render
@@ -497,6 +501,17 @@ def request_of_a_client(text: str) -> object:
 
 DIALECTS: Final = (MESSAGES, RESPONSES, COMPLETIONS)
 
+
+def prompt_by_name(text: str) -> None:
+    """Read ``text`` as a prompt of every form, and fill it with itself."""
+    for form in get_args(Form):
+        with suppress(PromptuaryError):
+            read = read_prompt(form, text)
+            is_name(read.name)
+            made = NamedPrompt("it", form, "person", "it", "", text, read.template, arguments=read.arguments)
+            filled_text(made, text)
+
+
 PARSERS: Final[dict[str, Parser]] = {
     "a request of a client": Parser(request_of_a_client),
     "settings": Parser(settings),
@@ -507,6 +522,7 @@ PARSERS: Final[dict[str, Parser]] = {
     "what a service streams": Parser(answer_stream),
     "the export of a thread": Parser(exported_thread),
     "a name in code": Parser(named_in_code),
+    "a prompt by name": Parser(prompt_by_name),
     "a slash command": Parser(slash_command),
     "a paste": Parser(lambda text: Pastes().unfolded(text)),
     "a message of a chat": Parser(

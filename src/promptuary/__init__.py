@@ -18,12 +18,14 @@ if TYPE_CHECKING:
         ConfigError,
         ConflictError,
         NoteConflictError,
+        PromptNotAcceptedError,
         PromptuaryError,
         RunFailedError,
         SecretError,
         SourceError,
         StorageError,
         ThreadBusyError,
+        UnknownPromptError,
         UnknownSessionError,
     )
     from promptuary.base.files import FileLines, Folder
@@ -96,6 +98,7 @@ if TYPE_CHECKING:
         ToolSpec,
     )
     from promptuary.models.protocols import ChatModel, Embedder, FetchProgress, ModelFile, ModelInfo, Reranker
+    from promptuary.prompts.values import FilledPrompt, NamedPrompt, PromptList
     from promptuary.references.expansion import Expansion, Measured, Outcome, TokenUse, Typo
     from promptuary.references.scan import scan
     from promptuary.search.trial.compare import Gain, ModelTrial, TrialFigures
@@ -302,7 +305,12 @@ _HOMES = {
     "SentText": "threads.records",
     "TurnRecord": "threads.records",
     "UndoneTurn": "threads.values",
+    "UnknownPromptError": "base.errors",
     "UnknownSessionError": "base.errors",
+    "PromptNotAcceptedError": "base.errors",
+    "FilledPrompt": "prompts.values",
+    "NamedPrompt": "prompts.values",
+    "PromptList": "prompts.values",
     "UpdateFailed": "search.values",
     "WatchModeChanged": "search.values",
     "Why": "search.values",
@@ -377,6 +385,7 @@ __all__ = [
     "FilesSynced",
     "FilesUnparsed",
     "FilesUnpinned",
+    "FilledPrompt",
     "Filters",
     "Finding",
     "Folder",
@@ -412,6 +421,7 @@ __all__ = [
     "ModelInfo",
     "ModelTrial",
     "ModelUsage",
+    "NamedPrompt",
     "NotReranked",
     "Note",
     "NoteChange",
@@ -429,6 +439,8 @@ __all__ = [
     "Place",
     "Principal",
     "Prompt",
+    "PromptList",
+    "PromptNotAcceptedError",
     "Promptuary",
     "PromptuaryError",
     "Proposal",
@@ -492,6 +504,7 @@ __all__ = [
     "TurnRecord",
     "Typo",
     "UndoneTurn",
+    "UnknownPromptError",
     "UnknownSessionError",
     "UpdateFailed",
     "WatchModeChanged",

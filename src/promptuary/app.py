@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from promptuary.models.named.store import ModelStore
     from promptuary.models.protocols import ChatModel, FetchProgress
     from promptuary.models.render import Provider
+    from promptuary.prompts.prompts import Prompts
     from promptuary.references.completion.menus import Menus
     from promptuary.references.drafts import Drafts
     from promptuary.references.expansion import Expansion
@@ -507,6 +508,13 @@ class App:
         from promptuary.sessions.files import find_within  # noqa: PLC0415
 
         return find_within(self.search.find, query, self.workspace.within(access))
+
+    @property
+    def prompts(self) -> Prompts:
+        """The prompts by name."""
+        from promptuary.prompts.prompts import Prompts  # noqa: PLC0415
+
+        return Prompts(self)
 
     @property
     def models(self) -> ModelStore:

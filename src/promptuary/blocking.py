@@ -63,6 +63,8 @@ if TYPE_CHECKING:
     from promptuary.memory.writeback.values import Proposal, ProposalFields, QueuedTurn
     from promptuary.models.protocols import ChatModel, FetchProgress, ModelInfo
     from promptuary.models.render import Provider
+    from promptuary.prompts.filling import PromptArguments
+    from promptuary.prompts.values import FilledPrompt, NamedPrompt, PromptList
     from promptuary.references.expansion import Expansion, Measured
     from promptuary.search.service import SearchService
     from promptuary.search.trial.compare import ModelTrial
@@ -101,6 +103,7 @@ __all__ = [
     "BlockingExperiences",
     "BlockingMemory",
     "BlockingModels",
+    "BlockingPrompts",
     "BlockingSearch",
     "BlockingSessions",
     "BlockingThreads",
@@ -142,6 +145,8 @@ class Promptuary:
         """Sessions: which files, notes and experiences a conversation may see."""
         self.models = BlockingModels(app, calls)
         """Named models for search by meaning: the available ones, and those that were fetched."""
+        self.prompts = BlockingPrompts(app, calls)
+        """Prompts by name: files of this program and of others, filled with arguments."""
 
     @classmethod
     def open(
@@ -375,12 +380,13 @@ class BlockingThreads:
     def __init__(self, app: App, calls: BlockingCalls) -> None:
         self._app, self._calls = app, calls
 
-    def prepare(self, text: str, *, thread: str = "main", pasted: Pasted = ()) -> Turn:
+    def prepare(self, text: str, *, thread: str = "main", pasted: Pasted = (), prompt: str = "") -> Turn:
         """Assemble a turn of a thread: everything in its window, and what ``text`` points at.
 
         ``pasted`` are parts of ``text``, as spans or as texts, that are sent but not searched for references.
+        ``prompt`` says which prompt ``text`` is from, as ``FilledPrompt.origin`` does: the receipt has it.
         """
-        return self._await(lambda threads: threads.prepare(text, thread=thread, pasted=pasted))
+        return self._await(lambda threads: threads.prepare(text, thread=thread, pasted=pasted, prompt=prompt))
 
     def finish(self, turn: Turn, reply: Answer, *, cost: float | None = None) -> Receipt:
         """Record the reply to a turn: the assistant's text, or the model's response, with the results of tools.
@@ -460,6 +466,7 @@ class BlockingThreads:
         *,
         thread: str | None = "main",
         pasted: Pasted = (),
+        prompt: str = "",
         on_event: OnEvent | None = None,
         confirm: Confirm | None = None,
         max_requests: int = 50,
@@ -468,8 +475,8 @@ class BlockingThreads:
 
         ``model`` is a name from the settings or of a provider, or a model; by default that of the setting answer_model.
         ``on_event`` is called with each event as it happens; ``confirm`` is called before a tool that writes, and
-        without it such tools are refused. ``pasted`` is as in ``prepare``. If the thread is ``None``, nothing is
-        recorded, and the model sees no history.
+        without it such tools are refused. ``pasted`` and ``prompt`` are as in ``prepare``. If the thread is ``None``,
+        nothing is recorded, and the model sees no history.
 
         Raises ``RunFailedError`` if the model fails. What had arrived by then is recorded in the thread and marked; the
         same holds if the caller is cancelled, which closes the connection at once.
@@ -484,6 +491,7 @@ class BlockingThreads:
                 tools,
                 thread=thread,
                 pasted=pasted,
+                prompt=prompt,
                 on_event=on_event,
                 confirm=confirm,
                 max_requests=max_requests,
@@ -499,10 +507,18 @@ class BlockingThreads:
         return self._calls.run(lambda: self._app.tools(thread))
 
     def preview(
-        self, text: str, tools: Sequence[Tool] = (), *, thread: str | None = "main", pasted: Pasted = ()
+        self,
+        text: str,
+        tools: Sequence[Tool] = (),
+        *,
+        thread: str | None = "main",
+        pasted: Pasted = (),
+        prompt: str = "",
     ) -> Turn:
         """Return the turn that ``prepare`` or ``run`` would send, with its receipt; nothing is recorded or written."""
-        return self._await(lambda threads: threads.preview(text, tools, thread=thread, pasted=pasted), create=False)
+        return self._await(
+            lambda threads: threads.preview(text, tools, thread=thread, pasted=pasted, prompt=prompt), create=False
+        )
 
     def pending(self, *, thread: str = "main", number: int | None = None) -> Turn | None:
         """Return the turn of a thread that was prepared or extended last, or that ``number``, if its reply is pending.
@@ -1134,3 +1150,38 @@ class BlockingModels:
     def remove(self, name: str) -> bool:
         """Delete the files of a model; return whether there were any."""
         return self._calls.run(lambda: self._app.models.remove(name))
+
+
+class BlockingPrompts:
+    """Prompts by name: ``Promptuary.prompts``. Those of the workspace are used after the person has accepted them."""
+
+    def __init__(self, app: App, calls: BlockingCalls) -> None:
+        self._app, self._calls = app, calls
+
+    def list(self) -> PromptList:
+        """Return the prompts by name, and the files that are none, each with the reason."""
+        return self._calls.run(lambda: self._app.prompts.list())
+
+    def get(self, name: str) -> NamedPrompt:
+        """Return a prompt. Raises ``UnknownPromptError`` with the nearest names."""
+        return self._calls.run(lambda: self._app.prompts.get(name))
+
+    def fill(self, name: str, given: PromptArguments = "") -> FilledPrompt:
+        """Return the message that a prompt gives: expand, prepare or run its text, and pass on which prompt it is from.
+
+        ``given`` are the arguments: a mapping by name, the words of a shell, or a text as it is typed in a chat. Raises
+        ``PromptNotAcceptedError`` for a prompt of the workspace that the person has not read as it is now.
+        """
+        return self._calls.run(lambda: self._app.prompts.fill(name, given))
+
+    def accept(self, prompt: NamedPrompt) -> NamedPrompt:
+        """Record that the person has read a prompt of the workspace: it may be used until its file changes."""
+        return self._calls.run(lambda: self._app.prompts.accept(prompt))
+
+    def new(self, name: str, text: str | None = None, *, here: bool = False) -> NamedPrompt:
+        """Make a prompt, by default from an example: in the person's own folder or, with ``here``, in the workspace."""
+        return self._calls.run(lambda: self._app.prompts.new(name, text, here=here))
+
+    def rewrite(self, prompt: NamedPrompt, text: str) -> NamedPrompt:
+        """Replace the file of a prompt that is this program's, unless it has changed since ``prompt`` was read."""
+        return self._calls.run(lambda: self._app.prompts.rewrite(prompt, text))

@@ -58,7 +58,7 @@ from promptuary.workspace.web.connection import MAX_ANSWER, ServerConnection
 
 __all__ = ["BlockingClient", "Client"]
 
-_NOUNS: Final = ("threads", "search", "memory", "experiences", "sessions", "models")
+_NOUNS: Final = ("threads", "search", "memory", "experiences", "sessions", "models", "prompts")
 _CALLBACKS: Final = frozenset({"progress", "on_event", "confirm"})
 _RUN: Final = f"POST {PREFIX}/runs"
 

@@ -16,11 +16,12 @@ from promptuary import Promptuary
 from promptuary.base.errors import Code
 from promptuary.base.references import KEYWORDS, KINDS, WRITING_KINDS
 from promptuary.cli.command_table import flags_of, make_parser
+from promptuary.cli.main import without_arguments
 from promptuary.commands.registry import COMMANDS as SLASHES
 from promptuary.config.settings import SETTINGS, USER_ONLY, Settings
 from promptuary.context.assemble import Room
 from promptuary.context.history import CompactionPolicy
-from promptuary.engine import AsyncMemory, AsyncSearch, AsyncSessions, AsyncThreads
+from promptuary.engine import AsyncMemory, AsyncPrompts, AsyncSearch, AsyncSessions, AsyncThreads
 from promptuary.references.completion.menu import HELP
 from promptuary.references.kinds import KINDS as RESOLVERS
 from promptuary.threads.options import compaction_policy
@@ -131,6 +132,7 @@ def test_python_in_the_documents_runs(files: Files, name: str) -> None:
         (AsyncSearch, "Search"),
         (AsyncMemory, "Memory"),
         (AsyncSessions, "Sessions"),
+        (AsyncPrompts, "Prompts"),
     ],
 )
 def test_every_method_of_the_library_is_documented_and_every_documented_one_exists(facade: type, heading: str) -> None:
@@ -204,7 +206,7 @@ def choices(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParse
 def test_every_command_of_the_documents_parses(path: Path) -> None:
     parser = make_parser()
     for line in command_lines(path):
-        parser.parse_args(shlex.split(line)[1:])
+        parser.parse_args(without_arguments(shlex.split(line)[1:], parser)[0])
 
 
 @pytest.mark.parametrize("path", [one for one in PAGES if one.name != "CHANGELOG.md"], ids=lambda path: path.name)
@@ -227,8 +229,8 @@ def test_every_slash_command_and_action_is_documented() -> None:
     assert [(name, action) for name, action in actions if not re.search(rf"\b{action}\b", rows[name])] == []
 
 
-NOT_PARSED = {"--help-all", "--yolo", "--filter", "--profile", "--config", "--npm"}
-"""A flag that is handled before the others are parsed, and flags of other programs."""
+NOT_PARSED = {"--help-all", "--yolo", "--filter", "--profile", "--config", "--npm", "--base"}
+"""What is handled before the flags are parsed (one of help, an argument of a prompt), and flags of other programs."""
 
 
 @pytest.mark.parametrize(

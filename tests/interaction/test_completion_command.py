@@ -81,6 +81,49 @@ def test_fish_completes(typed: str, offered: str, environment: dict[str, str], t
     assert offered in run("fish", f"{script('fish')}complete -C '{typed}'", environment, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("promptuary ask -p rev", {"review"}),
+        ("promptuary ask -p team:re", {"review-all"}),  # bash keeps what is before the colon
+        ("promptuary ask -p review --ba", {"--base"}),
+        ("promptuary ask -p team:review-all --foc", {"--focus"}),
+    ],
+)
+def test_bash_completes_prompts_and_their_arguments(
+    typed: str, offered: set[str], environment: dict[str, str], tmp_path: Path
+) -> None:
+    write_prompts()
+
+    assert set(run("bash", f"{script('bash')}{_TRY_IN_BASH}try '{typed}'", environment, tmp_path)) == offered
+
+
+def write_prompts() -> None:
+    folder = Path.home() / ".config/promptuary/prompts"
+    (folder / "team").mkdir(parents=True)
+    (folder / "review.md").write_text("Review {{base}}.", encoding="utf-8")
+    (folder / "team/review-all.md").write_text("Look at {{focus}}.", encoding="utf-8")
+
+
+@pytest.mark.parametrize(("typed", "offered"), [("-p rev", "review"), ("-p review --ba", "--base")])
+def test_fish_completes_prompts_and_their_arguments(
+    typed: str, offered: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    write_prompts()
+
+    assert offered in run("fish", f"{script('fish')}complete -C 'promptuary ask {typed}'", environment, tmp_path)
+
+
+@pytest.mark.parametrize(("words", "offered"), [("-p rev", "review"), ("-p review --ba", "--base")])
+def test_zsh_completes_prompts_and_their_arguments(
+    words: str, offered: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    write_prompts()
+    typed = f"words=(promptuary ask {words}); CURRENT=${{#words}}; compadd() {{ print -l -- $@ }}; _promptuary"
+
+    assert offered in run("zsh", f"compdef() {{ }}\n{script('zsh')}{typed}", environment, tmp_path)
+
+
 def test_zsh_takes_the_script_and_finds_its_words(environment: dict[str, str], tmp_path: Path) -> None:
     asked = "_promptuary_words expand 2 ''; print; _promptuary_words x 1 ''"
     found = run("zsh", f"compdef() {{ }}\n{script('zsh')}{asked}", environment, tmp_path)

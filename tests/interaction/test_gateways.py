@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from promptuary.blocking import Promptuary
 from promptuary.gateways.answering import GREETING, MODEL_BROKE_OFF, MODEL_FAILED, NO_MODEL, PICTURE, RESTARTED, SLOW
 from promptuary.gateways.delivery import FILE_NAME
 from promptuary.gateways.gateway import EDITED_LATE, TOO_LONG
@@ -782,3 +783,31 @@ def test_why_a_reference_failed_is_told_without_naming_a_program(model: Script, 
     assert second.startswith("`@file:cat.png`: it is")
     assert "promptuary" not in first + second
     assert "--model" not in second
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_prompt_that_the_operator_accepted_is_sent_with_the_rights_of_who_names_it(
+    platform: str, model: Script, project: Path
+) -> None:
+    server = model(lambda _: Says("Done."))
+    commands = project / ".claude/commands"
+    commands.mkdir(parents=True)
+    (commands / "guide.md").write_text("Follow @file:docs/guide.md: $ARGUMENTS", encoding="utf-8")
+    (commands / "unread.md").write_text("Nobody has read this.", encoding="utf-8")
+    with Promptuary.open(project, exact=True) as p:
+        p.prompts.accept(p.prompts.get("guide"))
+    mark = "!" if platform == "slack" else "/"
+
+    async def run() -> None:
+        async with rigged(platform, workspace=str(project)) as rig:
+            rig.say(42, f"{mark}guide see @file:.env")
+            (first,) = await rig.answers(42, 1)
+            assert first.startswith("`@file:.env`: it is not available here.\n\nDone.")
+            assert "Follow @file:docs/guide.md: see @file:.env" in last_words(server.asked[0])
+            assert "turn left" in last_words(server.asked[0])
+            rig.say(42, f"{mark}prompts")
+            said = (await rig.answers(42, 2))[1]
+            assert "guide" in said
+            assert "unread" not in said
+
+    asyncio.run(run())

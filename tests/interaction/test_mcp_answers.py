@@ -487,3 +487,28 @@ def test_legacy_kinds_and_names_of_arguments_are_taken_by_every_door(
         assert p.memory.write("They like coffee.", kind=cast("Any", "profile")).header.kind == "user"
         again = p.memory.call_tool("write_memory", legacy | {"title": "Milk", "content": "The milk is in the fridge."})
         assert again["written"], again
+
+
+def test_prompts_by_name_are_offered_when_the_person_may_use_them(project: Path) -> None:
+    commands = project / ".claude/commands"
+    commands.mkdir(parents=True)
+    (commands / "unread.md").write_text("Nobody has read this.", encoding="utf-8")
+    own = Path(os.environ["HOME"], ".config/promptuary/prompts")
+    own.mkdir(parents=True)
+    (own / "compare.md").write_text(
+        "---\narguments: [path, how=briefly]\n---\nSee @file:{{path}} {{how}}.", encoding="utf-8"
+    )
+    (own / "with_context.md").write_text("Not this one.", encoding="utf-8")
+
+    async def work(client: Client) -> None:
+        listed = {one.name: one for one in (await client.list_prompts()).prompts}
+        assert set(listed) == {"compare", "review_changes", "with_context"}
+        assert {one.name: one.required for one in listed["compare"].arguments or ()} == {"path": True, "how": False}
+        assert "message" in {one.name for one in listed["with_context"].arguments or ()}
+        got = await client.get_prompt("compare", {"path": "a.md", "how": ""})
+        assert "Version 3 of it." in str(got.messages[0].content)
+        assert "See @file:a.md briefly." in str(got.messages[0].content)
+
+    asked(project, work)
+    assert "compare needs path" in refused(project, lambda client: client.get_prompt("compare", {}))
+    assert "there is no prompt unread" in refused(project, lambda client: client.get_prompt("unread", {}))

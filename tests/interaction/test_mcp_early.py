@@ -18,7 +18,7 @@ from promptuary.mcp.transports.standard_streams import StandardStreams
 from tests.programs import PROMPTUARY
 
 SENDER = {"name": "someone", "version": "1"}
-LISTS = ("tools/list", "prompts/list")
+LISTS = ("tools/list",)
 
 
 def line(method: str, params: Any = None, identifier: Any = None) -> bytes:

@@ -26,6 +26,7 @@ from promptuary.blocking import (
     BlockingExperiences,
     BlockingMemory,
     BlockingModels,
+    BlockingPrompts,
     BlockingSearch,
     BlockingSessions,
     BlockingThreads,
@@ -215,8 +216,10 @@ ENGINE_READS: Final[dict[str, Callable[[Promptuary], object]]] = {
 """What the engine reads of a principal: turns and notes at once."""
 SEARCH: Final = {"index", "remove", "embed", "find", "status", "watch", "stop"}
 """The index of the workspace's folders, which its principals share."""
-MODELS: Final = {"list", "show", "add", "remove"}
-"""The models of the person on this machine, which belong to no workspace."""
+PROMPTS: Final = {"list", "get", "fill", "accept", "new", "rewrite"}
+"""Files of the workspace, which its principals share, and of the person: `unit/prompts` says who gets which."""
+MODELS: Final = {"list", "show", "add", "remove", "compare"}
+"""The models of the person on this machine, which belong to no workspace; a comparison on its files returns figures."""
 
 MEMORY_READS: Final[dict[str, Callable[[Promptuary, str], object]]] = {
     "get": lambda p, key: p.memory.get(key),
@@ -365,6 +368,7 @@ COMMANDS_WITHOUT_THREADS: Final = {
     "model",
     "watch",
     "config",
+    "prompt",
     # These act for the local person alone; test_mcp_hostile.py asks a server for what belongs to others.
     "hook",
     "install",
@@ -463,6 +467,7 @@ def test_every_read_path_is_registered() -> None:
     assert public(BlockingThreads) == THREAD_READS.keys() | THREAD_WRITES
     assert public(BlockingSearch) == SEARCH
     assert public(BlockingModels) == MODELS
+    assert public(BlockingPrompts) == PROMPTS
     assert public(BlockingExperiences) == EXPERIENCE_READS.keys()
     assert public(BlockingSessions) == SESSION_READS.keys()
     assert public(BlockingMemory) == MEMORY_READS.keys() | MEMORY_WRITES

@@ -101,6 +101,7 @@ NOT_MEASURED = {
     "database/queries.py": "our own SQL",
     "database/dialect.py": "our own SQL",
     "workspace/state_file.py": JSON,
+    "workspace/prompt_files.py": JSON,
     "workspace/changes/listed_names.py": JSON,
     "workspace/git/tracked.py": "the index of git, in one pass",
     "threads/store/rows.py": JSON,

@@ -222,3 +222,10 @@ def test_without_a_model_at_the_server_what_would_be_sent_is_shown(at_server: st
     assert code == 1
     assert "the text of a" in out
     assert "answer_model" in err
+
+
+def test_a_prompt_by_name_is_filled_where_its_file_is(at_server: str, workspace: Path, run: Run) -> None:
+    code, _, err = run("ask", "-p", "review", "--server", at_server)
+
+    assert code == 2
+    assert "prompts.get works only where the files are; run it at the server's machine" in err

@@ -510,8 +510,8 @@ def test_a_note_counts_no_answer_that_was_only_sent_its_name(start_server: Start
     many = " ".join(f"@file:s{number}.txt" for number in range(12))
     with BlockingClient(owner.server.base, token=owner.secret) as p:
         note = p.memory.write("One line of a note. " * 60, title="The note")
-        for number in range(30):  # newer ones, which leave no room for it in the list of notes
-            short = p.memory.write(f"Ada likes tea {number} times a day, {'and coffee once, ' * 6}but no milk.")
+        newer = (f"Ada likes tea {number} times a day, {'and coffee once, ' * 6}but no milk." for number in range(30))
+        short = [p.memory.write(text) for text in newer][-1]  # they leave no room for it in the list of notes
         p.threads.finish(p.threads.prepare(f"What say {many} or @memory:{note.header.id}?", thread="t"), "Nothing.")
         p.threads.finish(p.threads.prepare(f"What says @memory:{short.header.id}?", thread="u"), "Tea.")
 

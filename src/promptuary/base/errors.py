@@ -20,6 +20,8 @@
     ├── NothingIndexedError          no folder is indexed, so nothing can be searched
     ├── UnknownExperienceError       there is no experience with that id, or none of the principal
     ├── UnknownSessionError          there is no session with that name
+    ├── UnknownPromptError           there is no prompt with that name
+    ├── PromptNotAcceptedError       a prompt came with the workspace, and the person has not read it yet
     ├── SecretError                  a text to be stored contains a secret
     ├── FrontMatterError             the front matter of a note cannot be read, or cannot be written
     └── StorageError                 something stored cannot be used
@@ -261,6 +263,14 @@ class UnknownExperienceError(PromptuaryError):
 
 class UnknownSessionError(PromptuaryError):
     """There is no session with that name."""
+
+
+class UnknownPromptError(PromptuaryError):
+    """There is no prompt with that name."""
+
+
+class PromptNotAcceptedError(PromptuaryError):
+    """A prompt came with the workspace, and the person has not read it, or not since it changed. It is not used."""
 
 
 class SecretError(PromptuaryError):

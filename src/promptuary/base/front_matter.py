@@ -114,6 +114,13 @@ class NoteText(Struct, frozen=True):
                 return found.value
         return None
 
+    def mappings(self, key: str) -> Sequence["NoteText"]:
+        """Return the mapping below ``key``, or each one of the list there, as front matter of its own."""
+        found = self.fields.get(key)
+        if found is None or found.value is not None:
+            return ()
+        return [parse(f"{_MARK}\n{text}{_MARK}\n") for text in _mappings(self.lines[found.first + 1 : found.end])]
+
     def with_values(self, changes: Mapping[str, NewValue]) -> "NoteText":
         """Return the document with new values for some keys. A key that already has its value is not touched.
 
@@ -430,6 +437,20 @@ class _Scanner:
             if _COLON.search(parts[-1]):
                 self._fail("has a key where a text goes on")
         return " ".join(parts)
+
+
+def _mappings(lines: Sequence[str]) -> Sequence[str]:
+    """Return the text of the mapping in indented lines, or of each item of a list of them, without its indentation."""
+    meant = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    own = width = _indent(meant[0]) if meant else 0
+    found: list[str] = []
+    for line in meant:
+        item = _ITEM_OF_A_LIST.match(line.rstrip("\r\n"), own) if _indent(line) == own else None
+        if item or not found:
+            found.append("")
+        width = item.end() if item else width
+        found[-1] += line[width:]
+    return found
 
 
 class _Flow:

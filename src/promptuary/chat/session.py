@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from promptuary.base import concurrency
 from promptuary.base.errors import PromptuaryError, RunFailedError, SourceError
 from promptuary.base.messages import ToolCall
+from promptuary.base.references import pasted_spans
 from promptuary.base.text import one_line
 from promptuary.chat.answer import ContextLines, StreamedAnswer, waiting_line
 from promptuary.chat.options import ChatOptions
@@ -19,7 +20,8 @@ from promptuary.chat.prompt.any_prompt import AnyPrompt, PromptInterruptedError
 from promptuary.chat.prompt.pastes import ExpandedPaste
 from promptuary.chat.resume import last_exchange
 from promptuary.chat.terminal import Terminal
-from promptuary.commands.parsing import Invocation, is_command, parse, unescaped
+from promptuary.commands.parsing import Invocation, is_command, parse, split_name, unescaped
+from promptuary.commands.prompts import PromptResult, PromptToRead, fill_prompt
 from promptuary.commands.registry import EVERYTHING
 from promptuary.commands.results import (
     CommandRefused,
@@ -34,6 +36,7 @@ from promptuary.commands.run import run_command
 from promptuary.config.named_models import how_to_configure
 from promptuary.config.settings import user_file
 from promptuary.present.plain_text import plain_text
+from promptuary.present.prompts import READ_IT, prompt_lines
 from promptuary.present.runs import (
     ASKED_FOR_GOOD,
     FOR_GOOD,
@@ -45,6 +48,7 @@ from promptuary.present.runs import (
 )
 from promptuary.present.why import show_receipt, show_why
 from promptuary.present.window_bar import bar_text
+from promptuary.prompts.values import FilledPrompt, NamedPrompt
 from promptuary.threads.values import UndoneTurn
 
 if TYPE_CHECKING:
@@ -90,6 +94,8 @@ class Talk:
     async def handle(self, text: str) -> bool:
         """Send a message or run a command; return whether the chat continues."""
         whole = self._prompt.pastes.unfolded(unescaped(text))
+        if split_name(text) is not None and await self._sent_prompt(whole, text):
+            return True
         if is_command(text):
             return await self._do(whole.text)
         if whole.literal and text != self._as_it_is:
@@ -113,10 +119,63 @@ class Talk:
         self._draft = text
         self._prompt.hold_typed_ahead()
 
-    async def _send(self, whole: ExpandedPaste, typed: str) -> None:
+    async def _sent_prompt(self, whole: ExpandedPaste, typed: str) -> bool:
+        """Send the prompt that a line names; return False if it names none."""
+        try:
+            found = await fill_prompt(self._p, whole.text, worded=_in_words)
+            if isinstance(found, PromptToRead):
+                found = await self._read(found.prompt, whole.text)
+        except PromptuaryError as error:
+            found = CommandRefused(_in_words(error))
+        match found:
+            case FilledPrompt():
+                await self._send_filled(found, whole, typed)
+            case CommandRefused(reason):
+                self._terminal.text(reason, "red")
+            case PromptToRead(prompt):  # its file has changed while it was read
+                self._terminal.text(f"{prompt.source} has changed; read it again", "red")
+            case None:
+                return False
+        return True
+
+    async def _send_filled(self, found: FilledPrompt, whole: ExpandedPaste, typed: str) -> None:
+        """Send the message of a prompt, to its model if it names one."""
+        for note in found.prompt.notes:
+            self._terminal.line(f"note: {found.prompt.name}: {one_line(note)}", "dim")
+        before, model = self._prompt.model, found.prompt.model
+        pasted = [whole.text[start:end] for start, end in whole.pasted]
+        spans = pasted_spans(found.text, [one for one in pasted if one and one in found.text])
+        try:
+            if model and model != before:
+                self._p.settings.chat(model)  # raises an error that says how to configure it
+                await self._talk_to(model)
+            await self._send(ExpandedPaste(found.text, spans), typed, found.origin)
+        except PromptuaryError as error:
+            self._terminal.line(_in_words(error), "red")
+            self._wait_with(typed)
+        finally:
+            if self._prompt.model != before:
+                await self._talk_to(before)
+
+    async def _read(self, prompt: NamedPrompt, line: str) -> PromptResult | None:
+        """Show a prompt that came with the workspace in full, and ask whether it may be used."""
+        self._terminal.text("\n".join(prompt_lines(prompt)))
+        self._asking = True
+        try:
+            agreed = await self._prompt.agrees(READ_IT)
+        except PromptInterruptedError:
+            agreed = False
+        finally:
+            self._asking = False
+        if not agreed:
+            return CommandRefused(f"{prompt.source} is not used")
+        await self._p.prompts.accept(prompt)
+        return await fill_prompt(self._p, line, worded=_in_words)
+
+    async def _send(self, whole: ExpandedPaste, typed: str, origin: str = "") -> None:
         thread, p = self._prompt.thread, self._p
         if not self._prompt.model:
-            await self._show_unsent(whole, typed, thread)
+            await self._show_unsent(whole, typed, thread, origin)
             return
         tools = await self._offered(thread)
         await self._give_up_earlier(thread)
@@ -131,6 +190,7 @@ class Talk:
                 tools,
                 thread=thread,
                 pasted=whole.pasted,
+                prompt=origin,
                 on_event=shown.show,
                 confirm=lambda call: self._agrees(call, consents.get(call.name)),
                 max_requests=self._options.max_requests,
@@ -162,10 +222,10 @@ class Talk:
         finally:
             self._running = None
 
-    async def _show_unsent(self, whole: ExpandedPaste, typed: str, thread: str) -> None:
+    async def _show_unsent(self, whole: ExpandedPaste, typed: str, thread: str, origin: str) -> None:
         """Show exactly what would be sent, and how to configure a model that answers it."""
         tools = await self._offered(thread)
-        preview = self._p.threads.preview(whole.text, tools, thread=thread, pasted=whole.pasted)
+        preview = self._p.threads.preview(whole.text, tools, thread=thread, pasted=whole.pasted, prompt=origin)
         task = await self._awaited("preparing", preview)
         if task.cancelled():
             self._terminal.line(NOTHING_ARRIVED, "yellow")

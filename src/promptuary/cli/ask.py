@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from promptuary.base.errors import PromptuaryError, RunFailedError
 from promptuary.base.messages import ToolCall
@@ -15,6 +16,7 @@ from promptuary.base.text import one_line, visible
 from promptuary.blocking import Promptuary
 from promptuary.cli.answer import ShownAnswer
 from promptuary.cli.common import (
+    agrees,
     ask,
     can_ask,
     confirm,
@@ -27,6 +29,7 @@ from promptuary.cli.common import (
 from promptuary.cli.memory.learning import learning_aside
 from promptuary.config.named_models import NO_MODEL, how_to_configure
 from promptuary.config.settings import user_file
+from promptuary.present.prompts import READ_IT, prompt_lines
 from promptuary.present.runs import (
     ASKED_FOR_GOOD,
     FOR_GOOD,
@@ -62,10 +65,13 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _asked(options: argparse.Namespace, answer: ShownAnswer) -> int:
-    asked = _question(options)
-    with open_workspace(options) as promptuary, learning_aside(promptuary, options):
+    asked = None if options.prompt else _question(options)
+    with open_workspace(options) as opened, learning_aside(opened, options):
+        asked = asked or _filled(opened, options)
+        model = options.answer_model or asked.model
+        promptuary = opened.acting_as(opened.principal, model=model) if asked.model == model != "" else opened
         tools = _offered(promptuary, options)
-        if not (options.answer_model or promptuary.settings.answer_model):
+        if not (model or promptuary.settings.answer_model):
             return _shown(promptuary, asked, tools, options)
         _give_up_earlier(promptuary, options)
         consents = {tool.name: tool.consent for tool in tools}
@@ -73,10 +79,11 @@ def _asked(options: argparse.Namespace, answer: ShownAnswer) -> int:
         try:
             result = promptuary.threads.run(
                 asked.text,
-                options.answer_model,
+                model or None,
                 tools,
                 thread=options.thread,
                 pasted=asked.pasted,
+                prompt=asked.origin,
                 on_event=answer.show,
                 confirm=(lambda call: _agrees(call, consents.get(call.name), answer, options))
                 if (options.yes or options.allow_tool or can_ask())
@@ -99,10 +106,15 @@ def _asked(options: argparse.Namespace, answer: ShownAnswer) -> int:
 
 
 class AskedText(Struct, frozen=True):
-    """The text to send; in what is ``pasted`` nothing is a reference."""
+    """The text to send; in what is ``pasted`` nothing is a reference.
+
+    ``origin`` is the prompt that the text is from, and ``model`` the one that this names.
+    """
 
     text: str
     pasted: tuple[str, ...] = ()
+    origin: str = ""
+    model: str = ""
 
 
 def _question(options: argparse.Namespace) -> AskedText:
@@ -112,9 +124,28 @@ def _question(options: argparse.Namespace) -> AskedText:
     """
     if not options.text or options.text == ["-"]:
         return AskedText(_something(message(options)))
-    words = _something(" ".join(options.text))
+    return _with_piped(AskedText(_something(" ".join(options.text))))
+
+
+def _with_piped(asked: AskedText) -> AskedText:
     piped = _piped()
-    return AskedText(f"{words}\n\n{piped}", (piped,)) if piped else AskedText(words)
+    return replace(asked, text=f"{asked.text}\n\n{piped}", pasted=(piped,)) if piped else asked
+
+
+def _filled(promptuary: Promptuary, options: argparse.Namespace) -> AskedText:
+    """Return what the prompt of the command line gives. The person is asked about one that came with the workspace."""
+    prompts = promptuary.prompts
+    prompt = prompts.get(options.prompt)
+    if not prompt.accepted and can_ask():
+        print("\n".join(prompt_lines(prompt)), file=sys.stderr)
+        if not agrees(READ_IT):
+            raise PromptuaryError(f"{prompt.source} is not used")
+        prompts.accept(prompt)
+    filled = prompts.fill(prompt.name, [*options.of_prompt, *(word for word in options.text if word != "-")])
+    if not options.quiet:
+        for note in filled.prompt.notes:
+            print(f"note: {prompt.name}: {one_line(note)}", file=sys.stderr)
+    return _with_piped(AskedText(filled.text, (), filled.origin, filled.prompt.model))
 
 
 def _piped() -> str:
@@ -142,7 +173,9 @@ def _exit_code(result: RunResult) -> int:
 
 def _shown(promptuary: Promptuary, asked: AskedText, tools: Sequence[Tool], options: argparse.Namespace) -> int:
     """Print what would be sent, and how to configure a model that answers it."""
-    turn = promptuary.threads.preview(asked.text, tools, thread=options.thread, pasted=asked.pasted)
+    turn = promptuary.threads.preview(
+        asked.text, tools, thread=options.thread, pasted=asked.pasted, prompt=asked.origin
+    )
     if options.json:
         print_json(unsent_json(NO_MODEL, turn.expansion, turn.messages, turn.receipt))
     else:

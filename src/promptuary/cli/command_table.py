@@ -263,9 +263,15 @@ COMMANDS: Final = (
             "promptuary ask --model gpt-5-mini 'What does @file:src/app.py do?'",
             "git diff | promptuary ask 'Write a commit message for this.'",
             "promptuary ask --thread review 'Is #src/app.py better now?'",
+            "promptuary ask -p review --base main",
         ),
         (
             TEXT,
+            arg(
+                "-p --prompt NAME",
+                "send this prompt; TEXT and --ARGUMENT VALUE fill its arguments",
+                brief="send this prompt; TEXT and --ARGUMENT VALUE fill it",
+            ),
             THREAD._replace(text="ask in this thread (default: store nothing)"),
             *_ANSWERING,
             many(
@@ -329,6 +335,28 @@ COMMANDS: Final = (
             SettingFlags(TURN),
         ),
         hidden=True,
+    ),
+    Command(
+        "prompt",
+        "ACTION [options] [NAME] [TEXT ...]",
+        "list, show, make and edit prompts by name",
+        "A prompt is a Markdown file whose name promptuary ask -p NAME, and /NAME in chats, send. Prompts lie in your "
+        "own folder and in .promptuary/prompts; those of Claude Code, Codex, Gemini CLI and llm are found, too. show "
+        "prints one in full; one that came with the workspace is not used before you accept it. new makes one, from an "
+        "example or TEXT, edit opens it in your editor. Exit code 1 if there is no such prompt.",
+        (
+            "promptuary prompt list",
+            "promptuary prompt show review --accept",
+            "promptuary prompt new review 'Review @git:{{base}}..HEAD. Look for mistakes first.'",
+        ),
+        (
+            _action("list", "show", "new", "edit"),
+            arg("words WORD", "the name of a prompt; for new, also its text (-: read stdin)", nargs="*", default=[]),
+            flag("--here", "new: in the workspace, not in your own folder"),
+            flag("--accept", "show: let it be used as it is now"),
+            flag("--arguments", "show: print only the names of its arguments", seldom=True),
+            *COMMON,
+        ),
     ),
     Command(
         "context",

@@ -198,8 +198,11 @@ def can_ask() -> bool:
 
 def confirm(question: str, options: argparse.Namespace) -> bool:
     """Return whether the person confirms: by ``--yes``, or by an answer at a terminal; without a terminal, no."""
-    if options.yes:
-        return True
+    return options.yes or agrees(question)
+
+
+def agrees(question: str) -> bool:
+    """Return whether the person answers yes at a terminal; without a terminal, no."""
     return can_ask() and ask(f"{question} [y/N]") in {"y", "yes"}
 
 

@@ -1,7 +1,8 @@
 """``promptuary completion``: prints a script that completes commands, flags, threads and references in a shell.
 
 The script contains commands and flags, so that it need not run a program to complete them. It runs ``promptuary
-complete`` for words that start with ``@`` or ``#``, and ``promptuary thread list`` for the names of threads.
+complete`` for words that start with ``@`` or ``#``, ``promptuary thread list`` for the names of threads, and
+``promptuary prompt`` for those of prompts and their arguments.
 """
 
 import argparse
@@ -44,8 +45,16 @@ _promptuary() {
             done < <(promptuary thread list -q 2>/dev/null)
             return ;;
     esac
+    case "$verb $previous $word" in
+        "ask -p "*|"ask --prompt "*) compopt +o default 2>/dev/null
+            while IFS= read -r one; do
+                if [[ "$one" == "$word"* ]]; then _promptuary_offer "$one"; fi
+            done < <(promptuary prompt list -q 2>/dev/null)
+            return ;;
+        "ask "*" --"*) _promptuary_arguments ;;
+    esac
     # -W expands its words: only those of this script
-    COMPREPLY=($(compgen -W "$(_promptuary_words "$verb" "$COMP_CWORD" "$word")" -- "$word"))
+    COMPREPLY+=($(compgen -W "$(_promptuary_words "$verb" "$COMP_CWORD" "$word")" -- "$word"))
 }
 # Names come from files, models and other people: bash inserts them as they are, so they are quoted here.
 _promptuary_offer() {
@@ -58,6 +67,15 @@ _promptuary_offer() {
         *) printf -v text '%q' "$text" ;;
     esac
     COMPREPLY+=("$text")
+}
+# The arguments of the prompt on the line.
+_promptuary_arguments() {
+    local named='[[:space:]](-p|--prompt)[[:space:]]+([^[:space:]]+)[[:space:]]'
+    if [[ "$line" =~ $named ]]; then
+        while IFS= read -r one; do
+            if [[ "$one" == "$word"* ]]; then _promptuary_offer "$one"; fi
+        done < <(promptuary prompt show --arguments -- "${BASH_REMATCH[2]}" 2>/dev/null)
+    fi
 }
 _promptuary_words() {
     if [ "$2" -le 1 ]; then printf '%s' '@VERBS@'; return; fi
@@ -80,8 +98,14 @@ _promptuary() {
     case "$previous" in
         -t|--thread) offered=(${(f)"$(promptuary thread list -q 2>/dev/null)"})
             compadd -- "${offered[@]}"; return ;;
+        -p|--prompt) offered=(${(f)"$(promptuary prompt list -q 2>/dev/null)"})
+            compadd -- "${offered[@]}"; return ;;
         *) offered=(${=$(_promptuary_words "$verb" $((CURRENT - 1)) "$current")}) ;;
     esac
+    local named="${words[(i)(-p|--prompt)]}"
+    if [[ "$verb" == ask && "$current" == --* && "$named" -lt "$CURRENT" ]]; then
+        offered+=(${(f)"$(promptuary prompt show --arguments -- "${(Q)words[named + 1]}" 2>/dev/null)"})
+    fi
     compadd -- "${offered[@]}" || _files
 }
 _promptuary_words() {
@@ -104,6 +128,13 @@ function __promptuary_offered
     if contains -- $given[-1] -t --thread
         promptuary thread list -q 2>/dev/null
         return
+    end
+    if contains -- $given[-1] -p --prompt
+        promptuary prompt list -q 2>/dev/null
+        return
+    end
+    if set -l place (contains -i -- -p $given; or contains -i -- --prompt $given)
+        promptuary prompt show --arguments -- $given[(math $place + 1)] 2>/dev/null
     end
     if test (count $given) -le 1
         string split ' ' -- '@VERBS@'

@@ -122,8 +122,10 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     shows_help = not {"-h", "--help"}.isdisjoint(given[:end])
     parser = make_parser(Asked(command, action, words_only=words_only, shows_help=shows_help, every_flag=every_flag))
     of_command = bool(given) and not given[0].startswith("-")
-    _refuse_old_flags(command, given[:end], parser)
-    options, others = parser.parse_known_args(in_order(parser, given[:end]) if of_command else given[:end])
+    before, of_prompt = without_arguments(given[:end], parser)
+    _refuse_old_flags(command, before, parser)
+    options, others = parser.parse_known_args(in_order(parser, before) if of_command else before)
+    options.of_prompt = of_prompt
     unknown = [one for one in others if is_flag(one)]
     words = [*others, *given[end + 1 :]]
     takes = next((name for name in ("text", "words") if hasattr(options, name)), None)
@@ -138,6 +140,23 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     if takes is not None:
         setattr(options, takes, [*getattr(options, takes), *words])
     return options
+
+
+def without_arguments(given: Sequence[str], parser: argparse.ArgumentParser) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the command line without the arguments of the prompt that it names, and these: flags of no command."""
+    if given[:1] != ["ask"] or not any(one.startswith(("-p", "--prompt")) for one in given):
+        return given, ()
+    known = set(flags_of(parser))
+    own: list[str] = []
+    others: list[str] = []
+    rest = iter(given)
+    for one in rest:
+        name, equals, _ = one.partition("=")
+        if not one.startswith("--") or not is_flag(one) or name in known:
+            own.append(one)
+        else:
+            others += [one, *(value for value in [None if equals else next(rest, None)] if value is not None)]
+    return own, others
 
 
 def _refuse_old(given: Sequence[str]) -> None:

@@ -13,6 +13,8 @@ from promptuary.commands.registry import COMMANDS, Action, SlashCommand, allowed
 
 # Telegram adds ``@name`` in a group. A path such as /etc/hosts is not a command.
 _COMMAND: Final = re.compile(r"\s*/([A-Za-z][A-Za-z-]*)(?:@\w+)?(?=\s|$)")
+_PROMPT: Final = re.compile(r"\s*/([A-Za-z0-9][A-Za-z0-9._:-]*)(?:@\w+)?(?=\s|$)")
+"""What may name a prompt; if there is none of that name, it is a message, such as one about /README.md."""
 _LITERAL: Final = re.compile(r"\s*//(?=\S)")
 _SHOWN: Final = 60
 MARK: Final = "/"
@@ -74,6 +76,18 @@ class CommandSlip(Struct, frozen=True):
 def is_command(line: str) -> bool:
     """Return whether ``line`` is meant as a command, known or not; any other text is a message."""
     return _COMMAND.match(line) is not None or line.strip() == "/"
+
+
+def split_name(line: str) -> tuple[str, str] | None:
+    """Return the name of the prompt that a line may name, and the rest of it; ``None`` for any other text."""
+    found = _PROMPT.match(line)
+    return None if found is None else (found[1], line[found.end() :].strip())
+
+
+def is_typo(name: str) -> bool:
+    """Return whether ``name`` is neither that of a command, nor near to one, nor what other programs call one."""
+    names = [command.name for command in COMMANDS]
+    return name not in _OTHER_NAMES and not near_names(name, names)
 
 
 def unescaped(text: str) -> str:

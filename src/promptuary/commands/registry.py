@@ -92,6 +92,7 @@ COMMANDS: Final = (
     SlashCommand("undo", "undo the last turn: remove your message and its answer from the history"),
     SlashCommand("model", "list the models, or switch to another one", "[NAME]"),
     SlashCommand("thread", "list your threads, or switch to another one", "[NAME]"),
+    SlashCommand("prompts", "list the prompts by name: /NAME sends one"),
     SlashCommand("copy", "copy the last answer to the clipboard"),
     SlashCommand(
         "save", "save this thread as Markdown, or as JSON if FILE ends with .json", "FILE [--force]", needed=True

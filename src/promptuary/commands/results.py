@@ -12,6 +12,7 @@ from promptuary.commands.registry import SlashCommand
 from promptuary.context.history import HistoryStats
 from promptuary.memory.values import ForgetReport, MemoryResult, Note, NoteChange, NoteHeader, NoteList
 from promptuary.memory.writeback.values import Proposal
+from promptuary.prompts.values import NamedPrompt
 from promptuary.references.expansion import Measured
 from promptuary.search.values import SearchResult
 from promptuary.threads.records import ThreadInfo
@@ -127,6 +128,12 @@ class ThreadChosen(Struct, frozen=True):
     is_new: bool
 
 
+class PromptsListed(Struct, frozen=True):
+    """The prompts that a slash before their names sends."""
+
+    prompts: Sequence[NamedPrompt]
+
+
 class HelpShown(Struct, frozen=True):
     """The commands that are allowed here, or the one that was asked for."""
 
@@ -158,6 +165,7 @@ CommandResult = (
     | ModelChosen
     | ThreadsListed
     | ThreadChosen
+    | PromptsListed
     | HelpShown
     | Ended
 )

@@ -11,6 +11,7 @@ from promptuary.base.text import one_line
 from promptuary.commands import context, history, memory
 from promptuary.commands.each_id import Worded
 from promptuary.commands.parsing import MARK, CommandSlip, Invocation, near_names, parse
+from promptuary.commands.prompts import sendable
 from promptuary.commands.registry import EVERYTHING, allowed_commands
 from promptuary.commands.results import (
     CommandRefused,
@@ -21,6 +22,7 @@ from promptuary.commands.results import (
     ModelChosen,
     ModelsListed,
     PassagesFound,
+    PromptsListed,
     ThreadChosen,
     ThreadsListed,
 )
@@ -77,6 +79,8 @@ async def _done(
             return _model(p, asked.rest, model)
         case "thread":
             return await _thread(p, asked.rest, thread)
+        case "prompts":
+            return PromptsListed(list(sendable((await p.prompts.list()).prompts)))
         case "quit":
             return Ended()
         case _:

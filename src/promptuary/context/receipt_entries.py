@@ -14,7 +14,7 @@ from promptuary.base.blocks import Block, Detail, Omitted, Source, content_hash
 from promptuary.base.budget import TokenCounter
 from promptuary.base.errors import Code
 from promptuary.base.messages import Item
-from promptuary.base.text import one_line
+from promptuary.base.text import beginning, one_line
 from promptuary.context.assemble import Contribution
 from promptuary.context.compact.envelope import body_of, how_many
 from promptuary.context.history import Group, PricedHistory
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 TOOLS: Final = "tools"
 """The name of the tool descriptions in receipts."""
+_LONGEST_ORIGIN: Final = 300
 _TOOL_OVERHEAD: Final = 12
 """About how many tokens services add around the description of a tool."""
 
@@ -196,7 +197,8 @@ def of_references(expansion: Expansion) -> PromptPart:
     return PromptPart("references", expansion.blocks, [*absent, *expansion.left_out])
 
 
-def of_message(words: str, tokens: int) -> PromptPart:
-    """Return the person's own words as a part; they are always sent whole."""
-    block = Block.of(words, "the message", source="message", tokens=tokens, reason="always whole")
+def of_message(words: str, tokens: int, origin: str = "") -> PromptPart:
+    """Return the person's own words as a part; they are always sent whole. ``origin`` is the prompt they are from."""
+    reason = f"always whole; from {beginning(one_line(origin), _LONGEST_ORIGIN)}" if origin else "always whole"
+    block = Block.of(words, "the message", source="message", tokens=tokens, reason=reason)
     return PromptPart("message", [block])

@@ -16,7 +16,8 @@ from promptuary.base.errors import Code, ConfigError, PlatformError, PromptuaryE
 from promptuary.base.references import format_reference
 from promptuary.base.text import one_line
 from promptuary.commands.parsing import Invocation, is_command, parse, unescaped
-from promptuary.commands.results import CommandResult, FilesFound
+from promptuary.commands.prompts import PromptToRead, fill_prompt
+from promptuary.commands.results import CommandRefused, CommandResult, FilesFound
 from promptuary.commands.run import run_command
 from promptuary.config.gateways import NamedGateway
 from promptuary.engine import Promptuary
@@ -30,12 +31,13 @@ from promptuary.gateways.texts.chunking import close_fence
 from promptuary.gateways.texts.markdown import code, escape
 from promptuary.gateways.texts.wording import about_references, in_chat, unanswered, unseen_paths, word_error
 from promptuary.models.chat_model import TextPiece
+from promptuary.prompts.values import FilledPrompt
 from promptuary.threads.prepared import Turn
 from promptuary.threads.run_values import INTERRUPTED, RunEvent, TurnPrepared
 
 logger = logging.getLogger(__name__)
 
-COMMANDS: Final = frozenset({"context", "memory", "find", "search", "why", "compact", "undo", "help"})
+COMMANDS: Final = frozenset({"context", "memory", "find", "search", "why", "compact", "undo", "prompts", "help"})
 """The slash commands of a chat: none of them touches the machine, or chooses something that costs money."""
 
 GREETING: Final = "Hello! Write to me as you would to anybody; {mark}help shows what else I can do."
@@ -90,20 +92,35 @@ async def answer(chat: AnsweredChat, received: Received, delivery: Delivery) -> 
     text = with_slash(chat.message.text.strip(), chat.mark)
     if received.begun and _is_done_once(text):
         return UNCERTAIN
-    if (said := await _immediate_answer(chat, text)) is not None:
+    filled = await _filled(chat, text)
+    if isinstance(filled, FilledPrompt):
+        said, sent = None, filled.text
+    elif filled is None:
+        said, sent = await _immediate_answer(chat, text), as_sent(chat.message.text.strip(), chat.mark)
+    else:
+        said, sent = in_chat(filled, chat.mark), ""
+    if said is not None:
         return "\n\n".join([said, *await _documents(chat), *chat.notes])
     if await chat.inbox.get_note(chat.gateway.name, chat.message.place, _FOUND) is not None:
         # A number is a choice only right after the list: later, it may be an answer to the model.
         await chat.inbox.set_note(chat.gateway.name, chat.message.place, _FOUND, None)
     # Before the documents: those of an answered message would be attached to the next one, too.
-    if text and received.begun and (before := await _earlier_answer(chat, received)) is not None:
+    if text and received.begun and (before := await _earlier_answer(chat, received, sent)) is not None:
         return f"{RESTARTED}\n\n{before}"
     documents = await _documents(chat)
     if not text:
         return "\n".join([*chat.notes, *documents]) or "There is nothing in that message that I can read."
     if received.begun:
         chat.notes.append(RESTARTED)
-    return await _Run(chat, delivery).answer(as_sent(text, chat.mark))
+    return await _Run(chat, delivery).answer(sent, filled.origin if isinstance(filled, FilledPrompt) else "")
+
+
+async def _filled(chat: AnsweredChat, text: str) -> FilledPrompt | CommandRefused | None:
+    """Return what a prompt sends that the message names: one of the workspace that the operator has accepted."""
+    mark = chat.mark
+    line = f"/{text.removeprefix(mark)}" if text.startswith(mark) else text
+    found = await fill_prompt(chat.promptuary, line, mark=mark, worded=lambda error: word_error(error, mark))
+    return None if isinstance(found, PromptToRead) else found  # nobody but the person may accept it
 
 
 async def _immediate_answer(chat: AnsweredChat, text: str) -> str | None:
@@ -118,13 +135,13 @@ def _is_done_once(text: str) -> bool:
     return isinstance(found, Invocation) and (found.command, found.action) in _ONCE
 
 
-async def _earlier_answer(chat: AnsweredChat, received: Received) -> str | None:
+async def _earlier_answer(chat: AnsweredChat, received: Received, sent: str) -> str | None:
     """Return the answer of the model, if an earlier process recorded it before it ended.
 
     An answer that was interrupted by the end of the process is taken back, so that the model is asked again.
     """
     turns = await chat.promptuary.threads.turns(thread=chat.thread)
-    if not turns or turns[-1].status != "finished" or turns[-1].text != as_sent(chat.message.text.strip(), chat.mark):
+    if not turns or turns[-1].status != "finished" or turns[-1].text != sent:
         return None
     if turns[-1].created[:19] < received.received[:19]:  # to the second
         return None
@@ -226,11 +243,13 @@ class _Run:
         self._not_in_view: list[str] = []
         self._heard = asyncio.Event()
 
-    async def answer(self, text: str) -> str:
+    async def answer(self, text: str, origin: str) -> str:
         watching = asyncio.create_task(self._watch())
         try:
             name = self._chat.gateway.model or None
-            result = await self._chat.promptuary.threads.run(text, name, thread=self._chat.thread, on_event=self._hear)
+            result = await self._chat.promptuary.threads.run(
+                text, name, thread=self._chat.thread, prompt=origin, on_event=self._hear
+            )
             self._said = result.reply or self._said
         except RunFailedError as error:
             logger.warning("the model failed: %s", error)

@@ -42,7 +42,7 @@ async def complete_prompt(prompt: str, argument: str, typed: str, workspace: Pro
         case "review_changes", "base":
             return await _bases(typed, workspace)
         case _:
-            return []
+            return await _menu(typed, workspace)
 
 
 async def _bases(typed: str, workspace: Promptuary) -> list[str]:

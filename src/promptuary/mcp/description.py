@@ -5,13 +5,14 @@ which takes most of the start-up time: lists can be answered before it is loaded
 """
 
 from collections.abc import Collection, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 from msgspec.structs import replace
 
 from promptuary._version import __version__
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.text import one_line
+from promptuary.prompts.values import WORDS, NamedPrompt
 from promptuary.tools import READ_FILE, TOOLS, ToolDescription
 
 SERVER: Final[Mapping[str, str]] = {"name": "promptuary", "title": "Promptuary", "version": __version__}
@@ -33,6 +34,14 @@ class PromptDescription(NamedTuple):
     description: str
     arguments: Mapping[str, str]
     needed: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, prompt: NamedPrompt) -> Self:
+        """Return that of a prompt by name."""
+        arguments = {one.name: one.description for one in prompt.arguments}
+        words = {WORDS: prompt.hint or "What is written after its name."} if prompt.takes_words else {}
+        needed = frozenset(one.name for one in prompt.arguments if one.is_required)
+        return cls(prompt.description or prompt.source, {**words, **arguments}, needed)
 
 
 class TemplateDescription(NamedTuple):
@@ -99,10 +108,13 @@ def list_answer(method: str, tools: Collection[str] = tuple(OFFERED)) -> dict[st
     match method:
         case "tools/list":
             return {"tools": [_tool(OFFERED[name]) for name in tools]}
-        case "prompts/list":
-            return {"prompts": [_prompt(name, prompt) for name, prompt in PROMPTS.items()]}
         case _:
             return None
+
+
+def prompt_list(others: Mapping[str, PromptDescription]) -> dict[str, Any]:
+    """Return the answer to a request for the prompts: those of the server, and others by name."""
+    return {"prompts": [_prompt(name, prompt) for name, prompt in {**others, **PROMPTS}.items()]}
 
 
 def template_list() -> dict[str, Any]:

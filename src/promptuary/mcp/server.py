@@ -21,7 +21,16 @@ from promptuary.base.errors import PromptuaryError
 from promptuary.base.text import one_line
 from promptuary.mcp import completions, prompts, resources
 from promptuary.mcp.client import Client, Context
-from promptuary.mcp.description import INSTRUCTIONS, OFFERED, PROMPTS, SERVER, list_answer, template_list
+from promptuary.mcp.description import (
+    INSTRUCTIONS,
+    OFFERED,
+    PROMPTS,
+    SERVER,
+    PromptDescription,
+    list_answer,
+    prompt_list,
+    template_list,
+)
 from promptuary.mcp.elicitation import PausedCalls
 from promptuary.mcp.resources import ListedResource
 from promptuary.mcp.tools import CALLS, READING, ToolAnswer, ToolRequest, changes_something, check_arguments
@@ -236,24 +245,31 @@ class PromptuaryServer:
         held = types.TextResourceContents(uri=uri, mime_type=found.mime_type, text=_sendable(found.text))
         return types.ReadResourceResult(contents=[held])
 
-    async def _list_prompts(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
-        return types.ListPromptsResult.model_validate(list_answer("prompts/list"), by_name=False)
+    async def _list_prompts(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        nothing: dict[str, PromptDescription] = {}
+        found = await self._quietly(context, self._find_prompts, nothing)
+        return types.ListPromptsResult.model_validate(prompt_list(found), by_name=False)
+
+    async def _find_prompts(self, client: Client) -> dict[str, PromptDescription]:
+        async with self._workspaces.use(client) as workspace:
+            return await prompts.named_prompts(workspace)
 
     async def _get_prompt(
         self, context: Context, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult | types.InputRequiredResult:
-        if params.name not in PROMPTS:
-            raise MCPError(code=types.INVALID_PARAMS, message=_no_such("prompt", params.name, PROMPTS))
         return await self._interactive(context, params, lambda client: self._prompt_result(client, params))
 
     async def _prompt_result(self, client: Client, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         try:
             async with self._workspaces.use(client) as workspace:
+                named = {} if params.name in PROMPTS else await prompts.named_prompts(workspace)
+                known = {**named, **PROMPTS}
+                _check_known(params.name, known)
                 text = await prompts.prompt_text(params.name, params.arguments or {}, workspace)
         except PromptuaryError as error:
             raise MCPError(code=types.INVALID_PARAMS, message=str(error)) from error
         said = types.PromptMessage(role="user", content=types.TextContent(type="text", text=_sendable(text)))
-        return types.GetPromptResult(description=PROMPTS[params.name].description, messages=[said])
+        return types.GetPromptResult(description=known[params.name].description, messages=[said])
 
     async def _complete(self, context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
         nothing: list[str] = []
@@ -300,6 +316,11 @@ class Progress:
             asyncio.run_coroutine_threadsafe(
                 self._context.session.report_progress(float(done), float(total), said), self._loop
             )
+
+
+def _check_known(name: str, known: Iterable[str]) -> None:
+    if name not in known:
+        raise PromptuaryError(_no_such("prompt", name, known))
 
 
 def _no_such(what: str, name: str, known: Iterable[str]) -> str:

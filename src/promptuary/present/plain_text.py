@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, assert_never
 
 from promptuary.base.table import Column, table
-from promptuary.base.text import counted, one_line, visible
+from promptuary.base.text import beginning, counted, one_line, visible
 from promptuary.commands import results
 from promptuary.commands.parsing import MARK
 from promptuary.commands.registry import SlashCommand
@@ -17,6 +17,7 @@ from promptuary.memory.values import ForgetReport, Note, NoteHeader, NoteList
 from promptuary.memory.writeback.values import Proposal
 from promptuary.present.threads import drift_lines, message_text
 from promptuary.present.window_bar import bar_text
+from promptuary.prompts.values import NamedPrompt
 from promptuary.search.query import only_near
 from promptuary.search.values import Hit, note_text
 from promptuary.threads.values import CompactedThread, Replay, UndoneTurn, turn_numbers
@@ -69,6 +70,8 @@ def plain_text(result: CommandResult, mark: str = MARK) -> str:  # noqa: C901, P
             return "\n".join(_thread_lines(result))
         case results.ThreadChosen(name, is_new):
             return f"thread {one_line(name)}{' begins' if is_new else ''}"
+        case results.PromptsListed(prompts):
+            return "\n".join(_named_lines(prompts, mark))
         case results.HelpShown(commands):
             return "\n".join(_help_lines(commands, mark))
         case results.Ended():
@@ -266,6 +269,14 @@ def _thread_lines(shown: results.ThreadsListed) -> Iterator[str]:
         mark = "*" if thread.id == shown.current else " "
         size = f"{counted(thread.turns, 'turn')}, {counted(thread.items, 'message')}"
         yield f"{mark} {one_line(thread.id)}  {size}, last used {thread.updated[:16]}"
+
+
+def _named_lines(prompts: Sequence[NamedPrompt], mark: str) -> Iterator[str]:
+    if not prompts:
+        yield "there are no prompts yet"
+    for one in prompts:
+        about = beginning(one_line(one.description), _MAX_TITLE)
+        yield "  ".join(filter(None, [f"{mark}{one.name} {one_line(one.takes)}".rstrip(), about]))
 
 
 def _help_lines(commands: Sequence[SlashCommand], mark: str) -> Iterator[str]:

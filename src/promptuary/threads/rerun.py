@@ -58,6 +58,7 @@ async def previewed(
     pasted: Pasted,
     tools: Sequence[ToolSpec],
     left_out: Sequence[Omitted],
+    prompt: str,
 ) -> Turn:
     """Return the next turn of a thread in ``store`` as it would be, prepared with the store of ``options``."""
 
@@ -68,7 +69,7 @@ async def previewed(
 
     change = await concurrency.run(standing)
     await concurrency.run(lambda: options.store.apply(change))
-    return await Thread(thread, options).prepare(text, pasted, tools, left_out)
+    return await Thread(thread, options).prepare(text, pasted, tools, prompt, left_out)
 
 
 async def _prepared(past: TurnRecord, store: ThreadStore, options: ThreadOptions) -> Turn:

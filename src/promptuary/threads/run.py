@@ -151,11 +151,11 @@ class Run:
         self._turn: Turn | None = None
         self._unheard = False
 
-    async def answer(self, text: str, pasted: Pasted = ()) -> RunResult:
-        """Return the answer to ``text``, recorded."""
+    async def answer(self, text: str, pasted: Pasted = (), prompt: str = "") -> RunResult:
+        """Return the answer to ``text``, recorded; ``prompt`` is where it is from."""
+        tools = [tool.spec for tool in self._options.tools]
         try:
-            specs = [tool.spec for tool in self._options.tools]
-            self._turn = await self._thread.prepare(text, pasted, specs, self._options.left_out)
+            self._turn = await self._thread.prepare(text, pasted, tools, prompt, self._options.left_out)
         except asyncio.CancelledError:  # the turn that was being recorded is abandoned already
             await concurrency.shielded(concurrency.run(self._requeue))
             raise

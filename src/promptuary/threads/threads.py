@@ -74,9 +74,9 @@ class Threads:
         self._count_unstored = 0
         self._unstored_requests = 0
 
-    async def prepare(self, text: str, *, thread: str, pasted: Pasted = ()) -> Turn:
+    async def prepare(self, text: str, *, thread: str, pasted: Pasted = (), prompt: str = "") -> Turn:
         """Assemble a turn: what is in the window of the thread, and what ``text`` refers to."""
-        return await (await self._known(thread)).prepare(text, pasted)
+        return await (await self._known(thread)).prepare(text, pasted, prompt=prompt)
 
     async def finish(self, turn: Turn, reply: Answer, *, cost: float | None) -> Receipt:
         """Record the reply to a turn."""
@@ -158,6 +158,7 @@ class Threads:
         *,
         thread: str | None,
         pasted: Pasted,
+        prompt: str,
         on_event: OnEvent | None,
         confirm: Confirm | None,
         max_requests: int,
@@ -174,26 +175,28 @@ class Threads:
         options = RunOptions(described, left_out, on_event, confirm, max_requests)
         if thread is None:
             unrecorded = await concurrency.run(lambda: self._unrecorded(window))
-            return await Run(unrecorded, answering, options, lambda: None).answer(text, pasted)
+            return await Run(unrecorded, answering, options, lambda: None).answer(text, pasted, prompt)
         one = await self._known(thread)
         if window != self._options.room.window:
             one = Thread(thread, sized(self._app, self._options, window))
         async with self._held(thread):
             requeue = await concurrency.run(lambda: queued_again(self._options.store, thread))
-            return await Run(one, answering, options, requeue).answer(text, pasted)
+            return await Run(one, answering, options, requeue).answer(text, pasted, prompt)
 
-    async def preview(self, text: str, tools: Sequence[Tool], *, thread: str | None, pasted: Pasted) -> Turn:
+    async def preview(
+        self, text: str, tools: Sequence[Tool], *, thread: str | None, pasted: Pasted, prompt: str
+    ) -> Turn:
         """Return the turn that ``prepare`` would assemble; nothing is recorded."""
         window = self._options.room.window
         described, left_out = await self._fitting(tools, window, uses_tools=True)
         specs = [tool.spec for tool in described]
         if thread is None:
             unrecorded = await concurrency.run(lambda: self._unrecorded(window))
-            return await unrecorded.prepare(text, pasted, specs, left_out)
+            return await unrecorded.prepare(text, pasted, specs, prompt, left_out)
         await self._known(thread)
         scratch = await concurrency.run(lambda: self._rehearsal(window))
         return await previewed(
-            text, thread, self._options.store, scratch, pasted=pasted, tools=specs, left_out=left_out
+            text, thread, self._options.store, scratch, pasted=pasted, tools=specs, left_out=left_out, prompt=prompt
         )
 
     async def _fitting(

@@ -92,20 +92,26 @@ class Thread:
         self._access, self._head = Access(), _Head()
 
     async def prepare(
-        self, text: str, pasted: Pasted = (), tools: Sequence[ToolSpec] = (), left_out: Sequence[Omitted] = ()
+        self,
+        text: str,
+        pasted: Pasted = (),
+        tools: Sequence[ToolSpec] = (),
+        prompt: str = "",
+        left_out: Sequence[Omitted] = (),
     ) -> Turn:
         """Assemble the turn of ``text``, record it, and return it; nothing in the ``pasted`` parts is a reference.
 
-        ``tools`` are described to the model with each request, in the same window; ``left_out`` are not.
+        ``tools`` are described to the model with each request, in the same window; ``left_out`` are not. ``prompt`` is
+        the one that ``text`` is from, for the receipt.
         """
         # In a thread if there are many: each is looked for in the whole text.
         spans = await concurrency.run(lambda: pasted_spans(text, pasted)) if pasted else ()
         said = Incoming(text, text, spans)
         described = receipt_entries.of_tools(tools, self._common.counter, left_out)
         async with self._lock:
-            return await self._prepare(text, said, described)
+            return await self._prepare(text, said, described, prompt)
 
-    async def _prepare(self, text: str, said: Incoming, tools: PromptPart) -> Turn:
+    async def _prepare(self, text: str, said: Incoming, tools: PromptPart, origin: str) -> Turn:
         common, log = self._common, HookLog()
         await self._runner.init(self._states, log)
         self._access.check_open()
@@ -118,7 +124,7 @@ class Thread:
         spent = message_cost(message, common.counter) + tools.tokens
         available = common.room.usable - spent
         attached = receipt_entries.of_references(expansion)
-        words = receipt_entries.of_message(expansion.text, common.counter.count(expansion.text))
+        words = receipt_entries.of_message(expansion.text, common.counter.count(expansion.text), origin)
         request = RecallRequest(text, 0, whole.items, [*words.blocks, *attached.blocks], typed)
         shared = await self._shared(request, whole, available, log)
         history, compacted, warnings = await self._compacted(whole, shared.for_history)

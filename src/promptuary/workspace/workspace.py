@@ -181,6 +181,10 @@ class Workspace:
             return None
         return protected_error(path) if self._linked_notes.hold(status) else None
 
+    def is_note(self, status: os.stat_result) -> bool:
+        """Return whether the file with this status is a note of this workspace, whatever its name."""
+        return self._linked_notes.hold(status)
+
     def _transcript(self, file: TextFile) -> str | None:
         from promptuary.workspace.documents.chat_exports import as_transcript, slack_names  # noqa: PLC0415  (most files are none)
 

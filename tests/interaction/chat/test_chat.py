@@ -355,3 +355,36 @@ def test_a_tool_of_another_server_is_asked_about_until_the_person_says_always(
 
     assert chat.ended() == 0
     assert len(server.calls()) == 2
+
+
+def test_a_prompt_of_the_folder_is_shown_agreed_to_completed_and_sent(begin: Begin, project: Path) -> None:
+    (project / ".claude/commands").mkdir(parents=True)
+    (project / ".claude/commands/deploy.md").write_text("Deploy $1 as @docs/style.md says.", encoding="utf-8")
+    own = Path(os.environ["HOME"], ".config/promptuary/prompts")
+    own.mkdir(parents=True)
+    (own / "weigh.md").write_text("---\nmodel: other\n---\nWeigh {{what}}.", encoding="utf-8")
+    chat = begin(Says("Deployed."), columns=140)
+    chat.press("/deploy now\r")
+    chat.expect("Deploy $1 as @docs/style.md says.")
+    chat.expect("Use it from now on, as it is? [y/N]")
+    chat.press("n\r")
+    chat.expect(".claude/commands/deploy.md is not used")
+    chat.press("/deploy now\r")
+    chat.expect("Use it from now on, as it is? [y/N]", count=2)
+    chat.press("y\r")
+    chat.expect("[@ context: ")
+    chat.expect("Deployed.")
+    chat.press("/weigh\r")
+    chat.expect("weigh needs what: write --what VALUE after it")
+    chat.press("/weigh --w")
+    chat.expect("--what\n")  # in the menu
+    chat.press("\t\rit\r")
+    chat.expect("I am the other one.")
+    chat.press("/dploy\r")
+    chat.expect("there is no command /dploy; did you mean /deploy?")
+    chat.press("/prompts\r")
+    chat.expect("/weigh --what VALUE")
+    chat.press("\x04")
+
+    assert chat.ended() == 0
+    assert turns(project) == [("Deploy now as @docs/style.md says.", "finished"), ("Weigh it.", "finished")]

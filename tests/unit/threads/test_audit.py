@@ -280,6 +280,7 @@ def test_a_note_in_the_list_of_a_recorded_conversation_is_found(project: Path) -
     with opened(project) as promptuary:
         note = promptuary.memory.write("The staging server is called owl.", title="Staging").header
         recorded = promptuary.threads.record([{"role": "user", "content": "Hello"}], thread="proxy")
+        assert recorded is not None
         promptuary.threads.finish(recorded.turn, "Good morning.")
         found = promptuary.threads.audit(note.address)
 

@@ -18,6 +18,8 @@ from promptuary.base.references import Completion as Menu
 from promptuary.base.references import MenuItem
 from promptuary.base.text import one_line
 from promptuary.commands.parsing import Choice, choices
+from promptuary.commands.prompts import prompt_choices
+from promptuary.prompts.values import NamedPrompt
 
 ROWS: Final = 12
 PAUSE: Final = 0.1
@@ -83,7 +85,7 @@ class ChatCompleter(Completer):
     """Completes the text before the cursor.
 
     ``scanning`` is called while the workspace is still being listed, so that the menu can be requested again.
-    ``names`` returns what can follow a command that takes a name, such as ``thread``.
+    ``names`` returns what can follow a command that takes a name, such as ``thread``, and ``prompts`` the prompts.
     """
 
     def __init__(
@@ -93,9 +95,11 @@ class ChatCompleter(Completer):
         hints: Hints,
         scanning: Callable[[], object] = lambda: None,
         names: Callable[[str], Awaitable[Sequence[str]]] | None = None,
+        *,
+        prompts: Callable[[], Awaitable[Sequence[NamedPrompt]]] | None = None,
     ) -> None:
         self._source, self._allowed, self._hints, self._scanning = source, allowed, hints, scanning
-        self._names = names
+        self._names, self._prompts = names, prompts
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         """Return nothing: the asynchronous method does the work."""
@@ -116,6 +120,9 @@ class ChatCompleter(Completer):
                     if named[2].lower() in name.lower():
                         yield Completion(name, -len(named[2]), display=one_line(name))
                 return
+            if self._prompts is not None:
+                for choice in prompt_choices(text, await self._prompts()):
+                    yield _row_of_choice(choice, text)
         path = path_being_typed(text)
         typed = text if path is None else f"@file:{path}"
         if path is None and not may_refer(text):

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.output import Output
 
     from promptuary.engine import Promptuary
+    from promptuary.prompts.values import NamedPrompt
     from promptuary.references.expansion import Measured
 
 _STYLE: Final = Style.from_dict(
@@ -75,9 +76,11 @@ class MenuPrompt(AnyPrompt):
         super().__init__(p)
         self._held = ""
         """What was typed ahead, for the next prompt."""
+        self._found: Sequence[NamedPrompt] | None = None
+        """The prompts by name, read when the first / of a message is typed."""
         self._hints = Hints(p.hint, self._redraw)
         self._meter = LiveMeter(self._measure, self._redraw)
-        completer = ChatCompleter(p, EVERYTHING, self._hints, self._ask_again, self._names)
+        completer = ChatCompleter(p, EVERYTHING, self._hints, self._ask_again, self._names, prompts=self._prompts)
         self.session: PromptSession[str] = PromptSession(
             message=[("class:prompt", "❯ ")],
             multiline=True,
@@ -103,7 +106,7 @@ class MenuPrompt(AnyPrompt):
     async def ask(self, text: str = "") -> str | None:
         """Return what the person typed, after ``text`` and what was typed ahead; ``None`` at the end."""
         text = "\n".join(filter(None, [text, self._held]))
-        self._held = ""
+        self._held, self._found = "", None
         self._hints.forget()
         self._meter.typed(text)
         try:
@@ -149,6 +152,11 @@ class MenuPrompt(AnyPrompt):
         if command == "model":
             return [one.name for one in self._p.settings.models]
         return [one.id for one in await self._p.threads.list()]
+
+    async def _prompts(self) -> "Sequence[NamedPrompt]":
+        if self._found is None:
+            self._found = (await self._p.prompts.list()).prompts
+        return self._found
 
     def _on_text(self, buffer: "Buffer") -> None:
         self._meter.typed(buffer.text)

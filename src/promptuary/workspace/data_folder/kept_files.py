@@ -65,7 +65,7 @@ def list_kept_files(root: Path) -> Sequence[KeptFile]:
     state = state_folder()
     lists = [
         workspace_file(state / folder, root).with_suffix(suffix)
-        for folder in ("folders", "adopted", "usage", "typed")
+        for folder in ("folders", "adopted", "usage", "typed", "prompts")
         for suffix in (".json", ".lock")
     ]
     known = person_place(root).with_suffix(".path")

@@ -22,14 +22,17 @@ from promptuary.workspace.disk.ownership import is_own
 from promptuary.workspace.disk.protected_folders import FOLDER
 
 _IGNORED: Final = """\
-# Made by Promptuary, and yours to change. Shared notes and config.toml are worth keeping in git;
+# Made by Promptuary, and yours to change. Prompts, shared notes and config.toml are worth keeping in git;
 # private notes are yours alone, and the databases are of this machine only.
 /*
 !/config.toml
+!/prompts/
 !/memory/
 /memory/**/private/
 *.tmp
 """
+_IGNORED_EARLIER: Final = _IGNORED.replace("Prompts, shared", "Shared").replace("!/prompts/\n", "")
+"""What earlier versions created, which nobody has edited either."""
 _COMMITTED: Final = f"{_IGNORED}!/.gitignore\n"
 """The same when something is worth committing: from then on git sees the ignore file, too."""
 _IGNORE_FILE: Final = ".gitignore"
@@ -123,7 +126,8 @@ def _commit_ignore_file(folder: int) -> None:
     except OSError:
         return  # a link, or not ours to read
     with open(descriptor, "rb") as file:  # noqa: PTH123  (it is open already)
-        same = S_ISREG(os.fstat(descriptor).st_mode) and file.read(len(_IGNORED) + 1) == _IGNORED.encode()
+        ours = {_IGNORED.encode(), _IGNORED_EARLIER.encode()}
+        same = S_ISREG(os.fstat(descriptor).st_mode) and file.read(len(_IGNORED) + 1) in ours
     if same:
         durable.replace(_IGNORE_FILE, _COMMITTED.encode(), dir_fd=folder)
 
