@@ -275,7 +275,9 @@ COMMANDS: Final = (
             THREAD._replace(text="ask in this thread (default: store nothing)"),
             *_ANSWERING,
             many(
-                "--allow-tool NAME", "let this tool of an MCP server be called, as web__fetch or 'web__*'; repeatable"
+                "--allow-tool NAME",
+                "let this tool of an MCP server be called, as web__fetch or 'web__*'; repeatable",
+                seldom=True,
             ),
             *COMMON_AT_SERVERS,
             SettingFlags(ANSWERED_TURN),
