@@ -182,7 +182,7 @@ def _ask(promptuary: Promptuary, text: str, notes: Sequence[str], sources: dict[
         [sources[one.source] for one in entries],
         [place for place, note in enumerate(notes) if note in prompt],
         sum(one.tokens for one in entries),
-        sum(one.tokens for one in turn.receipt.entries if one.layer == MemoryDigest.id),
+        sum(one.tokens for one in turn.receipt.entries if one.layer == MemoryDigest.id and one.status != "out"),
     )
 
 

@@ -223,17 +223,18 @@ def confidence(
 def compared(confidence: float, ahead: Ahead | None, *, strict: bool, weights: Weights = WEIGHTS) -> float:
     """Return a confidence that also knows whether small talk or a general topic is nearer to the query than the hits.
 
-    ``strict``: an answer must be about as near as any topic, and needs more evidence, since it may be long. Notes are
-    short and about what people ask everywhere, so there the topics only lean.
+    ``strict``, for files: no topic may be nearer, and an answer needs more evidence, since it may be long; small talk
+    only leans, for files also say how to shorten a text. Notes are short and about what people ask everywhere: there
+    no small talk may be nearer, and topics lean.
     """
     if ahead is None:
         return confidence
     lean = min(weights.most_ahead, max(-weights.most_behind, ahead.topics))
-    sure = confidence + weights.lean * (lean + min(0.0, ahead.small_talk - weights.ahead_of_talk))
+    topics, small_talk = ahead.topics - weights.ahead, ahead.small_talk - weights.ahead_of_talk
+    sure, margin = confidence + weights.lean * lean, small_talk
     if strict:
-        sure, margin = sure - weights.strict, ahead.topics - weights.ahead
-        sure = sure if margin >= 0 else min(sure, 1 + weights.lean * margin)
-    return max(0.0, sure)
+        sure, margin = sure - weights.strict + weights.lean * min(0.0, small_talk), topics
+    return max(0.0, sure if margin >= 0 else min(sure, 1 + weights.lean * margin))
 
 
 def luck(chunks: int, weights: Weights = WEIGHTS) -> float:

@@ -294,6 +294,7 @@ def test_what_small_talk_or_a_general_topic_is_nearer_to_than_the_hits_has_no_an
     assert compared(1.5, ahead, strict=True) > 1
     assert compared(1.5, talk, strict=True) < 1
     assert compared(1.5, talk, strict=False) < 1
+    assert compared(2.5, talk, strict=False) < 1 < compared(2.5, talk, strict=True)
     assert compared(1.5, elsewhere, strict=True) < 1
     assert compared(1.5, None, strict=True) == 1.5
 
