@@ -206,7 +206,8 @@ def is_shown(payload: str, parts: "Sequence[Locator]") -> bool:
 
 def letters(text: str) -> str:
     """Return the characters of a text that can be seen; notes that differ in capitals alone are the same note."""
-    return "".join(char for char in text if char.isprintable() and not char.isspace()).casefold()
+    seen = text.replace("\ufffd", "")  # in a field, a browser shows this where a NUL is
+    return "".join(char for char in seen if char.isprintable() and not char.isspace()).casefold()
 
 
 def collapsed(text: str) -> str:
