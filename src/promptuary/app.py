@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from promptuary.base.errors import CLOSED, ConfigError, NothingIndexedError, PromptuaryError, SourceError
 from promptuary.base.files import FileLines
 from promptuary.base.principals import Principal
+from promptuary.base.references import KINDS
 from promptuary.base.text import split_lines
 from promptuary.config.settings import Settings, SettingsOptions, find_workspace, limit_settings, load, talking_to
 from promptuary.references.expansion import TokenUse, sent_alone
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from promptuary.threads.options import Waiting
     from promptuary.threads.run_values import Tool
     from promptuary.threads.threads import Threads
+    from promptuary.tool_servers.servers import ToolServers
     from promptuary.workspace.workspace import Workspace
 
 
@@ -111,6 +113,7 @@ class App:
         self._messages: Messages | None = None
         self._menus: Menus | None = None
         self._feed: Feed | None = None
+        self._tool_servers: ToolServers | None = None
         self._others: weakref.WeakSet[App] = weakref.WeakSet()
         self.opening = threading.RLock()
         """Held while a service is opened or closed."""
@@ -271,7 +274,7 @@ class App:
         from promptuary.references.messages import Messages  # noqa: PLC0415
 
         if self._messages is None:
-            self._messages = Messages(self)
+            self._messages = Messages(self, self.tool_servers)
         return self._messages
 
     @property
@@ -319,10 +322,30 @@ class App:
                 self._threads.drop(name)
 
     def tools(self, thread: str | None) -> Sequence[Tool]:
-        """Return the built-in tools that a model may call in a run of ``thread``, or in one that is not recorded."""
+        """Return the tools that a model may call in a run of ``thread``, or in one that is not recorded."""
         from promptuary.threads.tools import ThreadTools  # noqa: PLC0415
 
         return ThreadTools(self, thread).all()
+
+    @property
+    def tool_servers(self) -> ToolServers | None:
+        """The MCP servers of the person who runs this; nobody else gets them, and ``None`` if there are none."""
+        if not self.settings.mcp or self.served or self.is_one_of_many or self.workspace.access.is_limited:
+            return None
+        if self._parent is not None:
+            return self._parent.tool_servers
+        from promptuary.tool_servers.servers import ToolServers  # noqa: PLC0415
+
+        with self.opening:
+            self._check_open()
+            if self._tool_servers is None:
+                self._tool_servers = ToolServers(self.settings.mcp, self.path, self.settings.allow_hosts)
+            return self._tool_servers
+
+    @property
+    def reference_kinds(self) -> frozenset[str]:
+        """The kinds that references of the principal may have: ours, and the names of the servers."""
+        return KINDS if self.tool_servers is None else KINDS | {*self.tool_servers.names}
 
     def sessions(self, *, create: bool = True) -> Sessions:
         """Return the sessions of the principal. Unless ``create`` is set, no database is created."""
@@ -550,6 +573,8 @@ class App:
             other.close()
         if self._feed is not None:
             self._feed.close()
+        if self._tool_servers is not None:
+            self._tool_servers.close()
         self._close_state()
         if self._search is not None:
             self._search.close()

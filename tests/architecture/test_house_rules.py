@@ -16,6 +16,7 @@ from tests.architecture.source import ROOT, modules, walk
 REASONS = {
     "each command loads its own surface": (
         "chat.chat chat.options chat.prompt.line_prompt chat.prompt.menu_prompt chat.session chat.terminal "
+        "cli.agents.mcp_servers "
         "cli.main cli.terminal gateways.running hooks.hook mcp.transports "
         "server server.guard server.routes server.tokens"
     ),
@@ -23,7 +24,7 @@ REASONS = {
     "the current folder is first taken off the path": ("hooks.flags workspace.programs.utf8_mode"),
     "a message without references needs neither these nor JSON": ("base.table present.expansions present.search"),
     "only settings that name some have these": (
-        "config.gateways config.named_models config.settings config.static_layers"
+        "config.gateways config.named_models config.settings config.static_layers config.tool_servers"
     ),
     "a store is loaded when it is asked": "threads.store.forgetting",
     "a hook with notes and experiences needs no threads, no writeback and no import of notes": (
@@ -44,7 +45,7 @@ REASONS = {
     "ssl and a client for HTTP load when something is fetched": (
         "workspace.web.fetch workspace.web.http workspace.documents.pages models.http"
     ),
-    "the package of MCP is an extra, and heavy": "server.mcp_sessions",
+    "the package of MCP is an extra, and heavy": "server.mcp_sessions tool_servers.connection",
     "most commands have no server": "cli.at_server",
     "the driver of PostgreSQL is an extra": "database.tenant search.index.postgres.index",
 }

@@ -27,7 +27,7 @@ BY_STRING = {
     },
     "promptuary.references.kinds": {
         f"promptuary.references.kinds.{kind}"
-        for kind in ("file", "folder", "git", "glob", "memory", "search", "symbol", "url")
+        for kind in ("file", "folder", "git", "glob", "memory", "search", "server", "symbol", "url")
     },
     "promptuary.database.queries": set(),  # finds the SQL of the package that asks
     # These load packages of others.
@@ -62,6 +62,7 @@ IMPORTED_BY = {
     "search/outline/": "tree_sitter",
     "search/vectors/": "numpy",
     "tokens": "splintr",
+    "tool_servers/": "anyio httpx2 mcp mcp_types pydantic",
     "workspace/": "charset_normalizer frizbee html_to_markdown httpcore2 httptools pypdfium2 selectolax watchfiles",
     "": "msgspec promptuary",
 }

@@ -54,7 +54,7 @@ def test_every_kind_is_resolved_offered_and_documented() -> None:
 
 def test_every_setting_is_documented_with_its_default() -> None:
     rows = dict(re.findall(r"^\| `(\w+)` \| (.*)$", page("docs/configuration.md"), re.MULTILINE))
-    public = set(Settings.__struct_fields__) - {"static_layers", "models", "gateways", "warnings", "origins"}
+    public = set(Settings.__struct_fields__) - {"static_layers", "models", "gateways", "mcp", "warnings", "origins"}
 
     assert rows.keys() == public
     assert {name for name, row in rows.items() if row.rstrip().endswith("| no |")} == USER_ONLY

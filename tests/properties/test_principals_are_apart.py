@@ -218,8 +218,8 @@ SEARCH: Final = {"index", "remove", "embed", "find", "status", "watch", "stop"}
 """The index of the workspace's folders, which its principals share."""
 PROMPTS: Final = {"list", "get", "fill", "accept", "new", "rewrite"}
 """Files of the workspace, which its principals share, and of the person: `unit/prompts` says who gets which."""
-MODELS: Final = {"list", "show", "add", "remove"}
-"""The models of the person on this machine, which belong to no workspace."""
+MODELS: Final = {"list", "show", "add", "remove", "compare"}
+"""The models of the person on this machine, which belong to no workspace; a comparison on its files returns figures."""
 
 MEMORY_READS: Final[dict[str, Callable[[Promptuary, str], object]]] = {
     "get": lambda p, key: p.memory.get(key),

@@ -5,10 +5,11 @@ The facade and the commands do the work; this module decides when, and what the 
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from promptuary.base import concurrency
 from promptuary.base.errors import PromptuaryError, RunFailedError, SourceError
 from promptuary.base.messages import ToolCall
 from promptuary.base.references import pasted_spans
@@ -36,7 +37,15 @@ from promptuary.config.named_models import how_to_configure
 from promptuary.config.settings import user_file
 from promptuary.present.plain_text import plain_text
 from promptuary.present.prompts import READ_IT, prompt_lines
-from promptuary.present.runs import NOT_SENT, NOTHING_ARRIVED, asked_lines, too_long_to_ask, tool_text
+from promptuary.present.runs import (
+    ASKED_FOR_GOOD,
+    FOR_GOOD,
+    NOT_SENT,
+    NOTHING_ARRIVED,
+    asked_lines,
+    too_long_to_ask,
+    tool_text,
+)
 from promptuary.present.why import show_receipt, show_why
 from promptuary.present.window_bar import bar_text
 from promptuary.prompts.values import FilledPrompt, NamedPrompt
@@ -44,7 +53,9 @@ from promptuary.threads.values import UndoneTurn
 
 if TYPE_CHECKING:
     from promptuary.engine import Promptuary
+    from promptuary.threads.consent import ToolConsent
     from promptuary.threads.prepared import Turn
+    from promptuary.threads.run_values import Tool
 
 
 Result = TypeVar("Result")
@@ -166,9 +177,10 @@ class Talk:
         if not self._prompt.model:
             await self._show_unsent(whole, typed, thread, origin)
             return
-        tools = await p.threads.tools(thread=thread) if self._options.tools else ()
+        tools = await self._offered(thread)
         await self._give_up_earlier(thread)
         self._preview = None
+        consents = {tool.name: tool.consent for tool in tools}
         shown = StreamedAnswer(self._terminal, self._prompt.model, self._context)
         began = time.monotonic()
         task = asyncio.ensure_future(
@@ -180,7 +192,7 @@ class Talk:
                 pasted=whole.pasted,
                 prompt=origin,
                 on_event=shown.show,
-                confirm=self._agrees,
+                confirm=lambda call: self._agrees(call, consents.get(call.name)),
                 max_requests=self._options.max_requests,
             )
         )
@@ -212,7 +224,7 @@ class Talk:
 
     async def _show_unsent(self, whole: ExpandedPaste, typed: str, thread: str, origin: str) -> None:
         """Show exactly what would be sent, and how to configure a model that answers it."""
-        tools = await self._p.threads.tools(thread=thread) if self._options.tools else ()
+        tools = await self._offered(thread)
         preview = self._p.threads.preview(whole.text, tools, thread=thread, pasted=whole.pasted, prompt=origin)
         task = await self._awaited("preparing", preview)
         if task.cancelled():
@@ -244,9 +256,20 @@ class Talk:
         is_kept = isinstance(error, RunFailedError) and error.result is not None
         self._wait_with("" if is_kept else typed)
 
-    async def _agrees(self, call: ToolCall) -> bool:
-        """Ask whether a tool may write. Ctrl-C means no, and stops the answer."""
-        if self._options.may_write:
+    async def _offered(self, thread: str) -> "Sequence[Tool]":
+        """Return the tools for a turn, and tell which servers are not ready."""
+        if not self._options.tools:
+            return ()
+        known = set(self._p.notes)
+        tools = await self._p.threads.tools(thread=thread)
+        for note in self._p.notes:
+            if note not in known:
+                self._terminal.line(f"note: {note}", "yellow")
+        return tools
+
+    async def _agrees(self, call: ToolCall, consent: "ToolConsent | None") -> bool:
+        """Ask whether a tool may write, or may be called at all. Ctrl-C means no, and stops the answer."""
+        if self._options.may_write and consent is None:
             return True
         self._terminal.break_line()
         if too_long := too_long_to_ask(call):
@@ -256,13 +279,23 @@ class Talk:
             self._terminal.line(line, "yellow")
         self._asking = True
         try:
-            return await self._prompt.agrees("Let it?")
+            if consent is None:
+                return await self._prompt.agrees("Let it?")
+            return await self._agrees_to(consent)
         except PromptInterruptedError:
             self.interrupt()
             await asyncio.sleep(0)  # the cancellation arrives here: the model does not see a refusal by the person
             return False
         finally:
             self._asking = False
+
+    async def _agrees_to(self, consent: "ToolConsent") -> bool:
+        """Ask whether a tool of another server may be called, and keep an answer that is meant for good."""
+        self._terminal.line(await concurrency.run(consent.question), "yellow")
+        answer = (await self._prompt.answer(f"{ASKED_FOR_GOOD} ")).strip().lower()
+        if answer in FOR_GOOD:
+            await concurrency.run(consent.keep)
+        return answer in {"y", "yes", *FOR_GOOD}
 
     async def _give_up_earlier(self, thread: str) -> None:
         earlier = await self._p.threads.pending(thread=thread)

@@ -4,6 +4,7 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from typing import Final
 
 from msgspec import Struct
@@ -16,6 +17,7 @@ from promptuary.blocking import Promptuary
 from promptuary.cli.answer import ShownAnswer
 from promptuary.cli.common import (
     agrees,
+    ask,
     can_ask,
     confirm,
     message,
@@ -29,6 +31,8 @@ from promptuary.config.named_models import NO_MODEL, how_to_configure
 from promptuary.config.settings import user_file
 from promptuary.present.prompts import READ_IT, prompt_lines
 from promptuary.present.runs import (
+    ASKED_FOR_GOOD,
+    FOR_GOOD,
     NOT_SENT,
     NOTHING_ARRIVED,
     asked_lines,
@@ -39,6 +43,7 @@ from promptuary.present.runs import (
     tool_text,
     unsent_json,
 )
+from promptuary.threads.consent import ToolConsent
 from promptuary.threads.run_values import RunResult, Tool
 
 DONE: Final = 0
@@ -65,10 +70,11 @@ def _asked(options: argparse.Namespace, answer: ShownAnswer) -> int:
         asked = asked or _filled(opened, options)
         model = options.answer_model or asked.model
         promptuary = opened.acting_as(opened.principal, model=model) if asked.model == model != "" else opened
-        tools = [] if options.no_tools else promptuary.threads.tools(thread=options.thread)
+        tools = _offered(promptuary, options)
         if not (model or promptuary.settings.answer_model):
             return _shown(promptuary, asked, tools, options)
         _give_up_earlier(promptuary, options)
+        consents = {tool.name: tool.consent for tool in tools}
         began = time.monotonic()
         try:
             result = promptuary.threads.run(
@@ -79,7 +85,9 @@ def _asked(options: argparse.Namespace, answer: ShownAnswer) -> int:
                 pasted=asked.pasted,
                 prompt=asked.origin,
                 on_event=answer.show,
-                confirm=(lambda call: _agrees(call, answer, options)) if (options.yes or can_ask()) else None,
+                confirm=(lambda call: _agrees(call, consents.get(call.name), answer, options))
+                if (options.yes or options.allow_tool or can_ask())
+                else None,
                 max_requests=options.max_requests,
             )
         except RunFailedError:
@@ -191,9 +199,26 @@ def _give_up_earlier(promptuary: Promptuary, options: argparse.Namespace) -> Non
             print(f"note: turn {earlier.number} got no reply and is abandoned now", file=sys.stderr)
 
 
-def _agrees(call: ToolCall, answer: ShownAnswer, options: argparse.Namespace) -> bool:
-    if options.yes:
+def _offered(promptuary: Promptuary, options: argparse.Namespace) -> Sequence[Tool]:
+    """Return the tools for the model, and tell which servers are not ready."""
+    if options.no_tools:
+        return []
+    known = set(promptuary.notes)
+    tools = promptuary.threads.tools(thread=options.thread)
+    for note in promptuary.notes:
+        if note not in known and not options.quiet:
+            print(f"note: {one_line(note)}", file=sys.stderr)
+    return tools
+
+
+def _agrees(call: ToolCall, consent: ToolConsent | None, answer: ShownAnswer, options: argparse.Namespace) -> bool:
+    """Return whether a call may be made: a flag says so, or the person. ``--yes`` is for our own tools alone."""
+    if options.yes and consent is None:
         return True
+    if consent is not None and any(fnmatchcase(call.name, pattern) for pattern in options.allow_tool or ()):
+        return True
+    if not can_ask():
+        return False
     answer.break_line()
     if too_long := too_long_to_ask(call):
         print(too_long, file=sys.stderr, flush=True)
@@ -201,7 +226,16 @@ def _agrees(call: ToolCall, answer: ShownAnswer, options: argparse.Namespace) ->
     for line in asked_lines(call):
         print(line, file=sys.stderr)
     try:
-        return confirm("Let it?", options)
+        return confirm("Let it?", options) if consent is None else _agrees_to(consent)
     except KeyboardInterrupt:
         print(file=sys.stderr)  # the question has begun a line
         raise
+
+
+def _agrees_to(consent: ToolConsent) -> bool:
+    """Ask whether a tool of another server may be called, and keep an answer that is meant for good."""
+    print(consent.question(), file=sys.stderr)
+    said = ask(ASKED_FOR_GOOD)
+    if said in FOR_GOOD:
+        consent.keep()
+    return said in {"y", "yes", *FOR_GOOD}

@@ -139,6 +139,13 @@ _BACKUP: Final = (
 )
 _MCP: Final = (
     arg(
+        "words ACTION",
+        "list, test [NAME], tools NAME, resources NAME, import [FILE], or forget NAME (asks you again before calls)",
+        brief="list, test, tools, resources, import, forget",
+        nargs="*",
+    ),
+    flag("--yes", "import without asking", seldom=True),
+    arg(
         "--http PORT",
         "serve HTTP on 127.0.0.1 (default port: 8765; 0: any) instead of stdio",
         nargs="?",
@@ -146,7 +153,7 @@ _MCP: Final = (
         const=8765,
     ),
     many("--root DIR", "let clients use this folder too; repeatable"),
-    flag("--with-hooks", "offer fewer tools, to an agent whose hooks do what the others do"),
+    flag("--with-hooks", "offer fewer tools, to an agent whose hooks do what the others do", seldom=True),
     arg("--tools NAMES", "offer only these tools, with commas between their names"),
     flag(
         "--resources",
@@ -267,6 +274,11 @@ COMMANDS: Final = (
             ),
             THREAD._replace(text="ask in this thread (default: store nothing)"),
             *_ANSWERING,
+            many(
+                "--allow-tool NAME",
+                "let this tool of an MCP server be called, as web__fetch or 'web__*'; repeatable",
+                seldom=True,
+            ),
             *COMMON_AT_SERVERS,
             SettingFlags(ANSWERED_TURN),
         ),
@@ -505,15 +517,14 @@ COMMANDS: Final = (
     ),
     Command(
         "mcp",
-        "[options]",
-        "run an MCP server for Claude Code, Codex, Cursor, Zed …",
-        "Offer references, search, memory and experiences to MCP clients as tools and prompts. By default, "
-        "a client starts the server and uses standard input and output. With --http, the server listens on 127.0.0.1 "
-        "and requires a token, which it creates on the first start. Clients may use this workspace and their roots in "
-        "it; add other folders with --root.",
+        "[options] [ACTION] [NAME]",
+        "run an MCP server for Claude Code, Codex, Cursor, Zed …; or list and test servers of yours",
+        "Offer references, search, memory and experiences to MCP clients over standard input and output; with --http "
+        "on 127.0.0.1, with a token. Clients may use this workspace, and folders of --root. With an ACTION, show, try "
+        "or import servers of others, of [mcp.NAME] in your configuration; exit code 1 if one does not answer.",
         (
             "promptuary install claude-code",
-            "promptuary mcp --http 8765 --root ~/notes",
+            "promptuary mcp import && promptuary mcp test",
         ),
         (*_MCP, *COMMON_OF_TALKERS, SettingFlags(TURN)),
         "agents.mcp",

@@ -203,13 +203,16 @@ def confirm(question: str, options: argparse.Namespace) -> bool:
 
 def agrees(question: str) -> bool:
     """Return whether the person answers yes at a terminal; without a terminal, no."""
-    if not can_ask():
-        return False
+    return can_ask() and ask(f"{question} [y/N]") in {"y", "yes"}
+
+
+def ask(question: str) -> str:
+    """Return what the person answers at the terminal, in lower case."""
     import termios  # noqa: PLC0415  (few commands ask)
 
     termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)  # what was typed before the question does not answer it
-    print(f"{one_line(question)} [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+    print(f"{one_line(question)} ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower()
 
 
 def print_json(value: Mapping[str, object] | Struct) -> None:

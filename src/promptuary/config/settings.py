@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from promptuary.config.gateways import NamedGateway
     from promptuary.config.named_models import NamedModel
     from promptuary.config.static_layers import StaticLayer
+    from promptuary.config.tool_servers import NamedServer
 
 MARKERS: Final = (".promptuary", ".git", "promptuary.toml")
 """A folder that contains one of these is a workspace."""
@@ -40,6 +41,9 @@ _OTHERS: Final = frozenset({"PROMPTUARY_TOKEN"})
 """Variables that are no settings: clients of the server read their token there."""
 _MODELS: Final = "models"
 _GATEWAYS: Final = "gateways"
+_MCP: Final = "mcp"
+_OWN_TABLES: Final = (_MODELS, _GATEWAYS, _MCP)
+"""Tables that only the person's own configuration has."""
 _MAX_NOTES: Final = 5
 MAX_FILE_SIZE: Final = 1024 * 1024
 """Bytes that a file of settings may have."""
@@ -146,6 +150,8 @@ class Settings(Struct, frozen=True):
     """The named chat models."""
     gateways: "tuple[NamedGateway, ...]" = ()
     """The bots of chat platforms that the person configured."""
+    mcp: "tuple[NamedServer, ...]" = ()
+    """The MCP servers whose tools and resources the person uses."""
     warnings: tuple[str, ...] = ()
     """What was ignored and why, and what else the person should know: one printable line each."""
     origins: tuple[tuple[str, str], ...] = ()
@@ -314,6 +320,8 @@ class SettingsOptions(TypedDict, total=False):
     """Layers that show a file, by name: a table as in ``[layers.static.NAME]``."""
     models: Mapping[str, object] | None
     """Chat models by name: a table as in ``[models.NAME]``, or a ``ChatModel``."""
+    mcp: Mapping[str, object] | None
+    """MCP servers by name: a table as in ``[mcp.NAME]``."""
 
 
 USER_ONLY: Final = frozenset(
@@ -352,7 +360,7 @@ USER_ONLY: Final = frozenset(
 )
 """Settings that widen what may be read or sent. The files of a workspace cannot set them."""
 
-_INTERNAL: Final = frozenset({"static_layers", "models", "gateways", "warnings", "origins"})
+_INTERNAL: Final = frozenset({"static_layers", "models", "gateways", "mcp", "warnings", "origins"})
 """Fields that no single value sets."""
 SETTINGS: Final[Mapping[str, Any]] = {
     name: default
@@ -460,11 +468,11 @@ class _Draft(Struct):
 
     def take_from_workspace(self, given: Mapping[str, Any], origin: str) -> None:
         """Add what a workspace may set, with notes about the rest; of many unknown names only the first few."""
-        known = [name for name in given if name in SETTINGS or name in (_MODELS, _GATEWAYS, STATIC_LAYERS)]
+        known = [name for name in given if name in SETTINGS or name in (*_OWN_TABLES, STATIC_LAYERS)]
         unknown = [name for name in given if name not in known]
         for name in (*known, *unknown[:_MAX_NOTES]):
             where = f"{cut(name)} in {origin}"
-            if name in USER_ONLY or name in (_MODELS, _GATEWAYS):
+            if name in USER_ONLY or name in _OWN_TABLES:
                 self.notes.append(
                     f"{where} is ignored: a workspace cannot set it; use a flag or your own configuration"
                 )
@@ -610,6 +618,10 @@ def setting_value(name: str, value: object, where: str) -> object:
         from promptuary.config.gateways import named_gateways  # noqa: PLC0415  (few people have any)
 
         return named_gateways(value, where)
+    if name == _MCP:
+        from promptuary.config.tool_servers import named_servers  # noqa: PLC0415  (few people have any)
+
+        return named_servers(value, where)
     if name == "database" and value:
         _check_database(str(value), where)
     if name == "instructions_budget" and value == "auto":
@@ -635,7 +647,7 @@ def talking_to(settings: Settings, name: str) -> Settings:
 
 
 def limit_settings(settings: Settings, access: Access) -> Settings:
-    """Return ``settings`` without layers that show the person's own files, for people who may not see them."""
+    """Return ``settings`` without what is the person's own, for others: layers that show files, and MCP servers."""
     if not access.is_limited:
         return settings
     # A file with an absolute path, or one in the home folder, is not in the workspace.
@@ -652,6 +664,7 @@ def limit_settings(settings: Settings, access: Access) -> Settings:
     return replace(
         settings,
         static_layers=standing,
+        mcp=(),
         allow_sensitive=(),
         file_reference_follow_symlinks=False,
         file_reference_base_dir=folders[0],

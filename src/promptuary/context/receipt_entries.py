@@ -165,19 +165,28 @@ def _unsent(strays: Sequence[Group]) -> list[str]:
     return [*reasons, f"{results} tool {results_are} not sent"] if results else reasons
 
 
-def of_tools(tools: Sequence[ToolSpec], counter: TokenCounter) -> PromptPart:
-    """Return the tool descriptions as a part: each service formats them in its own way, at about this cost.
+def cost_of_tool(tool: ToolSpec, counter: TokenCounter) -> int:
+    """Return what the description of a tool costs: each service formats it in its own way, at about this cost."""
+    return counter.count(_described(tool)) + _TOOL_OVERHEAD
+
+
+def _described(tool: ToolSpec) -> str:
+    return json.dumps([tool.name, tool.description, tool.parameters], ensure_ascii=False)
+
+
+def of_tools(tools: Sequence[ToolSpec], counter: TokenCounter, left_out: Sequence[Omitted] = ()) -> PromptPart:
+    """Return the tool descriptions as a part, and which tools are ``left_out``.
 
     They are not messages: the block has no text.
     """
     if not tools:
-        return PromptPart(TOOLS)
-    said = [json.dumps([one.name, one.description, one.parameters], ensure_ascii=False) for one in tools]
-    tokens = sum(counter.count(text) + _TOOL_OVERHEAD for text in said)
+        return PromptPart(TOOLS, omitted=left_out)
+    said = [_described(one) for one in tools]
+    tokens = sum(cost_of_tool(one, counter) for one in tools)
     label = f"{len(tools)} tool{'s' * (len(tools) > 1)}"
     source = Source(TOOLS, label, TOOLS, "", content_hash("\n".join(said)))
     names = one_line(", ".join(one.name for one in tools))
-    return PromptPart(TOOLS, [Block(source, Detail.FULL, "", tokens, reason=names)])
+    return PromptPart(TOOLS, [Block(source, Detail.FULL, "", tokens, reason=names)], left_out)
 
 
 def of_references(expansion: Expansion) -> PromptPart:

@@ -63,7 +63,8 @@ class Workspaces:
     def __init__(self, allowed: Sequence[Path], options: SettingsOptions, *, chosen: bool = True) -> None:
         self.allowed = list(allowed)
         self._too_wide = [] if chosen else [folder for folder in self.allowed[:1] if is_wide(folder)]
-        self._options = options
+        # A client has servers of its own, and its model must not reach those of the person through us.
+        self._options: SettingsOptions = {**options, "mcp": {}}
         self._open: dict[tuple[Path, int], Promptuary] = {}
         self._opening = asyncio.Lock()
         self._refused: set[str] = set()

@@ -30,6 +30,10 @@ _IN_THREAD: Final = "what had arrived of the answer is kept in the thread"
 _NOT_IN_THREAD: Final = "nothing of the answer is kept; --thread NAME keeps what is asked and answered"
 NOTHING_ARRIVED: Final = "interrupted: nothing had arrived"
 """The message for a run that was interrupted before anything arrived."""
+ASKED_FOR_GOOD: Final = "Let it? [y/N, a: always this tool]"
+"""The question before a call of another server's tool."""
+FOR_GOOD: Final = frozenset({"a", "always"})
+"""The answers to it that are kept."""
 NOT_SENT: Final = "No model is configured: this is what would be sent. To get an answer:"
 """The message when no model can answer; it is followed by how to configure one."""
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from promptuary.base.references import NOT_MEASURED, Pasted, pasted_spans
+from promptuary.base.references import KINDS, NOT_MEASURED, Pasted, pasted_spans
 from promptuary.references.expansion import Measured
 from promptuary.references.input_history import keep_line, lines
 from promptuary.references.scan import scan
@@ -31,13 +31,15 @@ class Drafts:
         elsewhere, or write, are skipped.
         """
         spans = pasted_spans(text, pasted)
-        elsewhere = [reference for reference in scan(text, skip=spans) if reference.kind in NOT_MEASURED]
+        kinds = self._app.reference_kinds
+        unmeasured = NOT_MEASURED | (kinds - KINDS)
+        elsewhere = [one for one in scan(text, kinds=kinds, skip=spans) if one.kind in unmeasured]
         unread = [*spans, *((reference.start, reference.end) for reference in elsewhere)]
         queue = None if thread is None else self._app.threads(create=False).waiting(thread=thread)
         if queue is not None:
-            queued = scan(queue.also)
-            elsewhere += [reference for reference in queued if reference.kind in NOT_MEASURED]
-            also = " ".join(reference.raw for reference in queued if reference.kind not in NOT_MEASURED)
+            queued = scan(queue.also, kinds=kinds)
+            elsewhere += [reference for reference in queued if reference.kind in unmeasured]
+            also = " ".join(reference.raw for reference in queued if reference.kind not in unmeasured)
             queue = replace(queue, also=also)
         expansion = self._app.expand(text, pasted=unread, recorded=False, queue=queue if queue and queue.any else None)
         words = Counter(self._app.settings.effective_vocabulary).count(expansion.text)

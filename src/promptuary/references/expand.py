@@ -113,7 +113,7 @@ def expand(
     attached here; in a thread, a layer does that. ``brought`` are documents that came with the message.
     """
     scanned = message.scanned
-    found = [one for one in (*scanned.references, *_elsewhere(also)) if tracked or one.sigil == "@"]
+    found = [one for one in (*scanned.references, *_elsewhere(also, message.kinds)) if tracked or one.sigil == "@"]
     references, unread = told_apart(found, context.workspace)
     elsewhere = [] if tracked else [one for one in scanned.references if one.sigil == "#"]
     resolutions = _resolved(references, context, kinds, limits)
@@ -293,9 +293,9 @@ def _sent_along(source: Source) -> Reference:
     return Reference(source.label, "@", source.kind, source.label, -1, -1, quoted=True, rooted=True)
 
 
-def _elsewhere(text: str) -> list[Reference]:
+def _elsewhere(text: str, kinds: frozenset[str]) -> list[Reference]:
     """Return the references of a text that is not sent, without a position in the message."""
-    return [replace(one, start=-1, end=-1, rooted=True) for one in scan(text)]
+    return [replace(one, start=-1, end=-1, rooted=True) for one in scan(text, kinds=kinds)]
 
 
 class _SourceSet(Struct):

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from promptuary.base.references import Reference, Span
+from promptuary.base.references import KINDS, Reference, Span
 from promptuary.references.scan import Scanned, scan_closely
 
 _LONGEST_LINK: Final = 4200
@@ -17,16 +17,19 @@ _END_OF_LINK = re.compile(rf"\]\(#[\w-]{{1,{_LONGEST_LINK}}}\)")
 class ParsedMessage(Struct, frozen=True, dict=True):
     """A text, the ``pasted`` parts of it in which nothing is a reference, and what it consists of.
 
+    ``kinds`` are those that references in it may have, if there are more than ours.
+
     Each part is found when it is first asked for, and kept: layers, recall, search and the receipt share it.
     """
 
     text: str
     pasted: Sequence[Span] = ()
+    kinds: frozenset[str] = KINDS
 
     @cached_property
     def scanned(self) -> Scanned:
         """Its references, and what looks like one but has no value."""
-        return scan_closely(self.text, skip=self.pasted)
+        return scan_closely(self.text, kinds=self.kinds, skip=self.pasted)
 
     @property
     def references(self) -> tuple[Reference, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from promptuary.base.references import pasted_spans
+from promptuary.base.references import KINDS, pasted_spans
 from promptuary.references import kinds
 from promptuary.references.expand import Limits, expand
 from promptuary.references.message import ParsedMessage
@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from promptuary.base.references import Pasted
     from promptuary.references.expansion import Expansion
     from promptuary.threads.options import ExpandRequest, Waiting
+    from promptuary.tool_servers.servers import ToolServers
 
 
 class Messages:
     """The messages of one principal."""
 
-    def __init__(self, app: App) -> None:
-        self._app = app
+    def __init__(self, app: App, servers: ToolServers | None) -> None:
+        self._app, self._servers = app, servers
 
     def expand(
         self, text: str, *, pasted: Pasted = (), recorded: bool = True, queue: Waiting | None = None
@@ -46,7 +47,11 @@ class Messages:
         recorded: bool = True,
     ) -> Expansion:
         app, access = self._app, turn.access if turn else self._app.workspace.access
-        settings = app.settings
+        settings, servers = app.settings, self._servers
+        known = kinds.KINDS
+        if servers is not None:
+            known = {**known, **dict.fromkeys(servers.names, kinds.SERVER)}
+            message = ParsedMessage(message.text, message.pasted, KINDS | {*servers.names})
         limits = Limits(window, int(window * settings.warn_share), limit, settings.timeout)
         with app.workspace.within(access).visit() as visit:
             context = ResolveContext(
@@ -60,9 +65,10 @@ class Messages:
                 stopped=app.stopping.is_set,
                 model=settings.counted_model,
                 advice=recorded,  # not needed while the message is being typed
+                read_server=None if servers is None else servers.read,
             )
             also, brought = (along.also, along.brought) if along else ("", ())
-            expansion = expand(message, context, kinds.KINDS, limits, also=also, tracked=turn is None, brought=brought)
+            expansion = expand(message, context, known, limits, also=also, tracked=turn is None, brought=brought)
         if expansion.named and recorded:
             app.workspace.usage.record(expansion.named)
         return expansion

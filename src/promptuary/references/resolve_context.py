@@ -13,6 +13,7 @@ from promptuary.workspace.workspace import Visit, Workspace
 
 if TYPE_CHECKING:
     from promptuary.search.values import Search
+    from promptuary.tool_servers.contents import ServerText
 
 
 class ResolveContext(Struct, frozen=True):
@@ -31,6 +32,8 @@ class ResolveContext(Struct, frozen=True):
     """The model that the message is for: whether it takes images, and what they cost, depends on it."""
     advice: bool = True
     """Whether to suggest references for text that is not one: among many files, that takes long."""
+    read_server: "Callable[[str, str], ServerText] | None" = None
+    """Returns what a reference to a server means, of which the name and the value are given; it may block."""
     notes: list[str] = field(default_factory=list)
     """Remarks for the person, such as "the index is being updated". They are shown beside the prompt, never in it."""
 

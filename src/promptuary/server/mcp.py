@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from promptuary.base import concurrency
 from promptuary.base.errors import PromptuaryError
-from promptuary.mcp.extra import check_extra
+from promptuary.base.extras import check_mcp
 from promptuary.server.asgi import Receive, Scope, Send
 from promptuary.server.errors import Refusal
 from promptuary.server.workspaces import Workspaces
@@ -33,7 +33,7 @@ class Mcp:
         async with self._starting:
             if self._sessions is None:
                 try:
-                    check_extra()
+                    check_mcp()
                 except PromptuaryError as error:
                     raise Refusal(501, str(error)) from error
                 self._sessions = await concurrency.run(self._load)

@@ -11,7 +11,7 @@ from promptuary.base.blocks import Source, Trust
 from promptuary.base.budget import TokenCounter
 from promptuary.base.errors import Code, SourceError
 from promptuary.base.languages import language_of
-from promptuary.base.references import WRITING_KINDS, Reference
+from promptuary.base.references import KINDS, WRITING_KINDS, Reference
 from promptuary.base.values import Json
 from promptuary.layers.layer import LayerState, StateKey
 from promptuary.layers.tracked.layer import TrackedFiles
@@ -99,10 +99,17 @@ class Attachments:
     """What is attached to one thread. Every method but ``add`` blocks."""
 
     def __init__(
-        self, thread: str, store: ThreadStore, files: TrackedFiles, counter: TokenCounter, workspace: Workspace
+        self,
+        thread: str,
+        store: ThreadStore,
+        files: TrackedFiles,
+        counter: TokenCounter,
+        workspace: Workspace,
+        *,
+        kinds: frozenset[str] = KINDS,
     ) -> None:
         self._thread, self._store, self._files, self._counter = thread, store, files, counter
-        self._workspace = workspace
+        self._workspace, self._kinds = workspace, kinds
         self._files_key = StateKey(files.id, "thread", thread)
 
     async def add(self, word: str, access: "Access") -> None:
@@ -110,7 +117,7 @@ class Attachments:
 
         ``access`` is what the thread may see.
         """
-        found = _reference(word)
+        found = _reference(word, self._kinds)
         if found and found.sigil == "@" and found.kind not in _PATHS:
             if found.kind in WRITING_KINDS:
                 reason = "only what you type in a message is remembered; send it, or run `promptuary remember`"
@@ -141,7 +148,7 @@ class Attachments:
 
     def drop(self, word: str) -> None:
         """Untrack a path or remove a reference from the queue; raise ``SourceError`` if it is in neither."""
-        queued, found = self._queued(), _reference(word)
+        queued, found = self._queued(), _reference(word, self._kinds)
         spellings = {word, rooted_spelling(found, self._workspace)} if found and queued else {word}
         if spellings & set(queued):
             self._apply(LayerState(queue_key(self._thread), 1, [one for one in queued if one not in spellings]))
@@ -192,9 +199,9 @@ class Attachments:
         self._store.apply(ThreadChange(self._thread, states=states))
 
 
-def _reference(word: str) -> Reference | None:
+def _reference(word: str, kinds: frozenset[str] = KINDS) -> Reference | None:
     """Return the reference if all of ``word`` is one; a word without a sigil is a path."""
-    found = scan(word) if word.startswith(("@", "#")) else []
+    found = scan(word, kinds=kinds) if word.startswith(("@", "#")) else []
     return found[0] if len(found) == 1 and found[0].raw == word else None
 
 

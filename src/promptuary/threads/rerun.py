@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from promptuary.base import concurrency
+from promptuary.base.blocks import Omitted
 from promptuary.base.errors import PromptuaryError
 from promptuary.base.messages import Item, Message
 from promptuary.base.references import Pasted
@@ -56,6 +57,7 @@ async def previewed(
     *,
     pasted: Pasted,
     tools: Sequence[ToolSpec],
+    left_out: Sequence[Omitted],
     prompt: str,
 ) -> Turn:
     """Return the next turn of a thread in ``store`` as it would be, prepared with the store of ``options``."""
@@ -67,7 +69,7 @@ async def previewed(
 
     change = await concurrency.run(standing)
     await concurrency.run(lambda: options.store.apply(change))
-    return await Thread(thread, options).prepare(text, pasted, tools, prompt)
+    return await Thread(thread, options).prepare(text, pasted, tools, prompt, left_out)
 
 
 async def _prepared(past: TurnRecord, store: ThreadStore, options: ThreadOptions) -> Turn:

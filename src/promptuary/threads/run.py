@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from promptuary.base import concurrency
+from promptuary.base.blocks import Omitted
 from promptuary.base.errors import ConfigError, PromptuaryError, RunFailedError
 from promptuary.base.messages import Message, ToolCall, as_message
 from promptuary.base.references import Pasted
@@ -32,7 +33,7 @@ from promptuary.models.chat_model import (
     StreamingModel,
     TextPiece,
 )
-from promptuary.models.from_settings import given_model, streaming_model
+from promptuary.models.from_settings import AllAtOnce, given_model, streaming_model
 from promptuary.threads.prepared import Turn
 from promptuary.threads.run_values import (
     BROKEN_OFF,
@@ -71,6 +72,11 @@ class RunModel(Struct, frozen=True):
     window: int = 0
     price: Callable[[ModelUsage], float] | None = None
 
+    @property
+    def uses_tools(self) -> bool:
+        """Whether it may call tools at all: a model that answers all at once never does."""
+        return not isinstance(self.model, AllAtOnce)
+
 
 class RunProgress(Struct, frozen=True):
     """The turn in which a tool is called, and what the model and its tools have said in it so far."""
@@ -87,6 +93,8 @@ class RunOptions(Struct, frozen=True):
     """What a run may do, and who receives its events."""
 
     tools: Sequence[Tool] = ()
+    left_out: Sequence[Omitted] = ()
+    """Tools that are not described to the model, and why."""
     on_event: OnEvent | None = None
     confirm: Confirm | None = None
     max_requests: int = 50
@@ -147,7 +155,7 @@ class Run:
         """Return the answer to ``text``, recorded; ``prompt`` is where it is from."""
         tools = [tool.spec for tool in self._options.tools]
         try:
-            self._turn = await self._thread.prepare(text, pasted, tools, prompt)
+            self._turn = await self._thread.prepare(text, pasted, tools, prompt, self._options.left_out)
         except asyncio.CancelledError:  # the turn that was being recorded is abandoned already
             await concurrency.shielded(concurrency.run(self._requeue))
             raise

@@ -10,6 +10,7 @@ from promptuary.base.values import Json
 from promptuary.context.receipt import Receipt
 from promptuary.models.chat_model import ModelUsage, Retrying, StopReason, StreamingModel, TextPiece, ToolSpec
 from promptuary.models.protocols import ChatModel
+from promptuary.threads.consent import ToolConsent
 
 if TYPE_CHECKING:
     from promptuary.threads.prepared import Turn
@@ -36,14 +37,16 @@ class Tool(Struct, frozen=True):
 
     ``call`` gets arguments that fit the schema of ``spec`` and returns the result for the model. The model also sees
     the text of a ``PromptuaryError`` that it raises; of any other error it sees only the name. It is called in a thread
-    unless it is a coroutine function. A tool that ``writes`` is called only if the person agrees. ``timeout`` is in
-    seconds.
+    unless it is a coroutine function. A tool that ``writes`` is called only if the person agrees; that to a tool of
+    another server may be kept (``consent.keep()``), and then nobody is asked. ``timeout`` is in seconds.
     """
 
     spec: ToolSpec
     call: Callable[[Mapping[str, Json]], str | Awaitable[str]]
     writes: bool = False
     timeout: float = 60.0
+    consent: ToolConsent | None = None
+    """Of a tool of another server."""
 
     @property
     def name(self) -> str:

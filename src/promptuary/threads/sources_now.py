@@ -74,6 +74,8 @@ class SourcesNow:
                 return self._experience(value, origin.revision)
             case "url":
                 return self._referenced("url", value, origin.revision) if fetch else "not fetched again"
+            case "mcp":
+                return "not fetched again"  # a server may have to be started for it
             case _ if scheme in _RESOLVED:
                 return self._referenced(scheme, value, origin.revision)
             case _:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from msgspec.structs import replace
 
 from promptuary.base import concurrency
+from promptuary.base.blocks import Omitted
 from promptuary.base.errors import ConflictError, PromptuaryError
 from promptuary.base.messages import Answer, Message
 from promptuary.base.references import Pasted
@@ -30,6 +31,7 @@ from promptuary.threads.replays import Replays
 from promptuary.threads.rerun import previewed, rerun
 from promptuary.threads.run import Run, RunOptions, run_model
 from promptuary.threads.run_values import UNRECORDED, AnyModel, Confirm, OnEvent, RunResult, Tool
+from promptuary.threads.server_tools import fitting
 from promptuary.threads.sources_now import SourcesNow
 from promptuary.threads.turn import Thread
 from promptuary.threads.undo import plan_restore, plan_undo
@@ -167,9 +169,10 @@ class Threads:
         """
         if max_requests < 1:
             raise PromptuaryError(f"max_requests must be a number, 1 or more, not {max_requests!r}")
-        options = RunOptions(tools, on_event, confirm, max_requests)
         answering = await concurrency.run(lambda: run_model(self._app.settings, model))
         window = answering.window or self._options.room.window
+        described, left_out = await self._fitting(tools, window, uses_tools=answering.uses_tools)
+        options = RunOptions(described, left_out, on_event, confirm, max_requests)
         if thread is None:
             unrecorded = await concurrency.run(lambda: self._unrecorded(window))
             return await Run(unrecorded, answering, options, lambda: None).answer(text, pasted, prompt)
@@ -184,13 +187,26 @@ class Threads:
         self, text: str, tools: Sequence[Tool], *, thread: str | None, pasted: Pasted, prompt: str
     ) -> Turn:
         """Return the turn that ``prepare`` would assemble; nothing is recorded."""
-        specs, window = [tool.spec for tool in tools], self._options.room.window
+        window = self._options.room.window
+        described, left_out = await self._fitting(tools, window, uses_tools=True)
+        specs = [tool.spec for tool in described]
         if thread is None:
             unrecorded = await concurrency.run(lambda: self._unrecorded(window))
-            return await unrecorded.prepare(text, pasted, specs, prompt)
+            return await unrecorded.prepare(text, pasted, specs, prompt, left_out)
         await self._known(thread)
         scratch = await concurrency.run(lambda: self._rehearsal(window))
-        return await previewed(text, thread, self._options.store, scratch, pasted=pasted, tools=specs, prompt=prompt)
+        return await previewed(
+            text, thread, self._options.store, scratch, pasted=pasted, tools=specs, left_out=left_out, prompt=prompt
+        )
+
+    async def _fitting(
+        self, tools: Sequence[Tool], window: int, *, uses_tools: bool
+    ) -> tuple[Sequence[Tool], Sequence[Omitted]]:
+        """Return the tools that are described to a model, and those that are not."""
+        if not any(tool.consent for tool in tools):
+            return tools, ()
+        counter = self._options.counter
+        return await concurrency.run(lambda: fitting(tools, window, counter, uses_tools=uses_tools))
 
     def _unrecorded(self, window: int) -> Thread:
         """Return a thread that is not stored and that belongs to no session. Blocks."""
@@ -335,7 +351,7 @@ class Threads:
     def forget(self, source: str, *, dry_run: bool) -> Audit:
         """Remove a file or a page from every stored prompt."""
         found = self._auditor.find(source, finished_only=False, limit=_EVERY)
-        files = [one for one in found.sources if one.startswith(("file:", "index:", "url:"))]
+        files = [one for one in found.sources if one.startswith(("file:", "index:", "url:", "mcp:"))]
         if not files:
             raise PromptuaryError(
                 f"{source!r} is not a file or page; memory forget and experience forget are for notes and experiences"
@@ -380,5 +396,7 @@ class Threads:
             raise PromptuaryError(
                 f"the layer {self._files.id!r} was replaced by one that is not TrackedFiles, so no files are tracked"
             )
-        workspace = self._app.workspace
-        return Attachments(self._ledger.named(name), self._options.store, self._files, self._options.counter, workspace)
+        app, options = self._app, self._options
+        named = self._ledger.named(name)
+        kinds = app.reference_kinds
+        return Attachments(named, options.store, self._files, options.counter, app.workspace, kinds=kinds)

@@ -26,6 +26,7 @@ _LONGEST_ARGUMENTS: Final = 1_000_000
 _LETTERS: Final = 6
 """The characters of a result that are kept for each token of the window: more can never fit."""
 _NOT_ASKED: Final = "refused: this tool writes, and the person cannot be asked here"
+_NOT_AGREED: Final = "refused: the person has not agreed to this tool, and cannot be asked here"
 _DECLINED: Final = "refused: the person declined this call"
 
 
@@ -63,7 +64,7 @@ class Toolbox:
         try:
             given = _arguments(call, tool)
             if tool.writes:
-                await self._check_consent(call)
+                await self._check_consent(call, tool)
             said: object = await _limited(_result(tool.call, given), tool.timeout)
         except _RefusedError as refused:
             return CallEnded(call, str(refused), is_error=True)
@@ -77,9 +78,11 @@ class Toolbox:
             return CallEnded(call, f"failed: {type(error).__name__}", is_error=True)
         return CallEnded(call, _bounded(said if isinstance(said, str) else _as_text(said), most))
 
-    async def _check_consent(self, call: ToolCall) -> None:
+    async def _check_consent(self, call: ToolCall, tool: Tool) -> None:
+        if tool.consent is not None and await concurrency.run(tool.consent.is_given):
+            return
         if self._confirm is None:
-            raise _RefusedError(_NOT_ASKED)
+            raise _RefusedError(_NOT_ASKED if tool.consent is None else _NOT_AGREED)
         if not await _result(self._confirm, call):
             raise _RefusedError(_DECLINED)
 

@@ -1,4 +1,4 @@
-"""The built-in tools that a model may call in a run: files that the person's policy allows, and the durable memory.
+"""The tools that a model may call in a run: files that the person's policy allows, durable memory, other servers.
 
 Their results are inside a boundary that they cannot forge, like attachments of a message.
 """
@@ -21,6 +21,7 @@ from promptuary.references.resolve import resolve
 from promptuary.references.resolve_context import ResolveContext
 from promptuary.threads.run import in_run
 from promptuary.threads.run_values import Tool
+from promptuary.threads.server_tools import RESULT_SHARE, ServerTools
 from promptuary.tools import READ_FILE, SEARCH_FILES, SEARCH_NOTES, TOOLS, WRITE_NOTE
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from promptuary.base.messages import Message
     from promptuary.threads.prepared import Turn
 
-_WINDOW_SHARE: Final = 4
-"""The most that the result of a tool takes, as a part of the window."""
 _MAX_QUERY: Final = 2000
 
 
@@ -43,11 +42,13 @@ class ThreadTools:
 
     def all(self) -> Sequence[Tool]:
         """Return the tools."""
+        servers = self._app.tool_servers
         return (
             Tool(_spec(READ_FILE), self._read),
             Tool(_spec(SEARCH_FILES, "query"), self._search),
             Tool(_spec(SEARCH_NOTES), partial(self._call_memory, SEARCH_NOTES)),
             Tool(_spec(WRITE_NOTE), partial(self._call_memory, WRITE_NOTE), writes=True),
+            *(ServerTools(self._app, servers).all() if servers is not None else ()),
         )
 
     def _read(self, given: Mapping[str, Any]) -> str:
@@ -70,7 +71,7 @@ class ThreadTools:
             (resolution,) = resolve([reference], context, kinds.KINDS, timeout=app.settings.timeout)
             if resolution.error is not None:
                 raise PromptuaryError(f"{resolution.error.code}: {resolution.error.reason}")
-            limit = app.settings.effective_window // _WINDOW_SHARE
+            limit = app.settings.effective_window // RESULT_SHARE
             blocks = fit([RankedSource(source) for source in resolution.sources], limit, app.counter)
             shown = [block.text for block in blocks if isinstance(block, Block)]
             return "\n\n".join(shown) or "there is no room for it"

@@ -91,16 +91,23 @@ class Thread:
         self._lock = asyncio.Lock()
         self._access, self._head = Access(), _Head()
 
-    async def prepare(self, text: str, pasted: Pasted = (), tools: Sequence[ToolSpec] = (), prompt: str = "") -> Turn:
+    async def prepare(
+        self,
+        text: str,
+        pasted: Pasted = (),
+        tools: Sequence[ToolSpec] = (),
+        prompt: str = "",
+        left_out: Sequence[Omitted] = (),
+    ) -> Turn:
         """Assemble the turn of ``text``, record it, and return it; nothing in the ``pasted`` parts is a reference.
 
-        ``tools`` are described to the model with each request, in the same window. ``prompt`` is the one that ``text``
-        is from, for the receipt.
+        ``tools`` are described to the model with each request, in the same window; ``left_out`` are not. ``prompt`` is
+        the one that ``text`` is from, for the receipt.
         """
         # In a thread if there are many: each is looked for in the whole text.
         spans = await concurrency.run(lambda: pasted_spans(text, pasted)) if pasted else ()
         said = Incoming(text, text, spans)
-        described = receipt_entries.of_tools(tools, self._common.counter)
+        described = receipt_entries.of_tools(tools, self._common.counter, left_out)
         async with self._lock:
             return await self._prepare(text, said, described, prompt)
 

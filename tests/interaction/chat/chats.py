@@ -14,7 +14,7 @@ READY = "┼"
 Begin = Callable[..., PseudoTerminal]
 
 
-def configure(server: ChatServer, wire: str = "openai") -> None:
+def configure(server: ChatServer, wire: str = "openai", more: str = "") -> None:
     folder = Path(os.environ["HOME"], ".config/promptuary")
     folder.mkdir(parents=True, exist_ok=True)
     url = server.openai_url if wire == "openai" else server.anthropic_url
@@ -22,7 +22,8 @@ def configure(server: ChatServer, wire: str = "openai") -> None:
         f'answer_model = "fake"\n[models.fake]\nprovider = "{wire}"\nbase_url = "{url}"\nmodel = "gpt-4o"\n'
         '[models.other]\nscripted = ["I am the other one."]\n'
         '[models.small]\nscripted = ["I am small."]\nwindow = 8000\n'
-        '[models.large]\nprovider = "anthropic"\nmodel = "claude-sonnet-4-5"\n',
+        '[models.large]\nprovider = "anthropic"\nmodel = "claude-sonnet-4-5"\n'
+        f"{more}",
         encoding="utf-8",
     )
 

@@ -32,13 +32,14 @@ def begin(project: Path) -> Iterator[Begin]:
             *replies: Reply,
             arguments: tuple[str, ...] = (),
             wire: str = "openai",
+            more: str = "",
             environment: Mapping[str, str] | None = None,
             ready: str = READY,
             columns: int = 100,
         ) -> PseudoTerminal:
             if replies:
                 server = stack.enter_context(ChatServer(replies))
-                configure(server, wire)
+                configure(server, wire, more)
             terminal = PseudoTerminal(
                 ["chat", *arguments], folder=project, environment=environment or {}, columns=columns
             )

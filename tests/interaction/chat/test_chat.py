@@ -1,5 +1,6 @@
 """``promptuary chat`` as a person uses it: in a pseudo-terminal, against a service on loopback."""
 
+import json
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from promptuary.blocking import Promptuary
 from promptuary.testing.chat_server import BreaksOff, Fails, Garbles, Refuses, Reply, Says, Silent
 from tests.interaction.chat.chats import Begin, said, turns
 from tests.interaction.pseudo_terminal import PseudoTerminal
+from tests.tool_server import Server
 
 
 @pytest.mark.parametrize("wire", ["openai", "anthropic"])
@@ -327,6 +329,32 @@ def test_a_name_that_no_thread_can_have_is_refused_before_anything_is_asked(begi
     chat = begin(arguments=("--thread", "x" * 300), ready="'xxxxxxxxxxxxxxxxxxxx…' cannot name a thread")
 
     assert chat.ended() == 2
+
+
+def test_a_tool_of_another_server_is_asked_about_until_the_person_says_always(
+    begin: Begin, project: Path, tmp_path: Path
+) -> None:
+    server = Server(tmp_path / "script.json").says()
+    call = ToolCall("1", "docs__look", "{}")
+    configured = (
+        f"[mcp.docs]\ncommand = {json.dumps(server.table['command'])}\nargs = {json.dumps(server.table['args'])}\n"
+    )
+    replies = [Says(calls=[call]), Says("One."), Says(calls=[call]), Says("Two."), Says(calls=[call]), Says("Three.")]
+    chat = begin(*replies, more=configured)
+    chat.press("Look\r")
+    assert "It is of the MCP server docs: " in chat.expect("a: always this tool]")
+    chat.press("n\r")
+    chat.expect("One.")
+    chat.press("Look again\r")
+    chat.expect("a: always this tool]", count=2)
+    chat.press("a\r")
+    chat.expect("Two.")
+    chat.press("And again\r")
+    chat.expect("Three.")
+    chat.press("\x04")
+
+    assert chat.ended() == 0
+    assert len(server.calls()) == 2
 
 
 def test_a_prompt_of_the_folder_is_shown_agreed_to_completed_and_sent(begin: Begin, project: Path) -> None:

@@ -12,6 +12,7 @@ from promptuary.config.gateways import NamedGateway
 from promptuary.config.named_models import NamedModel
 from promptuary.config.settings import SETTINGS, USER_ONLY, Settings, SettingsOptions, find_workspace, load
 from promptuary.config.static_layers import StaticLayer
+from promptuary.config.tool_servers import NamedServer
 from tests.conftest import Files
 
 
@@ -307,14 +308,15 @@ def test_a_person_without_a_home_has_no_configuration(workspace: Path, monkeypat
 
 
 def test_every_setting_is_an_option_of_the_same_type() -> None:
-    named = {"NamedGateway": NamedGateway, "NamedModel": NamedModel, "StaticLayer": StaticLayer}
+    types = NamedGateway, NamedModel, NamedServer, StaticLayer
+    named = {one.__name__: one for one in types}
     hints = get_type_hints(Settings, localns=named)
     # A list may be any sequence; anything but a list may be text that spells it.
     expected = {
         name: Sequence[str] | None if hints[name] == tuple[str, ...] else hints[name] | str | None for name in SETTINGS
     }
 
-    tables = dict.fromkeys(("models", "static_layers"), Mapping[str, object] | None)
+    tables = dict.fromkeys(("mcp", "models", "static_layers"), Mapping[str, object] | None)
     assert get_type_hints(SettingsOptions) == expected | tables
 
 

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from promptuary.base.text import one_line
 from promptuary.chat.prompt.pastes import Pastes
 
 if TYPE_CHECKING:
@@ -35,9 +36,13 @@ class AnyPrompt(ABC):
         Raises ``PromptInterruptedError`` for Ctrl-C.
         """
 
-    @abstractmethod
     async def agrees(self, question: str) -> bool:
-        """Ask a yes/no question; keys that were typed before it was asked do not answer it.
+        """Ask a yes/no question. Raises ``PromptInterruptedError`` for Ctrl-C."""
+        return (await self.answer(f"{one_line(question)} [y/N] ")).strip().lower() in {"y", "yes"}
+
+    @abstractmethod
+    async def answer(self, question: str) -> str:
+        """Return what the person answers, nothing at the end; keys typed before it was asked do not answer it.
 
         Raises ``PromptInterruptedError`` for Ctrl-C.
         """

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from promptuary.base.text import one_line
 from promptuary.chat.prompt.any_prompt import AnyPrompt, PromptInterruptedError
 
 if TYPE_CHECKING:
@@ -50,11 +49,10 @@ class LinePrompt(AnyPrompt):
         await self._p.keep_typed(typed)
         return typed
 
-    async def agrees(self, question: str) -> bool:
+    async def answer(self, question: str) -> str:
         """Ask a question, after discarding everything that was typed before."""
         termios.tcflush(self._keyboard, termios.TCIFLUSH)
-        answer = await self._line(f"{one_line(question)} [y/N] ")
-        return answer is not None and answer.strip().lower() in {"y", "yes"}
+        return await self._line(question) or ""
 
     def hold_typed_ahead(self) -> None:
         """Do nothing: such a terminal shows what is typed at once, so the person has seen it."""

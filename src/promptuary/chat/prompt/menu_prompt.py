@@ -116,17 +116,16 @@ class MenuPrompt(AnyPrompt):
         except EOFError:
             return None
 
-    async def agrees(self, question: str) -> bool:
-        """Ask a yes/no question."""
+    async def answer(self, question: str) -> str:
+        """Ask a question."""
         self.hold_typed_ahead()
         asked: PromptSession[str] = PromptSession(
             input=self.session.input, output=self.session.output, interrupt_exception=PromptInterruptedError
         )
         try:
-            answer = await asked.prompt_async([("", f"{one_line(question)} [y/N] ")], handle_sigint=False)
+            return await asked.prompt_async([("", question)], handle_sigint=False)
         except EOFError:
-            return False
-        return answer.strip().lower() in {"y", "yes"}
+            return ""
 
     def hold_typed_ahead(self) -> None:
         """Put what was typed meanwhile into the next prompt."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from promptuary.base.errors import PromptuaryError
+from promptuary.base.extras import check_mcp
 from promptuary.base.text import one_line
 from promptuary.cli.at_server import find_token
 from promptuary.cli.common import confirm, print_json, workspace_folder
@@ -22,7 +23,6 @@ from promptuary.hooks.install.clients import SettingsFile, settings_files
 from promptuary.hooks.install.hook_commands import NAME
 from promptuary.hooks.install.installing import SettingsChange, UndoneFile, planned, planned_undo, undo, write
 from promptuary.mcp.description import OFFERED
-from promptuary.mcp.extra import check_extra
 from promptuary.server.client_settings import (
     DEFAULT_URL,
     HEADER,
@@ -121,7 +121,7 @@ def needed_variables(workspace: str | None) -> tuple[list[str], list[str]]:
 
 def _install(options: argparse.Namespace, plan: _Plan) -> int:
     if not options.proxy:
-        check_extra()  # otherwise the agent could not start the server
+        check_mcp()  # otherwise the agent could not start the server
     found = planned(plan.record, plan.files, force=options.force)
     changes = [one for one in found if one.after != one.before]
     if not options.json:

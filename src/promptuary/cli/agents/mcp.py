@@ -10,11 +10,11 @@ from types import FrameType
 from typing import Any
 
 from promptuary.base.errors import ConfigError, PromptuaryError
+from promptuary.base.extras import check_mcp
 from promptuary.base.text import one_line
 from promptuary.cli.common import collect_again, given_settings, name_flags, workspace_folder
 from promptuary.config.settings import SettingsOptions, load
 from promptuary.mcp.description import choose_tools
-from promptuary.mcp.extra import check_extra
 from promptuary.mcp.transports.early import EarlyAnswers
 from promptuary.mcp.transports.standard_streams import StandardStreams
 from promptuary.workspace.programs.agents.sockets import discard_output, listening_port, own_streams
@@ -25,8 +25,12 @@ _TOKEN = "mcp"  # noqa: S105  (the name of a file, not a secret)
 
 
 def main(options: argparse.Namespace) -> int:
-    """Serve until the client disconnects, or Ctrl-C."""
-    check_extra()
+    """Serve until the client disconnects, or Ctrl-C; or show the servers that the person configured."""
+    if options.words:
+        from promptuary.cli.agents.mcp_servers import show  # noqa: PLC0415  (a server that starts has no use for it)
+
+        return show(options)
+    check_mcp()
     given: Any = given_settings(options)
     settings: SettingsOptions = given
     folders, offered = _folders(options), _offered(options)

@@ -15,6 +15,7 @@ from msgspec import Struct
 from promptuary.base.blocks import Trust
 from promptuary.base.errors import StorageError
 from promptuary.base.messages import Item, ToolCall
+from promptuary.config.tool_servers import SEPARATOR
 from promptuary.context.receipt import Receipt, ReceiptEntry
 from promptuary.memory.recall.digest import BY_AGENTS
 from promptuary.memory.secret_texts import without_secrets
@@ -176,11 +177,16 @@ def _is_foreign(item: Item) -> bool:
     return item.role == "user" and own_words(item.words).foreign
 
 
+def _is_of_a_server(tool: str) -> bool:
+    """Return whether a tool is one of an MCP server of the person, whatever it is called there."""
+    return SEPARATOR in tool and not tool.startswith(f"mcp{SEPARATOR}")  # agents call tools that; no server of ours
+
+
 def reaches_out(call: ToolCall) -> bool:
     """Return whether a call brings in text that anybody may have written: by its name, an address, a command."""
     name = _WORD.findall(call.name.casefold()[:_MAX_NAME])
     given = call.arguments[:_MAX_ARGUMENTS]
-    if "://" in given or not _NETWORK_TOOLS.isdisjoint(name):
+    if "://" in given or not _NETWORK_TOOLS.isdisjoint(name) or _is_of_a_server(call.name):
         return True
     return not _NETWORK_COMMANDS.isdisjoint(_WORD.findall(given[:_MAX_COMMAND]))
 

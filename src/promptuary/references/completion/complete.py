@@ -11,7 +11,7 @@ from typing import Final, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptuary.base.references import KINDS, Completion, MenuItem, Sigil
+from promptuary.base.references import KINDS, Completion, MenuItem, Sigil, format_reference
 from promptuary.base.text import counted, one_line
 from promptuary.references.completion.menu import (
     SPELLINGS,
@@ -28,18 +28,18 @@ from promptuary.workspace.matching.ranker import MatchKind, PathMatch
 LIMIT: Final = 20
 
 _OPEN_QUOTE = re.compile(
-    r"""(?P<sigil>[@#])(?:(?P<kind>[A-Za-z]+):)?(?:(?P<quote>['`])(?P<typed>(?:(?!(?P=quote)).)*)"""
+    r"""(?P<sigil>[@#])(?:(?P<kind>[A-Za-z][\w-]*):)?(?:(?P<quote>['`])(?P<typed>(?:(?!(?P=quote)).)*)"""
     r"""|"(?P<escaped>(?:[^"\\]|\\.)*))\Z"""
 )
 # A quote or a sigil inside a name belongs to it while it is being typed; a quote at the beginning opens a quoted value.
-_PLAIN = re.compile(r"""(?P<sigil>[@#])(?:(?P<kind>[A-Za-z]+):)?(?P<typed>(?:[^\s"'`@]\S*)?)\Z""")
+_PLAIN = re.compile(r"""(?P<sigil>[@#])(?:(?P<kind>[A-Za-z][\w-]*):)?(?P<typed>(?:[^\s"'`@]\S*)?)\Z""")
 _LINK = re.compile(r"\[\[(?P<typed>[^\[\]|#\n]*)\Z")
 _LINK_KIND: Final = "[["
 _NOT_IN_LINKS = re.compile(r"[\[\]|#]")
 _NOTE_ENDING: Final = ".md"
 _MOST_SIGILS: Final = 8
 """How many sigils of a word are tried as the beginning of the reference."""
-_QUOTED_VALUE = re.compile(r"""[A-Za-z]+:["'`]""")
+_QUOTED_VALUE = re.compile(r"""[A-Za-z][\w-]*:["'`]""")
 _ESCAPE = re.compile(r"""\\(["\\])""")
 _COUNTS: Final = (("1", "the last commit"), ("3", "the last 3 commits"), ("10", "the last 10 commits"))
 _BACK: Final = "HEAD~"
@@ -116,7 +116,7 @@ def _items(token: Token, sources: CompletionSources, limit: int) -> list[MenuIte
         return _paths(token, sources, limit, ("file",))
     if not token.kind:
         return _anything(token, sources, limit)
-    offer = _OFFERS.get(token.kind)
+    offer = _OFFERS.get(token.kind, _resources if token.kind not in KINDS else None)
     return offer(token, sources, limit) if offer else []
 
 
@@ -256,6 +256,16 @@ def _notes(token: Token, sources: CompletionSources, _limit: int) -> list[MenuIt
         MenuItem(spell_value("memory", one.id), one_line(one.title), "memory", f"{one.id} · {one.hint}")
         for one in sources.notes()
         if one.id.startswith(typed) or all(word in one.title.lower() for word in words)
+    ]
+
+
+def _resources(token: Token, sources: CompletionSources, _limit: int) -> list[MenuItem]:
+    """Offer the resources of a server that have every word of what is typed in their URI or name."""
+    words = token.typed.lower().split()
+    return [
+        MenuItem(format_reference(token.kind, one.uri), one_line(one.uri), token.kind, one_line(one.name))
+        for one in sources.resources(token.kind)
+        if all(word in f"{one.uri} {one.name}".lower() for word in words)
     ]
 
 

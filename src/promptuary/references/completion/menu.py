@@ -50,6 +50,13 @@ class NoteLine(Struct, frozen=True):
     hint: str
 
 
+class ResourceLine(Struct, frozen=True):
+    """A resource of a server in the menu: what to write after ``@NAME:``, and its name."""
+
+    uri: str
+    name: str
+
+
 class CompletionSources(Struct, frozen=True):
     """The functions that supply the items of a menu, all optional. Only ``allowed`` paths are offered."""
 
@@ -66,6 +73,8 @@ class CompletionSources(Struct, frozen=True):
     branches: Callable[[], Sequence[str]] = tuple
     ancestors: Callable[[], int] = int
     """Returns how many commits back a menu may go: ``HEAD~N``."""
+    resources: Callable[[str], Sequence[ResourceLine]] = lambda _server: ()
+    """Returns the resources of a server, as far as they are known."""
     symbols: Callable[[str], Sequence[tuple[str, str]]] = lambda _query: ()
     """Returns symbols for a query: what to write after ``@symbol:``, and where it is defined."""
     urls: Callable[[], Sequence[str]] = tuple

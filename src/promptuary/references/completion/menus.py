@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from promptuary.references.completion.menu import ResourceLine
 from promptuary.references.completion.sources import Completer
 from promptuary.tokens import counting
 
@@ -47,9 +49,17 @@ class Menus:
     def _completer(self, *, ignored: bool = False) -> Completer:
         completer = self._completers.get(ignored)
         if completer is None:
-            completer = Completer(self._app.workspace, self._app.counter, ignored=ignored, notes=self._notes)
+            servers = self._app.tool_servers
+            listed = {name: partial(self._resources, name) for name in servers.names} if servers is not None else None
+            completer = Completer(
+                self._app.workspace, self._app.counter, ignored=ignored, notes=self._notes, servers=listed
+            )
             self._completers[ignored] = completer
         return completer
+
+    def _resources(self, server: str) -> Sequence[ResourceLine]:
+        found = self._app.tool_servers.resources(server) if self._app.tool_servers is not None else ()
+        return [ResourceLine(one.uri, one.name) for one in found]
 
     def _notes(self) -> Sequence[NoteLine]:
         return self._app.mentions.offered()

@@ -2,7 +2,7 @@
 
 import posixpath
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from heapq import nsmallest
 from itertools import islice
 from typing import Final, Generic, TypeVar
@@ -11,7 +11,15 @@ from promptuary.base.concurrency import Task, begin, foreground
 from promptuary.base.errors import SourceError
 from promptuary.base.references import Completion, MenuItem
 from promptuary.references.completion.complete import LIMIT, complete
-from promptuary.references.completion.menu import CompletionSources, NoteLine, Size, extensions_of, size_hint
+from promptuary.references.completion.menu import (
+    HELP,
+    CompletionSources,
+    NoteLine,
+    ResourceLine,
+    Size,
+    extensions_of,
+    size_hint,
+)
 from promptuary.references.completion.symbols import Symbols
 from promptuary.references.selection import count_lines
 from promptuary.tokens.counting import Counter
@@ -20,6 +28,7 @@ from promptuary.workspace.git.repository import Repository
 from promptuary.workspace.matching.ranker import MatchKind, PathMatch, Preferences, Ranker
 from promptuary.workspace.workspace import Workspace
 
+_OF_A_SERVER: Final = "what your MCP server of this name has"
 _CACHE_SECONDS: Final = 3.0
 _REST: Final = 10
 """The least time for which a value is cached, as a multiple of the time that it took to compute."""
@@ -37,7 +46,8 @@ Value = TypeVar("Value")
 class Completer:
     """Completes references in one workspace. Keep it between keystrokes: it caches listing, ranking and symbols.
 
-    With ``ignored``, files hidden by ignore files are offered, too. ``notes`` returns the notes of the current user.
+    With ``ignored``, files hidden by ignore files are offered, too. ``notes`` returns the notes of the current user,
+    ``servers`` the resources of each MCP server of the person.
     """
 
     def __init__(
@@ -47,6 +57,7 @@ class Completer:
         *,
         ignored: bool = False,
         notes: Callable[[], Sequence[NoteLine]] = tuple,
+        servers: Mapping[str, Callable[[], Sequence[ResourceLine]]] | None = None,
     ) -> None:
         self._workspace = workspace
         self._listing = workspace.everything() if ignored else workspace.listing
@@ -57,6 +68,8 @@ class Completer:
         shown = (lambda paths: paths) if ignored else workspace.without_ignored
         self._changed = _Cached(lambda: frozenset(shown(self._some_changed())))
         self._notes = _Cached(notes)
+        self._resources = {name: _Cached(listed) for name, listed in (servers or {}).items()}
+        self._kinds = {**HELP, **dict.fromkeys(self._resources, _OF_A_SERVER)}
         self._commits = _Cached(lambda: self._ask(lambda git: git.recent(_COMMITS)) or [])
         self._ancestors = _Cached(lambda: self._ask(lambda git: git.ancestors(_ANCESTORS)) or 0)
         self._branches = _Cached(lambda: self._ask(lambda git: [*git.branches(), *git.tags()]) or [])
@@ -113,7 +126,15 @@ class Completer:
             partial |= not self._symbols.complete
             return found
 
+        def resources(server: str) -> Sequence[ResourceLine]:
+            nonlocal partial
+            found = self._resources[server].soon(patience) if server in self._resources else ()
+            partial |= found is None  # it is being asked, or started
+            return found or ()
+
         return CompletionSources(
+            resources=resources,
+            kinds=self._kinds,
             rank=rank,
             query=self._query,
             spelled=self._spelled,

@@ -34,4 +34,7 @@ KINDS: Mapping[str, Kind] = {
     "url": _kind("url"),
 }
 
-__all__ = ["KINDS"]
+SERVER: Kind = _kind("server")
+"""The kind of every MCP server of the person, whose name is that of the kind."""
+
+__all__ = ["KINDS", "SERVER"]

@@ -96,7 +96,7 @@ def test_a_place_in_an_indexed_folder_of_the_workspace_is_named_from_the_workspa
     (lunch, *others) = expansion.blocks
     assert (lunch.source.label, lunch.source.path) == ("notes/lunch.md:1-3", "notes/lunch.md")
     assert lunch.source.read_on == "read on with @file:notes/lunch.md"
-    assert [block.source.path for block in others] == ["src/app.py"]
+    assert [block.source.path for block in others] == ["src/app.py", "notes/deploy.md"]  # "the release script"
     assert str(partly) not in sent(expansion)
 
 
