@@ -37,7 +37,7 @@ SearchWithin = Callable[[SearchQuery, Access], SearchResult]
 
 HEADING: Final = "# Recalled from indexed files"
 
-_LEAST: Final = 0.25
+_LEAST: Final = 0.5
 """The share of the budget for hits that are just likely to answer."""
 _MOST_HITS: Final = 60
 """How many hits are requested: more than fit into most budgets."""

@@ -94,7 +94,7 @@ class Weights(Struct, frozen=True):
     lean: float = 4.0
     most_ahead: float = 0.1
     most_behind: float = 0.25
-    strict: float = 0.3
+    strict: float = 0.1
     ahead_words: float = 0.03
 
 

@@ -127,7 +127,7 @@ def test_a_name_that_many_notes_have_recalls_none_of_them_for_that(tmp_path: Pat
     ("older", "newer", "question"),
     [
         ("The port of the relay is 2525.", "The port of the relay is 2526.", "which port does the relay have?"),
-        ("We log in JSON.", "We log in logfmt.", "in which format do we log?"),
+        ("We log in JSON.", "We log in logfmt.", "do we log in JSON or logfmt?"),
         ("I use a Dvorak keyboard.", "I use a Colemak keyboard.", "which keyboard do I use?"),
     ],
 )

@@ -543,4 +543,4 @@ def test_a_list_of_folders_that_cannot_be_read_is_told_and_the_turn_goes_on(inde
 
 
 def test_the_less_sure_an_answer_is_the_less_of_the_budget_it_takes() -> None:
-    assert [allowance(sure, 2_000) for sure in (1.0, 1.5, 2.0, 5.0)] == [500, 1_250, 2_000, 2_000]
+    assert [allowance(sure, 2_000) for sure in (1.0, 1.5, 2.0, 5.0)] == [1_000, 1_500, 2_000, 2_000]
