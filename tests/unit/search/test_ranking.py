@@ -207,7 +207,7 @@ def test_without_vectors_a_few_of_very_many_words_are_no_answer() -> None:
 
 
 def test_without_vectors_a_question_needs_as_many_words_as_a_message() -> None:
-    candidates = [Candidate(1, 1.5)]
+    candidates = [Candidate(1, 1.4)]
     ranked = fuse(candidates, 3)
 
     assert confidence(ranked, candidates, 1_000, 3, asked=True) == confidence(ranked, candidates, 1_000, 3) < 1

@@ -249,11 +249,11 @@ def test_lists_of_notes_cost_no_row_for_each_note_and_nobody_else_finds_them(pro
         notes = [promptuary.memory.write(f"Fact {n} of the project.").header for n in range(40)]
         for text in ("One", "Two", "Three"):
             ask(promptuary, text)
-        found = promptuary.threads.audit(notes[7].address)
+        found = promptuary.threads.audit(notes[-7].address)
     with opened(project, principal=Principal("bob")) as promptuary:
         ask(promptuary, "Hello")
         with pytest.raises(SourceError):
-            promptuary.threads.audit(notes[7].address)
+            promptuary.threads.audit(notes[-7].address)
 
     assert [row.number for row in found.rows] == [3, 2, 1]
     assert stored() < 40
