@@ -12,38 +12,38 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
-from langchain_classic.retrievers import EnsembleRetriever
-from langchain_community.retrievers import BM25Retriever
-from langchain_community.vectorstores import FAISS
-from langchain_core.embeddings import Embeddings
-
 Find = Callable[[str], list[int]]
 
 
-class Given(Embeddings):
-    """The vectors that were given."""
+def given_vectors(vectors: dict[str, str]) -> Any:
+    """Return the vectors that were given, as an embedder of langchain, which both take."""
+    from langchain_core.embeddings import Embeddings
 
-    def __init__(self, vectors: dict[str, str]) -> None:
-        self.vectors = vectors
+    class Given(Embeddings):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return list(map(self.embed_query, texts))
 
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return list(map(self.embed_query, texts))
+        def embed_query(self, text: str) -> list[float]:
+            packed = bytes.fromhex(vectors.get(text) or next(iter(vectors.values())))
+            return list(struct.unpack(f"<{len(packed) // 4}f", packed))
 
-    def embed_query(self, text: str) -> list[float]:
-        packed = bytes.fromhex(self.vectors.get(text) or next(iter(self.vectors.values())))
-        return list(struct.unpack(f"<{len(packed) // 4}f", packed))
+    return Given()
 
 
 def main() -> None:
     given: dict[str, Any] = json.load(sys.stdin)
-    vectors = Given(given["vectors"])
+    vectors = given_vectors(given["vectors"])
     made = {"BM25 and FAISS": ensemble(given["notes"], vectors), "mem0": mem0(given["notes"], vectors)}
     found = {name: [find(text) for text in given["asked"]] for name, find in made.items()}
     print(f"\n{json.dumps(found)}")
 
 
-def ensemble(notes: list[str], vectors: Given) -> Find:
+def ensemble(notes: list[str], vectors: Any) -> Find:
     """Return langchain's ensemble with equal weights and its default numbers of documents."""
+    from langchain_classic.retrievers import EnsembleRetriever
+    from langchain_community.retrievers import BM25Retriever
+    from langchain_community.vectorstores import FAISS
+
     numbered: list[Any] = [{"number": number} for number in range(len(notes))]
     words = BM25Retriever.from_texts(notes, metadatas=numbered)
     meaning = FAISS.from_texts(notes, vectors, metadatas=numbered).as_retriever()
@@ -51,7 +51,7 @@ def ensemble(notes: list[str], vectors: Given) -> Find:
     return lambda text: [one.metadata["number"] for one in both.invoke(text)]
 
 
-def mem0(notes: list[str], vectors: Given) -> Find:
+def mem0(notes: list[str], vectors: Any) -> Find:
     """Return mem0 with our vectors and no model: each note is stored as it is."""
     os.environ |= {"MEM0_TELEMETRY": "False", "OPENAI_API_KEY": "unused"}
     from mem0 import Memory

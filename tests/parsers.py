@@ -30,6 +30,7 @@ from promptuary.commands.parsing import parse as parse_command
 from promptuary.commands.registry import COMMANDS as SLASH_COMMANDS
 from promptuary.config.settings import load
 from promptuary.config.toml_statements import tables as toml_tables
+from promptuary.config.tool_servers import servers_of_json
 from promptuary.context.compact.digest import digest
 from promptuary.context.compact.envelope import body_of, how_many
 from promptuary.context.compact.extract import links, names, paths, prose, sentences
@@ -54,6 +55,9 @@ from promptuary.maintenance.doctor import broken_links
 from promptuary.memory.index_page import human_text, update_page
 from promptuary.memory.note_file import Ownership, read_note, rewrite
 from promptuary.memory.notebook.drafting import title_of
+from promptuary.memory.recall.digest import HEADING as LIST_HEADING
+from promptuary.memory.recall.digest import listed_notes
+from promptuary.memory.recall.select import parts_of
 from promptuary.memory.secret_texts import has_secret
 from promptuary.memory.transfer.formats import read_memory
 from promptuary.memory.values import NoteDraft, is_note_id, note_path
@@ -274,6 +278,17 @@ def name(text: str) -> object:
 def typed(text: str) -> object:
     query = PathQuery(text[:MAX_VALUE])
     return token_at_end(text), token_at_end(f"@{text}"), [query.grade(path) for path in _NAMES]
+
+
+def tool_servers(text: str) -> object:
+    """Read ``text`` as the file of another client, and in every value of such a file."""
+    whole = json.dumps({"mcpServers": {"a": {"command": text, "args": [text], "env": {"A": text}}}})
+    read: list[object] = []
+    for written in (text, whole):
+        with suppress(ConfigError):
+            for server in servers_of_json(written, "here"):
+                read += [server.variables, server.filled_in({}, "/")]
+    return read
 
 
 def usage(text: str) -> object:
@@ -556,7 +571,6 @@ PARSERS: Final[dict[str, Parser]] = {
     "the bytes of a file": Parser(bytes_of_a_file),
     "the date of a file": Parser(lambda text: [date_of("a.md", f"{mark}\n{text}", 0) for mark in ("---", "+++", "#")]),
     "a date in a name": Parser(lambda text: date_of(text, "", 0)),
-    "the language of a text": Parser(lambda text: (passage_language(text), question_language(text))),
     "dates": Parser(dates),
     "front matter": Parser(front_matter),
     "links of notes": Parser(links_in),
@@ -581,4 +595,8 @@ PARSERS: Final[dict[str, Parser]] = {
     "an outline of Python": Parser(lambda text: outlines(text, "python")),
     **{f"a .{ending} file": file(f"a.{ending}") for ending in ("md", "rst", "org", "adoc", "txt", "json", "py")},
     **{f"a .{ending} file": code(f"a.{ending}") for ending, language in GRAMMARS.items() if has_grammar(language)},
+    "the language of a text": Parser(lambda text: (passage_language(text), question_language(text))),
+    "notes in a list": Parser(lambda text: listed_notes(f"{LIST_HEADING}## Notes\n{text}")),
+    "parts of a message": Parser(parts_of),
+    "servers of another client": Parser(tool_servers),
 }

@@ -4,6 +4,7 @@
     ├── ConfigError                  a setting or an argument is wrong; nothing was done
     ├── SourceError                  one source could not be fetched; it has a Code and a reason
     ├── ServiceRefusedError          a service did not accept a request; it has the HTTP status
+    ├── ServerSaidError              a tool server of the person refused something; it has the server's words apart
     ├── RelayError                   a service did not answer, or not to the end; it has the HTTP status to answer with
     │   └── NotReachedError          it has not got the request, as far as can be known: it may be sent again
     ├── ModelAnswerError             a model's answer does not have the requested format
@@ -172,6 +173,14 @@ class ServiceRefusedError(PromptuaryError):
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
         self.status = status
+
+
+class ServerSaidError(PromptuaryError):
+    """A server refused something: ``said`` are its words, which are not to be trusted and not in the message."""
+
+    def __init__(self, message: str, said: str) -> None:
+        super().__init__(message)
+        self.said = said
 
 
 class RelayError(PromptuaryError):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from promptuary.base import concurrency
 from promptuary.base.blocks import Block, Omitted
 from promptuary.base.budget import water_fill
-from promptuary.base.errors import PromptuaryError
+from promptuary.base.errors import PromptuaryError, ServerSaidError
 from promptuary.base.text import one_line
 from promptuary.config.tool_servers import SEPARATOR
 from promptuary.context.receipt_entries import cost_of_tool
@@ -19,7 +19,7 @@ from promptuary.references.expand import RankedSource, fit
 from promptuary.references.kinds.server import external
 from promptuary.threads.consent import ToolConsent
 from promptuary.threads.run_values import Tool
-from promptuary.tool_servers.contents import ServerSaidError, ServerText
+from promptuary.tool_servers.contents import ServerText
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

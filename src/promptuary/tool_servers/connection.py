@@ -29,10 +29,10 @@ from msgspec import Struct
 from pydantic import BaseModel, ConfigDict
 
 from promptuary._version import __version__
-from promptuary.base.errors import PromptuaryError
+from promptuary.base.errors import PromptuaryError, ServerSaidError
 from promptuary.base.text import beginning, one_line, valid_unicode
 from promptuary.config.tool_servers import NamedServer
-from promptuary.tool_servers.contents import ServerSaidError, ServerText, text_of_call, text_of_resource
+from promptuary.tool_servers.contents import ServerText, text_of_call, text_of_resource
 from promptuary.tool_servers.definitions import Listing, usable_resources, usable_tools
 from promptuary.tool_servers.transport import to_address, to_program
 

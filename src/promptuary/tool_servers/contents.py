@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from promptuary.base.errors import PromptuaryError
 from promptuary.base.text import beginning, one_line, valid_unicode
 
 _MOST_PARTS: Final = 200
@@ -23,14 +22,6 @@ class ServerText(Struct, frozen=True):
     text: str
     left_out: tuple[str, ...] = ()
     is_error: bool = False
-
-
-class ServerSaidError(PromptuaryError):
-    """A server refused something: ``said`` are its words, which are not to be trusted and not in the message."""
-
-    def __init__(self, message: str, said: str) -> None:
-        super().__init__(message)
-        self.said = said
 
 
 def text_of_call(answer: Mapping[str, Any]) -> ServerText:

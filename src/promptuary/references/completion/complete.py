@@ -20,7 +20,7 @@ from promptuary.references.completion.menu import (
     path_items,
     spell_value,
 )
-from promptuary.references.scan import MAX_VALUE, scan
+from promptuary.references.scan import MAX_BARE, MAX_VALUE, scan
 from promptuary.workspace.git.repository import CommitLine
 from promptuary.workspace.matching.grades import Tier
 from promptuary.workspace.matching.ranker import MatchKind, PathMatch
@@ -93,6 +93,8 @@ def _live(pattern: re.Pattern[str], text: str, start: int) -> re.Match[str] | No
         match = pattern.search(text, start)
         if match is None or _is_live(text[: match.start()], match["sigil"]):
             return match
+        if len(scan(text[: match.start()])) >= MAX_BARE:  # nothing after so many is looked for
+            return None
         start = match.start() + 1
     return None
 

@@ -1,12 +1,12 @@
 """``@NAME:uri``: a resource of an MCP server that the person configured under that name."""
 
 from promptuary.base.blocks import Source, Trust, content_hash
-from promptuary.base.errors import Code, PromptuaryError, SourceError
+from promptuary.base.errors import Code, PromptuaryError, ServerSaidError, SourceError
 from promptuary.base.references import Reference
 from promptuary.base.text import one_line
 from promptuary.references.resolve_context import ResolveContext
 from promptuary.references.shorten.text import text_forms
-from promptuary.tool_servers.contents import ServerSaidError, ServerText
+from promptuary.tool_servers.contents import ServerText
 from promptuary.workspace.access import Access
 
 
