@@ -157,6 +157,8 @@ def test_a_note_shows_the_answers_whose_prompts_had_it_in_the_list_of_notes(owne
     shown = owner.text(at(note))
     assert "Hello there" in shown
     assert "in the list of notes" in shown
+    assert "only its line was sent" in shown
+    assert "as it is now" not in shown
     assert "No prompt has contained it yet" not in shown
     found = json.loads(owner.get(f"/sources.json?of={note.header.address}").body)
     assert [[way["how"] for way in turn["ways"]] for turn in found["turns"]] == [["list"]]

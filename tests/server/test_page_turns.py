@@ -125,6 +125,10 @@ def test_a_file_leads_to_every_turn_that_rests_on_it(visitor: Visitor, files: Fi
     assert never.status == 404
     assert b"Nothing rests on it" in never.body
     assert b"was in no prompt of yours; sources that were: docs/style.md, a.txt" in never.body
+    part = visitor.get("/sources?of=style.md").body
+    assert b"Which one do you mean?" in part
+    assert b"Nothing rests on it" not in part
+    assert b'href="/sources?of=docs/style.md"' in part or b'href="/sources?of=docs%2Fstyle.md"' in part
 
 
 @pytest.mark.parametrize("name", ["a/b", "a.json", "ä ö", "100%", "a?b", "x.y"])

@@ -52,6 +52,8 @@ _AT_LAST: Final = 5.0
 _MAX_SOON: Final = 64
 _EMBED_SECONDS: Final = 1.0
 _PAUSE: Final = 0.05
+_LONGEST_WRITE: Final = 10.0
+"""How many seconds to wait for whoever writes the index."""
 _MOST_READ: Final = 200
 """How many records are ranked while there is no index: those whose texts have the most words of the query."""
 _SHORT, _ENDING = 3, 2
@@ -242,10 +244,13 @@ class RecordIndex(KindIndex, Generic[Key]):
         return self.sync(rebuild=True)
 
     def rebuild(self) -> None:
-        """Rebuild the index, without what was forgotten. Raises ``PromptuaryError`` if another process writes it."""
+        """Rebuild the index, without what was forgotten. Raises ``PromptuaryError`` if another writes it for long."""
         self.settle()
-        if self.backend_if_used is not None and not self.sync(rebuild=True):
-            raise PromptuaryError(f"another process is writing {self.title}; try again when it is done")
+        deadline = time.monotonic() + _LONGEST_WRITE
+        while self.backend_if_used is not None and not self.sync(rebuild=True):
+            if time.monotonic() > deadline:
+                raise PromptuaryError(f"another process is writing {self.title}; try again when it is done")
+            time.sleep(_PAUSE)  # often our own thread, which embeds what was written just now
 
     def is_current(self) -> bool:
         """Return whether the index is up to date with the database, after indexing pending records.

@@ -255,3 +255,18 @@ def test_an_index_made_anew_has_no_trace_of_what_is_gone(tmp_path: Path) -> None
     files = [file for file in (tmp_path / "index").rglob("*") if file.is_file()]
     assert files
     assert not [file for file in files if b"nonce-5f1c" in file.read_bytes()]
+
+
+def test_an_index_is_made_anew_when_another_writer_has_ended(tmp_path: Path) -> None:
+    search, other = (index_at(tmp_path / "index", Shelf(RAVEN)) for _ in range(2))
+    assert found(search, "raven") == ["raven"]
+    with ExitStack() as stack:
+        stack.enter_context(other.backend.index.writing())
+        ending = threading.Timer(1.2, stack.close)
+        ending.start()
+        search.rebuild()
+        ending.join()
+
+    assert found(search, "raven") == ["raven"]
+    search.close()
+    other.close()
