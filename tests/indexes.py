@@ -44,8 +44,8 @@ def let_stamps_age(folder: Path) -> None:
 
 
 def places(service: SearchService, words: str) -> set[Place]:
-    """Return every place that a search for ``words`` finds."""
-    hits = service.find(SearchQuery(words, 100_000, per_file=0)).hits
+    """Return every place that a search for ``words`` finds, also those with the same text."""
+    hits = service.find(SearchQuery(words, 100_000, per_file=0, merge_copies=False)).hits
     return {(hit.path, hit.start_line, hit.end_line, hit.text) for hit in hits}
 
 
